@@ -14,7 +14,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.official_tables.files import TableFolder
+from mlperf_pkg.commands.results.official import TableFolder
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.infra.text import visible
 
@@ -91,8 +91,8 @@ def command(
 
 def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
     """Read a file of private ids; return what extends it by the systems of a check."""
-    from mlperf_pkg.commands.publication.files import with_private_ids  # noqa: PLC0415 - rarely used
-    from mlperf_pkg.commands.publication.ids import read_ids  # noqa: PLC0415
+    from mlperf_pkg.commands.results.files import with_private_ids  # noqa: PLC0415 - rarely used
+    from mlperf_pkg.commands.results.ids import read_ids  # noqa: PLC0415
     from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415
 
     refuse_within(file, inputs)

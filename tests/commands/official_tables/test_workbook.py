@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mlperf_pkg.commands.official_tables import Summary, Table
-from mlperf_pkg.commands.official_tables.workbook import official_workbook
+from mlperf_pkg.commands.results.workbook import official_workbook
 
 _NAMES = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 COLUMNS = ("division", "availability", "resnet")
@@ -86,7 +86,11 @@ def test_sheets_sections_and_numbers() -> None:
 
 def test_weak_scaling_has_sheets_of_its_own() -> None:
     weak = Table(COLUMNS, (("closed", "cloud", 1.0),))
-    assert list(read(official_workbook(summary(weak=weak)))) == ["closed", "open", "closed weak scaling"]
+    assert list(read(official_workbook(summary(weak=weak)))) == [
+        "closed",
+        "open",
+        "closed weak scaling",
+    ]
 
 
 def test_no_text_is_a_formula() -> None:

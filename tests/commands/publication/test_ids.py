@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.commands.publication.ids import (
+from mlperf_pkg.commands.results.ids import (
     Candidate,
     PrivateIds,
     hashed_text,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.publication.ranks import ranks, rounded
+from mlperf_pkg.commands.results.publication import ranks, rounded
 
 
 @pytest.mark.parametrize(

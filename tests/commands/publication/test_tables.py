@@ -15,13 +15,12 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.publication.collect import publication, systems_with_results
-from mlperf_pkg.commands.publication.files import file_contents, results_json
-from mlperf_pkg.commands.publication.ids import PrivateIds
-from mlperf_pkg.commands.publication.model import Publication
-from mlperf_pkg.commands.publication.page import page
-from mlperf_pkg.commands.publication.tables import tables
-from mlperf_pkg.commands.publication.workbook import workbook
+from mlperf_pkg.commands.results.files import file_contents, results_json
+from mlperf_pkg.commands.results.ids import PrivateIds
+from mlperf_pkg.commands.results.page import page
+from mlperf_pkg.commands.results.publication import Publication, publication, systems_with_results
+from mlperf_pkg.commands.results.tables import tables
+from mlperf_pkg.commands.results.workbook import workbook
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of

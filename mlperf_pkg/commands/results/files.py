@@ -11,13 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.official_tables.files import TableFolder
-from mlperf_pkg.commands.publication.collect import publication, systems_with_results
-from mlperf_pkg.commands.publication.ids import FIELD, PrivateIds, read_ids
-from mlperf_pkg.commands.publication.model import FORMAT, Publication
-from mlperf_pkg.commands.publication.page import page
-from mlperf_pkg.commands.publication.tables import Kind, Table, tables
-from mlperf_pkg.commands.publication.workbook import workbook
+from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
+from mlperf_pkg.commands.results.official import TableFolder
+from mlperf_pkg.commands.results.page import page
+from mlperf_pkg.commands.results.publication import (
+    FORMAT,
+    Publication,
+    publication,
+    systems_with_results,
+)
+from mlperf_pkg.commands.results.tables import Kind, Table, tables
+from mlperf_pkg.commands.results.workbook import workbook
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.files import refuse_within, write_together

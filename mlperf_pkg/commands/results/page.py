@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mlperf_pkg.commands.page.template import environment, file, page_head, raw
-from mlperf_pkg.commands.publication.model import Publication
-from mlperf_pkg.commands.publication.tables import COUNTS, UNITS, Cell, Kind, Table, tables
+from mlperf_pkg.commands.results.publication import Publication
+from mlperf_pkg.commands.results.tables import COUNTS, UNITS, Cell, Kind, Table, tables
 from mlperf_pkg.results import wording
 
-_PACKAGE = "mlperf_pkg.commands.publication"
+_PACKAGE = "mlperf_pkg.commands.results"
 
 
 def page(publication: Publication) -> str:

@@ -1,8 +1,11 @@
-"""The rows and scores of a round, from a check."""
+"""The values of a publication: rows, the score of each result set, and submitters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from posixpath import commonpath
 
 from msgspec import Struct
@@ -12,17 +15,8 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.described import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.official_tables.specs import known_cells, url_cells
-from mlperf_pkg.commands.publication.ids import Candidate, PrivateIds, hashed_text, own_id
-from mlperf_pkg.commands.publication.model import (
-    UNDIVIDED,
-    UNKNOWN,
-    Publication,
-    Row,
-    Score,
-    Submitter,
-)
-from mlperf_pkg.commands.publication.ranks import ranks, rounded
+from mlperf_pkg.commands.results.ids import Candidate, PrivateIds, hashed_text, own_id
+from mlperf_pkg.commands.results.systems import known_cells, url_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.infra.listed_path import ListedPath
@@ -34,6 +28,120 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import Submission, SystemFolder
 from mlperf_pkg.submission.names import SCALINGS
+
+FORMAT = "mlperf-pkg/publication/1"
+
+UNKNOWN = "no known category"
+UNDIVIDED = "no division"
+
+
+class Row(Struct, frozen=True):
+    """A system of a submission: a row of the tables.
+
+    ``key`` is the path of its submission and the name of its folder; ``id`` is its private id.
+    Texts are empty and counts None if the system description lacks them; ``gaps`` are their names.
+    ``remarks`` are those on its scores in the tables.
+    """
+
+    key: str
+    id: str
+    submitter: str
+    system: str
+    division: str
+    category: str
+    processor: str
+    processors: int | None
+    accelerator: str
+    accelerators: int | None
+    software: str
+    details_url: str
+    code_url: str
+    notes: str
+    gaps: tuple[str, ...] = ()
+    remarks: str = ""
+
+
+class Score(Struct, frozen=True):
+    """The score of a result set in the tables; else ``reason`` says why they omit it.
+
+    ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
+    among ``of`` scores of the same table and benchmark; equal published scores share a rank.
+    ``official`` is the official verdict, ``waived`` are the codes of waived findings, ``remarks``
+    those of errors.
+    """
+
+    path: str
+    row: str
+    id: str
+    benchmark: str
+    scaling: str | None
+    minutes: float | None
+    published_minutes: float | None
+    energy_joules: float | None
+    number_of_models: int | None
+    instance_scale: int | None
+    reason: str
+    official: Verdict
+    waived: tuple[str, ...] = ()
+    rank: int | None = None
+    of: int | None = None
+    remarks: str = ""
+
+
+class Submitter(Struct, frozen=True):
+    """A submitter, ranked by the number of its results; equal numbers share a rank."""
+
+    name: str
+    results: int
+    valid: int
+    largest: int | None
+    rank: int = 0
+
+
+class Publication(Struct, frozen=True):
+    """The summary of a round.
+
+    ``benchmarks`` are those of the round, in its order. ``missing`` lists everything that the
+    tables lack, ``official_gaps`` the gaps of the official tables, ``notes`` the points that the
+    chair should look at. ``verdict`` (OFFICIAL or RULES) decided which scores are in the tables.
+    """
+
+    tool: dict[str, str]
+    usage: str
+    round: str
+    round_reason: str
+    verdict: Basis
+    benchmarks: tuple[str, ...]
+    rows: tuple[Row, ...]
+    scores: tuple[Score, ...]
+    submitters: tuple[Submitter, ...]
+    missing: tuple[str, ...] = ()
+    official_gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of the summary."""
+        return f"{wording.edition(self.usage, self.round)} results"
+
+    @property
+    def without_score(self) -> list[Score]:
+        """The result sets that have no score in the tables."""
+        return [score for score in self.scores if score.reason]
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a number rounded for publication, None if it is not finite."""
+    return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
+
+
+def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
+    """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
+    groups: dict[Hashable, list[float]] = {}
+    for group, value in sorted(values, key=itemgetter(1)):
+        groups.setdefault(group, []).append(value)
+    return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]
+
 
 _, WEAK = SCALINGS
 _MOST_CODES = 3  # of each basis in the remarks on a score

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mlperf_pkg.commands.official_tables.table import Cell
+from mlperf_pkg.commands.results.official import Cell
 from mlperf_pkg.infra.json_lines import parse_json
 from mlperf_pkg.infra.numbers import to_finite
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.official_tables import specs
-from mlperf_pkg.commands.official_tables.table import Cell, Table
+from mlperf_pkg.commands.results import systems
+from mlperf_pkg.commands.results.workbook import official_workbook
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.resources import MissingPackageError
+from mlperf_pkg.infra.text import escape_cell
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.submission.model import Submission, SystemFolder
@@ -115,11 +124,11 @@ class _Collector:
                 self._leave_out(f"{folder.place.label}: {path} is not readable")
                 continue
             try:
-                row = specs.system_cells(system.contents, folder.private_id)
+                row = systems.system_cells(system.contents, folder.private_id)
             except ValueError as error:
                 self._leave_out(f"{folder.place.label}: {path}: {error}")
                 continue
-            row |= specs.url_cells(system.contents, folder.place.name, self._usage, self._round)
+            row |= systems.url_cells(system.contents, folder.place.name, self._usage, self._round)
             self._add_rows(submission, folder, row)
 
     def _add_rows(self, submission: Submission, folder: SystemFolder, row: Row) -> None:
@@ -183,7 +192,7 @@ class _Collector:
 
 
 def _table(scores: tuple[str, ...], rows: list[Row]) -> Table:
-    return Table.of((*specs.COLUMNS, *scores, *specs.URLS), rows)
+    return Table.of((*systems.COLUMNS, *scores, *systems.URLS), rows)
 
 
 def _cells(results: dict[str, SetResult], of_set: Callable[[str, SetResult], Row]) -> Row:
@@ -218,3 +227,119 @@ def _throughput(name: str, result: SetResult) -> Row:
     scale = None if weak.instance_scale is None else float(weak.instance_scale)
     values = (float(weak.models), scale, weak.minutes)
     return {f"{name}:{metric}": v for metric, v in zip(WEAK_METRICS, values, strict=True)}
+
+
+Cell = str | int | float | None
+
+_DECIMALS = 10  # that pandas keeps in JSON
+_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
+
+
+class Table(Struct, frozen=True):
+    """Rows of cells, one per column; None is an empty cell."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Table:
+        """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
+        cells = (tuple(map(row.get, columns)) for row in rows)
+        return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
+
+    def csv(self) -> str:
+        """Write as ``DataFrame.to_csv`` does, except that no text is a formula to a spreadsheet."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(map(_plain, row) for row in self.rows)
+        return stream.getvalue()
+
+    def json(self) -> str:
+        """Write as ``DataFrame.to_json(orient="records")`` does: numbers have 10 decimals."""
+        records = [dict(zip(self.columns, map(_rounded, row), strict=True)) for row in self.rows]
+        return json.dumps(records, indent=2, allow_nan=False)
+
+
+def _sort_key(row: Sequence[Cell]) -> list[tuple[bool, Any]]:
+    return [(_is_absent(cell), 0 if _is_absent(cell) else cell) for cell in row]
+
+
+def _is_absent(cell: Cell) -> bool:
+    return cell is None or cell != cell  # noqa: PLR0124 - NaN
+
+
+def _plain(cell: Cell) -> Cell:
+    if _is_absent(cell):
+        return None
+    return escape_cell(cell) if isinstance(cell, str) else cell
+
+
+def _rounded(cell: Cell) -> Cell:
+    """Return a number as the JSON writer of pandas rounds it."""
+    if not isinstance(cell, float):
+        return cell
+    if not math.isfinite(cell):
+        return None
+    size = abs(cell)
+    if size > _LARGEST or 0 < size < _SMALLEST:
+        return float(f"{cell:.{_DECIMALS}g}")
+    return math.copysign(_to_decimals(size), cell)
+
+
+def _to_decimals(size: float) -> float:
+    whole = int(size)
+    scaled = (size - whole) * 10.0**_DECIMALS
+    fraction = int(scaled)
+    over = scaled - fraction
+    if over > 0.5 or (over == 0.5 and (fraction == 0 or fraction % 2)):  # noqa: PLR2004 - half
+        fraction += 1
+    carried, fraction = divmod(fraction, 10**_DECIMALS)
+    return float(f"{whole + carried}.{fraction:0{_DECIMALS}}")
+
+
+class TableFolder(Struct, frozen=True):
+    """The folder that receives the tables; existing files are overwritten only with ``force``."""
+
+    path: Path
+    force: bool
+
+    def refuse_early(self, inputs: Sequence[str]) -> None:
+        """Check before the work starts that the tables can be written.
+
+        Raises:
+            UserError: tables exist already, or the folder is inside an input.
+        """
+        refuse_within(self.path, inputs)
+        existing = sorted(self.path.glob("summary*"))
+        if existing and not self.force:
+            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
+
+    def write(self, checked: Checked) -> list[str]:
+        """Write all tables or none; return notes on omitted results.
+
+        Raises:
+            UserError: this check has no such tables, or they cannot be written.
+        """
+        summary = summarize(checked)
+        files = _files(summary)
+        notes = []
+        try:
+            files["summary.xlsx"] = official_workbook(summary)
+        except MissingPackageError as error:
+            notes.append(f"no summary.xlsx: {error}")
+        write_together(self.path, files, replace=self.force)
+        return [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
+
+
+def _files(summary: Summary) -> dict[str, str | bytes]:
+    tables = {
+        "summary": summary.plain,
+        "summary_detailed": summary.detailed,
+        "summary_weak_scaling": summary.weak,
+    }
+    files: dict[str, str | bytes] = {}
+    for name, table in tables.items():
+        if table is not None:
+            files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
+    return files

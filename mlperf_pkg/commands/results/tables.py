@@ -9,14 +9,14 @@ from itertools import product
 from msgspec import Struct
 
 from mlperf_pkg.checks.described import CATEGORIES
-from mlperf_pkg.commands.publication.model import (
+from mlperf_pkg.commands.results.publication import (
     UNDIVIDED,
     UNKNOWN,
     Publication,
     Row,
     Score,
+    rounded,
 )
-from mlperf_pkg.commands.publication.ranks import rounded
 from mlperf_pkg.rulebook.model import DIVISIONS
 
 Cell = str | int | float | None

@@ -3,3 +3,5 @@
 ``collect`` returns the rows and scores of a check, ``ids`` gives the rows their private ids,
 ``ranks`` rounds and ranks, ``tables`` arranges the tables, and ``files`` writes them.
 """
+
+from __future__ import annotations

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten, wrap
 
-from mlperf_pkg.commands.publication.files import OFFICIAL, Written
-from mlperf_pkg.commands.publication.tables import Kind, Table
+from mlperf_pkg.commands.results.files import OFFICIAL, Written
+from mlperf_pkg.commands.results.tables import Kind, Table
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.table import PLAIN, Column, Group
 from mlperf_pkg.render.table import Table as TextTable
