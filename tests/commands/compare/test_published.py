@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.compare.published import read_published
+from mlperf_pkg.commands.compare.reading import read_published
 from mlperf_pkg.errors import UserError
 
 
