@@ -12,11 +12,8 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.prices import all_prices
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.ratios import Result, Row, all_prices, baseline_test, compare
 from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole

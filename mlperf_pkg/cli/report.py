@@ -181,7 +181,7 @@ def _report(
 ) -> tuple[str, int]:
     """Return the page of a check and the exit status."""
     from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.compare.prices import all_prices  # noqa: PLC0415
+    from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
     from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415

@@ -15,7 +15,7 @@ from mlperf_pkg.commands.compare.beside import (
     in_groups,
     shown_rows,
 )
-from mlperf_pkg.commands.compare.model import Result, Row
+from mlperf_pkg.commands.compare.ratios import Result, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables

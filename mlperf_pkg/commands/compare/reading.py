@@ -20,8 +20,7 @@ from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.compare.model import Result
-from mlperf_pkg.commands.compare.prices import plain
+from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.listed_path import AnyPath

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from mlperf_pkg.commands.compare.model import Result, ResultGroup
+from mlperf_pkg.commands.compare.ratios import Result, ResultGroup
 from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.ratios import Result, Row, compare
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.render import View

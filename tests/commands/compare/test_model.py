@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.commands.compare.model import Result
+from mlperf_pkg.commands.compare.ratios import Result
 
 A = Result(
     argument=0,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.compare.prices import all_prices, price_of
+from mlperf_pkg.commands.compare.ratios import all_prices, price_of
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 

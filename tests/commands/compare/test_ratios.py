@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.ratios import Result, Row, compare
 from mlperf_pkg.config import Price
 
 PRICES = {"a": Price(300_000.0, "list"), "b": Price(150_000.0, "list", "2021-06-30")}

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.compare import rounds
 from mlperf_pkg.commands.compare.beside import hyperparameters, shown_rows
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.ratios import Result, Row, compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.compare.rounds import read_rounds
 from mlperf_pkg.errors import UserError
