@@ -78,7 +78,7 @@ def command(
       mlperf-pkg export logs/ -o runs.csv --table runs
     """
     from mlperf_pkg.commands.export.files import FORMATS, Destination  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.merge import common_rounds, merged  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.rows import common_rounds, merged  # noqa: PLC0415 - slow
 
     if append + replace + force > 1:
         raise click.UsageError("give only one of --append, --replace and --force")
@@ -107,7 +107,7 @@ def _rows(
     paths: tuple[str, ...], check_options: Options, *, published: bool, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
-    from mlperf_pkg.commands.export import merge, published_rows, rows  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export import published, rows
 
     of_paths: Rows = {}
     if paths:
@@ -115,7 +115,7 @@ def _rows(
         of_paths = rows.rows_of(noted(checked))
     if not published:
         return of_paths
-    of_record = published_rows.rows_of_published(published_results())
-    if both := merge.common_rounds(of_record, of_paths):
+    of_record = published.rows_of_published(published_results())
+    if both := rows.common_rounds(of_record, of_paths):
         raise UserError(f"the published results contain {both}: export them or PATH, not both")
-    return merge.merged(of_record, of_paths)
+    return rows.merged(of_record, of_paths)

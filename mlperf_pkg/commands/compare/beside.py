@@ -48,12 +48,12 @@ def hyperparameters(rows: Sequence[Row], view: View) -> list[Group]:
     groups = []
     for members in in_groups(rows):
         if any(row.result.published for row in members):
-            cells = list(_cells(members, verbose=view.verbose))
+            cells = list(_setting_rows(members, verbose=view.verbose))
             groups.append(Group(members[0].result.group.title, cells))
     return [group for group in groups if group.rows]
 
 
-def _cells(rows: Sequence[Row], *, verbose: bool) -> Iterator[list[Span]]:
+def _setting_rows(rows: Sequence[Row], *, verbose: bool) -> Iterator[list[Span]]:
     baseline = next((row.result.hyperparameters for row in rows if row.baseline), {})
     published = [row.result.hyperparameters for row in rows if row.result.published]
     for key in sorted({*baseline, *(key for values in published for key in values)}):

@@ -11,7 +11,7 @@ from mlperf_pkg.commands.export.schema import Table
 from mlperf_pkg.infra.resources import require
 
 
-def library() -> Any:
+def arrow_library() -> Any:
     """Return pyarrow.
 
     Raises:
@@ -25,7 +25,7 @@ def arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
 
     ``zone`` is the time zone of timestamps; they are in UTC even if it is None.
     """
-    pa = library()
+    pa = arrow_library()
     types = {
         str: pa.string(),
         int: pa.int64(),
@@ -49,9 +49,9 @@ def arrow_table(table: Table, rows: Sequence[Row], zone: str | None = "UTC") -> 
     """Return rows as a table of pyarrow."""
     columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
     schema = arrow_schema(table, zone)
-    return library().Table.from_arrays(
+    return arrow_library().Table.from_arrays(
         [
-            library().array(values, type=field.type)
+            arrow_library().array(values, type=field.type)
             for values, field in zip(columns, schema, strict=True)
         ],
         schema=schema,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.commands.export.arrow import arrow_table
-from mlperf_pkg.commands.export.arrow import library as arrow_library
+from mlperf_pkg.commands.export.arrow import arrow_library
 from mlperf_pkg.commands.export.rows import Row, Rows
 from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.infra.resources import require
@@ -17,7 +17,7 @@ _TYPES = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
 _TYPES[datetime] = "TIMESTAMP_MS"  # Python needs another package to read times with a zone
 
 
-def library() -> Any:
+def duckdb_library() -> Any:
     """Return DuckDB, after a check for pyarrow, which transfers the rows to it.
 
     Raises:
@@ -27,9 +27,9 @@ def library() -> Any:
     return require("duckdb", "data", "an export as DuckDB")
 
 
-def write(path: Path, rows: Rows) -> None:
+def write_duckdb(path: Path, rows: Rows) -> None:
     """Write a new database, with units and meanings as comments on its columns."""
-    with closing(library().connect(str(path))) as database:
+    with closing(duckdb_library().connect(str(path))) as database:
         for name, table in TABLES.items():
             _create(database, table)
             database.register("rows", arrow_table(table, rows.get(name, ()), None))
@@ -39,13 +39,13 @@ def write(path: Path, rows: Rows) -> None:
                 database.execute(statement)
 
 
-def read(path: Path) -> Rows:
+def read_duckdb(path: Path) -> Rows:
     """Return the rows of a database.
 
     Raises:
         ValueError: the file is not a database with these tables.
     """
-    duckdb = library()
+    duckdb = duckdb_library()
     options = {"enable_external_access": "false"}
     try:
         with closing(duckdb.connect(str(path), read_only=True, config=options)) as database:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.export import csv_files, duckdb_file, parquet_files, sqlite_file
+from mlperf_pkg.commands.export.csv_files import read_csv, write_csv
+from mlperf_pkg.commands.export.duckdb_file import duckdb_library, read_duckdb, write_duckdb
+from mlperf_pkg.commands.export.parquet_files import parquet_library, read_parquet, write_parquet
+from mlperf_pkg.commands.export.sqlite_file import read_sqlite, write_sqlite
 from mlperf_pkg.commands.export.rows import Row, Rows
 from mlperf_pkg.commands.export.schema import TABLES, VERSION, Table
 from mlperf_pkg.errors import UserError, reason_of
@@ -35,10 +38,10 @@ class DatabaseFormat(Struct, frozen=True):
 
 
 FORMATS: Mapping[str, TableFormat | DatabaseFormat] = {
-    ".parquet": TableFormat(parquet_files.write, parquet_files.read, parquet_files.library),
-    ".csv": TableFormat(csv_files.write, csv_files.read),
-    ".sqlite": DatabaseFormat(sqlite_file.write, sqlite_file.read),
-    ".duckdb": DatabaseFormat(duckdb_file.write, duckdb_file.read, duckdb_file.library),
+    ".parquet": TableFormat(write_parquet, read_parquet, parquet_library),
+    ".csv": TableFormat(write_csv, read_csv),
+    ".sqlite": DatabaseFormat(write_sqlite, read_sqlite),
+    ".duckdb": DatabaseFormat(write_duckdb, read_duckdb, duckdb_library),
 }
 """The formats by file ending."""
 

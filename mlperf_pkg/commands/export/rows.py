@@ -355,3 +355,24 @@ def _finding(
 
 def _json(value: Any) -> str | None:
     return None if value is None else json.dumps(as_json(value), ensure_ascii=False)
+
+
+def merged(old: Rows, new: Rows) -> Rows:
+    """Return the sorted rows of both; rounds of ``new`` replace those of ``old``."""
+    replaced = _rounds(new)
+    return in_order(
+        {name: _joined(old.get(name, ()), new.get(name, ()), replaced) for name in TABLES}
+    )
+
+
+def common_rounds(old: Rows, new: Rows) -> str:
+    """Return the common rounds as text, which may be empty."""
+    return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
+
+
+def _rounds(rows: Rows) -> set[RoundKey]:
+    return {round_of(row) for row in chain.from_iterable(rows.values()) if row[1] is not None}
+
+
+def _joined(old: Sequence[Row], new: Sequence[Row], replaced: set[RoundKey]) -> list[Row]:
+    return [*(row for row in old if round_of(row) not in replaced), *new]

@@ -68,7 +68,7 @@ class _Ranking:
         self._sets: dict[_Group, list[PublishedSet]] = {}
         for row in published.sets:
             if row.score_minutes is not None:
-                self._sets.setdefault(_group(row), []).append(row)
+                self._sets.setdefault(_peers(row), []).append(row)
 
     def ranked(self, scored: ScoredSet) -> ScoredSet:
         row = scored.row
@@ -121,7 +121,7 @@ class _Ranking:
         )
 
 
-def _group(row: PublishedSet) -> _Group:
+def _peers(row: PublishedSet) -> _Group:
     return _Group(row.benchmark, known_division(row.division), row.scaling, row.accelerators or 0)
 
 

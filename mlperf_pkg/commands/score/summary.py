@@ -12,7 +12,7 @@ from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
-_COLUMNS = (
+_SUMMARY = (
     Column("Submitter, system", whole=True),
     Column("Benchmark", 16),
     Column("Minutes", 9, numbers=True),
@@ -26,7 +26,7 @@ _GRAVITY = (Verdict.PASS, Verdict.NOT_CHECKED, Verdict.FAIL)
 
 def add_table(terminal: Terminal, scores: Scores) -> None:
     """Add a line per result set, grouped by submitter and division, and how to see more."""
-    terminal.table(Table(_COLUMNS, _groups(scores)), apart=True)
+    terminal.table(Table(_SUMMARY, _summary_groups(scores)), apart=True)
     number = wording.counted(len(scores.sets), "result set")
     details = "--verbose shows the runs and how each score is computed"
     terminal.paragraph((f"{number}; {details}", PLAIN))
@@ -34,7 +34,7 @@ def add_table(terminal: Terminal, scores: Scores) -> None:
 
 def sections(scores: Scores) -> Iterator[str]:
     """Yield a Markdown section per submitter and division."""
-    yield from (markdown(Table((_SYSTEM, *_COLUMNS[1:]), [group])) for group in _groups(scores))
+    yield from (markdown(Table((_SYSTEM, *_SUMMARY[1:]), [group])) for group in _summary_groups(scores))
 
 
 def verdict_in_short(verdicts: Verdicts) -> str:
@@ -54,7 +54,7 @@ def _both(verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     return verdicts.official, verdicts.rules
 
 
-def _groups(scores: Scores) -> list[Group]:
+def _summary_groups(scores: Scores) -> list[Group]:
     """Return the result sets in the order of the report, below their submitter and division."""
     by_title: dict[str, list[ScoredSet]] = {}
     for scored in scores.sets:

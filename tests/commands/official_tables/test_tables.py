@@ -14,7 +14,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.official_tables import Summary, Table, summarize
+from mlperf_pkg.commands.results.official import Summary, Table, summarize
 from mlperf_pkg.commands.results.systems import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.params import KEEP_SCALING
