@@ -34,7 +34,9 @@ def add_table(terminal: Terminal, scores: Scores) -> None:
 
 def sections(scores: Scores) -> Iterator[str]:
     """Yield a Markdown section per submitter and division."""
-    yield from (markdown(Table((_SYSTEM, *_SUMMARY[1:]), [group])) for group in _summary_groups(scores))
+    yield from (
+        markdown(Table((_SYSTEM, *_SUMMARY[1:]), [group])) for group in _summary_groups(scores)
+    )
 
 
 def verdict_in_short(verdicts: Verdicts) -> str:
