@@ -149,7 +149,7 @@ def _results(
     if not results and (paths or not published):
         raise UserError("no result matches --benchmark, --system, --division and --accelerators")
     if published:
-        from mlperf_pkg.commands.compare.rounds import read_rounds  # noqa: PLC0415 - if asked
+        from mlperf_pkg.commands.compare.published import read_rounds  # noqa: PLC0415 - if asked
 
         usage = check_options.usage or check_options.config.usage
         results += read_rounds(published, results, result_filter, usage)

@@ -15,7 +15,7 @@ from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.results.official import TableFolder
-from mlperf_pkg.commands.score.formats import SCORE_FORMATS
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.infra.text import visible
 
 
@@ -104,7 +104,7 @@ def _with_standings(result: Scores, checked: Checked) -> Scores:
     """Return the scores with their standings; print a note if these cannot be read."""
     if all(scored.row.score_minutes is None for scored in result.sets):
         return result
-    from mlperf_pkg.commands.score.standing import with_standings  # noqa: PLC0415 - if needed
+    from mlperf_pkg.commands.compare.published import with_standings  # noqa: PLC0415 - if needed
     from mlperf_pkg.published.results import PublishedResultsError  # noqa: PLC0415
 
     try:

@@ -206,6 +206,11 @@ class Column(Struct, frozen=True):
     unit: str
     meaning: str
 
+    @property
+    def described(self) -> str:
+        """The meaning, with the unit if it has one."""
+        return f"{self.meaning} [{self.unit}]" if self.unit else self.meaning
+
 
 class Table(Struct, frozen=True):
     """A table; ``meaning`` describes its rows.

@@ -1,7 +1,7 @@
-"""The summary of a round for publication.
+"""The results of a check: scores, the summary of a round, and the official tables.
 
-``collect`` returns the rows and scores of a check, ``ids`` gives the rows their private ids,
-``ranks`` rounds and ranks, ``tables`` arranges the tables, and ``files`` writes them.
+``systems`` collects what all tables start from, ``official`` has the tables of the official
+summarizer. ``publication`` gives a round its rows, scores and ranks, ``ids`` their private ids;
+``tables`` arranges the tables, and ``files`` writes them. ``score`` shows how each score is
+computed.
 """
-
-from __future__ import annotations

@@ -1,11 +1,12 @@
-"""The files of a publication: CSV, JSON, a workbook, a page, and the official tables."""
+"""The files of a publication: tables, ids, and the official tables; and what is printed of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from textwrap import shorten, wrap
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,43 +14,50 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
 from mlperf_pkg.commands.results.official import TableFolder
-from mlperf_pkg.commands.results.page import page
 from mlperf_pkg.commands.results.publication import (
-    FORMAT,
     Publication,
     publication,
     systems_with_results,
 )
-from mlperf_pkg.commands.results.tables import Kind, Table, tables
-from mlperf_pkg.commands.results.workbook import workbook
+from mlperf_pkg.commands.results.tables import (
+    KINDS,
+    Section,
+    page,
+    results_json,
+    scores_csv,
+    tables,
+    tables_csv,
+    workbook,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
-from mlperf_pkg.render.table import csv_text
-from mlperf_pkg.render.tables import json_text
-from mlperf_pkg.results.report import as_json
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.table import PLAIN, Column, table_of
+from mlperf_pkg.render.terminal import Terminal
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results.wording import counted
 from mlperf_pkg.submission.model import Submission
 
 IDS = "privateid.json"
 OFFICIAL = "official"
 
-_CSV = {Kind.TIME: "results.csv", Kind.WEAK: "weak_scaling.csv", Kind.ENERGY: "energy.csv"}
-_FILES = (*_CSV.values(), "scores.csv", "results.json", "results.xlsx", "results.html")
-_OF_SCORE = {  # column of scores.csv: the field of the score
-    "benchmark": "benchmark",
-    "scaling": "scaling",
-    "minutes": "published_minutes",
-    "rank": "rank",
-    "of": "of",
-    "exact_minutes": "minutes",
-    "energy_joules": "energy_joules",
-    "number_of_models": "number_of_models",
-    "instance_scale": "instance_scale",
-    "reason": "reason",
-    "path": "path",
-    "official": "official",
+_MADE: Mapping[str, Callable[[Publication], str | bytes]] = {
+    "scores.csv": scores_csv,
+    "results.json": results_json,
+    "results.xlsx": workbook,
+    "results.html": page,
 }
+_FILES = (*(kind.file for kind in KINDS), *_MADE)
+
+_WIDTH = 80
+_SHOWN_MISSING, _SHOWN_NOTES = 5, 2  # of two lines at most
+_COLUMNS = (
+    Column("Table", whole=True, of=attrgetter("title")),
+    Column("Systems", 7, numbers=True, of=lambda section: len(section.rows)),
+    Column("Scores", 6, numbers=True, of=attrgetter("number")),
+)
 
 
 class Written(Struct, frozen=True):
@@ -59,7 +67,7 @@ class Written(Struct, frozen=True):
     """
 
     publication: Publication
-    tables: tuple[Table, ...]
+    tables: tuple[Section, ...]
     files: tuple[str, ...]
     ids: Path
     new: int
@@ -162,20 +170,14 @@ def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checke
 
 def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
     """Return the files by name, and notes on those that need a package that is not installed."""
-    of_kind: dict[Kind, list[Table]] = {Kind.TIME: []}
-    for table in tables(result):
-        of_kind.setdefault(table.kind, []).append(table)
-    files: dict[str, str | bytes] = {
-        _CSV[kind]: _tables_csv(kind, group) for kind, group in of_kind.items()
-    }
-    files["scores.csv"] = _scores_csv(result)
-    files["results.json"] = results_json(result)
-    makers: dict[str, Callable[[Publication], str | bytes]] = {
-        "results.xlsx": workbook,
-        "results.html": page,
-    }
+    sections = tables(result)
+    files: dict[str, str | bytes] = {}
+    for number, kind in enumerate(KINDS):
+        of_kind = [section for section in sections if section.kind is kind]
+        if of_kind or not number:
+            files[kind.file] = tables_csv(of_kind)
     notes = []
-    for name, make in makers.items():
+    for name, make in _MADE.items():
         try:
             files[name] = make(result)
         except MissingPackageError as error:
@@ -183,38 +185,55 @@ def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str
     return files, notes
 
 
-def _tables_csv(kind: Kind, group: Sequence[Table]) -> str:
-    """Return the tables of a kind as one table; its first columns are division and category."""
-    columns = group[0].columns if group else Table(kind, "", "", (), {}).columns
-    rows = ((table.division, table.category, *cells) for table in group for cells in table.cells())
-    return csv_text(("division", "category", *columns), rows)
+# ---- what is printed ------------------------------------------------------------------------
 
 
-def _scores_csv(result: Publication) -> str:
-    rows = {row.key: row for row in result.rows}
-    of_row = ("id", "submitter", "system", "division", "category")
-    cells = (
-        [
-            *(getattr(rows[score.row], field) for field in of_row),
-            *(getattr(score, field) for field in _OF_SCORE.values()),
-            " ".join(score.waived),
-            score.remarks,
-        ]
-        for score in result.scores
+def summary(written: Written, folder: Path, view: View) -> str:
+    """Return the tables and files that were written, and the missing parts: about 30 lines."""
+    result = written.publication
+    terminal = Terminal(view)
+    numbers = (
+        counted(len(result.submitters), "submitter"),
+        counted(len({score.row for score in result.scores}), "system"),
+        counted(len(result.scores), "result set"),
+        f"{len(result.scores) - len(result.without_score)} with a score",
     )
-    return csv_text((*of_row, *_OF_SCORE, "waived", "remarks"), cells)
+    terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
+    terminal.line()
+    if written.tables:
+        terminal.table(table_of(_COLUMNS, written.tables))
+    for line in (*_written(written, folder), *_remarks(written, folder)):
+        terminal.line((line, PLAIN))
+    return terminal.text()
 
 
-def results_json(result: Publication) -> str:
-    """Return all values as JSON, in which the tables are rows of cells by column."""
-    fields: dict[str, Any] = as_json(result)
-    shown = [
-        {
-            "kind": table.kind.value,
-            "division": table.division,
-            "category": table.category,
-            "rows": [dict(zip(table.columns, cells, strict=True)) for cells in table.cells()],
-        }
-        for table in tables(result)
-    ]
-    return json_text({"format": FORMAT, **fields, "tables": as_json(shown)})
+def _written(written: Written, folder: Path) -> Iterator[str]:
+    yield from _folded(f"In {folder}: {', '.join(written.files)}")
+    more = [f"{written.new} new"] if written.new else []
+    more += [f"{written.withdrawn} of withdrawn systems"] if written.withdrawn else []
+    in_brackets = f" ({', '.join(more)})" if more else ""
+    rows = counted(len(written.publication.rows), "system")
+    yield from _folded(f"Private ids of {rows} in {written.ids}{in_brackets}")
+
+
+def _remarks(written: Written, folder: Path) -> Iterator[str]:
+    result = written.publication
+    file = folder / "results.json"
+    notes = list(result.notes)
+    if gaps := len(result.official_gaps):
+        notes.append(f"{OFFICIAL}: {counted(gaps, 'gap')} in the official tables: see {file}")
+    yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
+    yield from _listed("Notes", notes, _SHOWN_NOTES, file)
+
+
+def _listed(title: str, remarks: Sequence[str], limit: int, file: Path) -> Iterator[str]:
+    if remarks:
+        yield from ("", f"{title} ({len(remarks)}):")
+    for remark in remarks[:limit]:
+        yield from _folded(f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}")
+    if len(remarks) > limit:
+        yield from _folded(f"  and {len(remarks) - limit} more: see {file}")
+
+
+def _folded(text: str) -> list[str]:
+    return wrap(visible(text), _WIDTH, subsequent_indent="    ", break_on_hyphens=False)

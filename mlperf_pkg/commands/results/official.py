@@ -1,4 +1,10 @@
-"""The rows of the official tables, from a check."""
+"""The tables of the official summarizer, cell by cell: plain, detailed and weak scaling (HPC).
+
+Their CSV and JSON are those of pandas. The workbook has a sheet for each division, in it a section
+for each availability; it is not compared with the official summarizer's own export, whose
+configuration is not part of the installed package and which calls functions that pandas no longer
+has.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +12,35 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.described import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results import systems
-from mlperf_pkg.commands.results.workbook import official_workbook
+from mlperf_pkg.commands.results.systems import (
+    COLUMNS,
+    URLS,
+    Cell,
+    System,
+    system_cells,
+    systems_of,
+    url_cells,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, write_together
-from mlperf_pkg.infra.resources import MissingPackageError
-from mlperf_pkg.infra.text import escape_cell
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.resources import MissingPackageError, require
+from mlperf_pkg.infra.text import escape_cell, visible
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import has_ruleset
-from mlperf_pkg.submission.model import Submission, SystemFolder
 from mlperf_pkg.submission.names import SCALINGS
 
 STRONG, WEAK = SCALINGS
@@ -39,6 +57,77 @@ Row = dict[str, Cell]
 
 _USAGES = ("training", "hpc")
 _ALIASES = {"mask": "maskrcnn"}
+
+_DECIMALS = 10  # that pandas keeps in JSON
+_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
+
+_SECTIONS = ("onprem", "cloud", "preview", "research")
+_OTHER = "other"
+_WIDTH = 18
+_LONGEST = 32767  # characters of a cell
+_OPTIONS = {
+    "in_memory": True,
+    "nan_inf_to_errors": True,
+    "strings_to_formulas": False,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+}
+
+
+class Table(Struct, frozen=True):
+    """Rows of cells, one per column; None is an empty cell."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Table:
+        """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
+        cells = (tuple(map(row.get, columns)) for row in rows)
+        return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
+
+    def csv(self) -> str:
+        """Write as ``DataFrame.to_csv`` does, except that no text is a formula to a spreadsheet."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(
+            [escape_cell(c) if isinstance(c, str) else None if _is_absent(c) else c for c in row]
+            for row in self.rows
+        )
+        return stream.getvalue()
+
+    def json(self) -> str:
+        """Write as ``DataFrame.to_json(orient="records")`` does: numbers have 10 decimals."""
+        records = [dict(zip(self.columns, map(_rounded, row), strict=True)) for row in self.rows]
+        return json.dumps(records, indent=2, allow_nan=False)
+
+
+def _sort_key(row: Sequence[Cell]) -> list[tuple[bool, Any]]:
+    return [(_is_absent(cell), 0 if _is_absent(cell) else cell) for cell in row]
+
+
+def _is_absent(cell: Cell) -> bool:
+    return cell is None or cell != cell  # noqa: PLR0124 - NaN
+
+
+def _rounded(cell: Cell) -> Cell:
+    """Return a number as the JSON writer of pandas rounds it."""
+    if not isinstance(cell, float):
+        return cell
+    if not math.isfinite(cell):
+        return None
+    size = abs(cell)
+    if size > _LARGEST or 0 < size < _SMALLEST:
+        return float(f"{cell:.{_DECIMALS}g}")
+    whole = int(size)
+    scaled = (size - whole) * 10.0**_DECIMALS
+    fraction = int(scaled)
+    over = scaled - fraction
+    if over > 0.5 or (over == 0.5 and (fraction == 0 or fraction % 2)):  # noqa: PLR2004 - half
+        fraction += 1
+    carried, fraction = divmod(fraction, 10**_DECIMALS)
+    return math.copysign(float(f"{whole + carried}.{fraction:0{_DECIMALS}}"), cell)
 
 
 class Summary(Struct, frozen=True):
@@ -61,6 +150,9 @@ class Summary(Struct, frozen=True):
     crashed: bool
 
 
+# ---- rows -----------------------------------------------------------------------------------
+
+
 def summarize(checked: Checked) -> Summary:
     """Return the tables of the submissions of a check.
 
@@ -71,40 +163,31 @@ def summarize(checked: Checked) -> Summary:
         UserError: there is no submission, the submissions are of several rounds, or the installed
             mlperf-logging does not know the round.
     """
-    submissions = [submission for source in checked.inputs for submission in source.submissions]
     usage, round_ = checked.report.usage, checked.report.round
-    if not submissions or round_ is None or usage not in _USAGES:
+    has_submissions = any(source.submissions for source in checked.inputs)
+    if not has_submissions or round_ is None or usage not in _USAGES:
         raise UserError("no official tables: expected submissions, all of one round")
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables: {reference} does not know round {round_}")
-    collector = _Collector(usage, round_, _benchmarks(usage, round_), checked)
-    for submission in submissions:
-        collector.add(submission)
+    collector = _Collector(usage, round_)
+    for system in systems_of(checked):
+        collector.add(system)
     return collector.summary()
 
 
-def _benchmarks(usage: str, round_: str) -> tuple[str, ...]:
-    """Return the benchmarks in the order of the official columns."""
-    ruleset = load_round(usage, round_).ruleset
-    from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
-        get_allowed_benchmarks,
-    )
-
-    return tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
-
-
 class _Collector:
-    """Collects rows, one per system and table."""
+    """Collects rows, one per system and table, for the benchmarks of the official columns."""
 
-    def __init__(
-        self, usage: str, round_: str, benchmarks: tuple[str, ...], checked: Checked
-    ) -> None:
+    def __init__(self, usage: str, round_: str) -> None:
+        from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
+            get_allowed_benchmarks,
+        )
+
         self._usage = usage
         self._round = round_
-        self._benchmarks = benchmarks
-        self._systems = {system.path: system for system in checked.systems}
-        self._sets = {result.row.path: result for result in checked.sets}
+        ruleset = load_round(usage, round_).ruleset
+        self._benchmarks = tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
         self._plain: list[Row] = []
         self._detailed: list[Row] = []
         self._weak: list[Row] = []
@@ -112,53 +195,47 @@ class _Collector:
         self._tested: list[str] = []
         self._crashed = False
 
-    def add(self, submission: Submission) -> None:
-        """Add a row for each folder in the results of a submission, even an empty one."""
-        for folder in submission.tested:
-            path = submission.place.child("systems").child(f"{folder.place.name}.json").label
-            system = self._systems.get(path)
-            if system is None:
-                self._left_out.append(f"{folder.place.label}: no {path}")
-                continue
-            if system.contents is None:
-                self._leave_out(f"{folder.place.label}: {path} is not readable")
-                continue
-            try:
-                row = systems.system_cells(system.contents, folder.private_id)
-            except ValueError as error:
-                self._leave_out(f"{folder.place.label}: {path}: {error}")
-                continue
-            row |= systems.url_cells(system.contents, folder.place.name, self._usage, self._round)
-            self._add_rows(submission, folder, row)
-
-    def _add_rows(self, submission: Submission, folder: SystemFolder, row: Row) -> None:
-        """Add the rows of a system; HPC has one for each kind of scaling with a folder."""
+    def add(self, system: System) -> None:
+        """Add the row of a system, even without results; HPC has one for each kind of scaling."""
+        label = system.folder.place.label
+        if system.file is None:
+            self._left_out.append(f"{label}: no {system.path}")
+            return
+        description = system.file.contents
+        if description is None:
+            self._leave_out(f"{label}: {system.path} is not readable")
+            return
+        try:
+            row = system_cells(description, system.folder.private_id)
+        except ValueError as error:
+            self._leave_out(f"{label}: {system.path}: {error}")
+            return
+        row |= url_cells(description["submitter"], system.name, self._usage, self._round)
         for scaling in (STRONG, WEAK) if self._usage == "hpc" else (None,):
-            if scaling and scaling not in folder.folders:
+            if scaling and scaling not in system.folder.folders:
                 continue
-            parent = folder.place.child(scaling) if scaling else folder.place
-            results = self._results(submission, parent.label)
+            results = self._results(system, f"{label}/{scaling}" if scaling else label)
             if scaling == WEAK:
                 self._weak.append(row | _cells(results, _throughput))
             else:
-                self._plain.append(row | _cells(results, _minutes))
+                self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
                 self._detailed.append(self._blank_rcp() | row | _cells(results, _details))
 
-    def _results(self, submission: Submission, parent: str) -> dict[str, SetResult]:
+    def _results(self, system: System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
         by_column, others = {}, []
-        for files in submission.result_sets:
+        for files, result in system.sets:
             label = files.place.label
-            if label.rpartition("/")[0] != parent or label not in self._sets:
+            if label.rpartition("/")[0] != parent:
                 continue
-            if self._sets[label].summarized.scaling_factor is None:
+            if result.summarized.scaling_factor is None:
                 self._leave_out(f"{label}: scaling.json without a factor")
                 continue
             if files.scaling_mode != WEAK and not self._crashed:
                 self._tested.append(label)
             name = _ALIASES.get(files.benchmark, files.benchmark)
             if name in self._benchmarks:
-                by_column[name] = self._sets[label]
+                by_column[name] = result
             else:
                 others.append(label)
         for label in others:
@@ -175,13 +252,14 @@ class _Collector:
         return {f"{name}:RCP": "" for name in self._benchmarks}
 
     def summary(self) -> Summary:
-        """Return the tables of all submissions added."""
+        """Return the tables of all systems added."""
+        is_hpc = self._usage == "hpc"
         return Summary(
             usage=self._usage,
             round=self._round,
             plain=_table(self._benchmarks, self._plain),
             detailed=_table(self._columns(STRONG_METRICS), self._detailed),
-            weak=_table(self._columns(WEAK_METRICS), self._weak) if self._usage == "hpc" else None,
+            weak=_table(self._columns(WEAK_METRICS), self._weak) if is_hpc else None,
             left_out=tuple(self._left_out),
             tested=tuple(self._tested),
             crashed=self._crashed,
@@ -192,22 +270,18 @@ class _Collector:
 
 
 def _table(scores: tuple[str, ...], rows: list[Row]) -> Table:
-    return Table.of((*systems.COLUMNS, *scores, *systems.URLS), rows)
+    return Table.of((*COLUMNS, *scores, *URLS), rows)
 
 
-def _cells(results: dict[str, SetResult], of_set: Callable[[str, SetResult], Row]) -> Row:
+def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row]) -> Row:
     return {
-        column: cell
+        f"{name}:{metric}": cell
         for name, result in results.items()
-        for column, cell in of_set(name, result).items()
+        for metric, cell in cells_of(result).items()
     }
 
 
-def _minutes(name: str, result: SetResult) -> Row:
-    return {name: result.row.official_minutes}
-
-
-def _details(name: str, result: SetResult) -> Row:
+def _details(result: SetResult) -> Row:
     summarized = result.summarized
     values = (
         result.row.official_minutes,
@@ -217,85 +291,18 @@ def _details(name: str, result: SetResult) -> Row:
         summarized.rcp,
         summarized.scaling_factor,
     )
-    return {f"{name}:{metric}": v for metric, v in zip(STRONG_METRICS, values, strict=True)}
+    return dict(zip(STRONG_METRICS, values, strict=True))
 
 
-def _throughput(name: str, result: SetResult) -> Row:
+def _throughput(result: SetResult) -> Row:
     weak = result.summarized.weak
     if weak is None:
         return {}
     scale = None if weak.instance_scale is None else float(weak.instance_scale)
-    values = (float(weak.models), scale, weak.minutes)
-    return {f"{name}:{metric}": v for metric, v in zip(WEAK_METRICS, values, strict=True)}
+    return dict(zip(WEAK_METRICS, (float(weak.models), scale, weak.minutes), strict=True))
 
 
-Cell = str | int | float | None
-
-_DECIMALS = 10  # that pandas keeps in JSON
-_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
-
-
-class Table(Struct, frozen=True):
-    """Rows of cells, one per column; None is an empty cell."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Table:
-        """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
-        cells = (tuple(map(row.get, columns)) for row in rows)
-        return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
-
-    def csv(self) -> str:
-        """Write as ``DataFrame.to_csv`` does, except that no text is a formula to a spreadsheet."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(map(_plain, row) for row in self.rows)
-        return stream.getvalue()
-
-    def json(self) -> str:
-        """Write as ``DataFrame.to_json(orient="records")`` does: numbers have 10 decimals."""
-        records = [dict(zip(self.columns, map(_rounded, row), strict=True)) for row in self.rows]
-        return json.dumps(records, indent=2, allow_nan=False)
-
-
-def _sort_key(row: Sequence[Cell]) -> list[tuple[bool, Any]]:
-    return [(_is_absent(cell), 0 if _is_absent(cell) else cell) for cell in row]
-
-
-def _is_absent(cell: Cell) -> bool:
-    return cell is None or cell != cell  # noqa: PLR0124 - NaN
-
-
-def _plain(cell: Cell) -> Cell:
-    if _is_absent(cell):
-        return None
-    return escape_cell(cell) if isinstance(cell, str) else cell
-
-
-def _rounded(cell: Cell) -> Cell:
-    """Return a number as the JSON writer of pandas rounds it."""
-    if not isinstance(cell, float):
-        return cell
-    if not math.isfinite(cell):
-        return None
-    size = abs(cell)
-    if size > _LARGEST or 0 < size < _SMALLEST:
-        return float(f"{cell:.{_DECIMALS}g}")
-    return math.copysign(_to_decimals(size), cell)
-
-
-def _to_decimals(size: float) -> float:
-    whole = int(size)
-    scaled = (size - whole) * 10.0**_DECIMALS
-    fraction = int(scaled)
-    over = scaled - fraction
-    if over > 0.5 or (over == 0.5 and (fraction == 0 or fraction % 2)):  # noqa: PLR2004 - half
-        fraction += 1
-    carried, fraction = divmod(fraction, 10**_DECIMALS)
-    return float(f"{whole + carried}.{fraction:0{_DECIMALS}}")
+# ---- files ----------------------------------------------------------------------------------
 
 
 class TableFolder(Struct, frozen=True):
@@ -322,7 +329,15 @@ class TableFolder(Struct, frozen=True):
             UserError: this check has no such tables, or they cannot be written.
         """
         summary = summarize(checked)
-        files = _files(summary)
+        tables = {
+            "summary": summary.plain,
+            "summary_detailed": summary.detailed,
+            "summary_weak_scaling": summary.weak,
+        }
+        files: dict[str, str | bytes] = {}
+        for name, table in tables.items():
+            if table is not None:
+                files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
         notes = []
         try:
             files["summary.xlsx"] = official_workbook(summary)
@@ -332,14 +347,76 @@ class TableFolder(Struct, frozen=True):
         return [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
 
 
-def _files(summary: Summary) -> dict[str, str | bytes]:
-    tables = {
-        "summary": summary.plain,
-        "summary_detailed": summary.detailed,
-        "summary_weak_scaling": summary.weak,
-    }
-    files: dict[str, str | bytes] = {}
-    for name, table in tables.items():
-        if table is not None:
-            files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
-    return files
+# ---- workbook -------------------------------------------------------------------------------
+
+
+def official_workbook(summary: Summary) -> bytes:
+    """Return the plain table and that of weak scaling as XLSX; the bytes are reproducible.
+
+    Rows are numbered across all sheets, as ``2.0-0001``.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
+    """
+    numbers = count()
+    with book(summary.usage, summary.round) as (contents, stream):
+        heading = contents.add_format({"bold": True, "border": 1, "text_wrap": True})
+        grey = contents.add_format({"bold": True, "bg_color": "#C0C0C0"})
+        for title, table in _sheets(summary):
+            sheet = contents.add_worksheet(title)
+            sheet.freeze_panes(1, 1)
+            sheet.set_column(0, len(table.columns), _WIDTH)
+            sheet.write_row(0, 0, ("ID", *table.columns), heading)
+            line = count(1)
+            for name, rows in _sections(table):
+                index = next(line)
+                sheet.merge_range(index, 0, index, len(table.columns), "", grey)
+                sheet.write_string(index, 0, visible(name)[:_LONGEST], grey)
+                for row in rows:
+                    id_ = f"{summary.round}-{next(numbers):04}"
+                    sheet.write_row(next(line), 0, (id_, *map(fitting, row)))
+    return stream.getvalue()
+
+
+@contextmanager
+def book(usage: str, round_: str) -> Iterator[tuple[Any, io.BytesIO]]:
+    """Provide a workbook of XlsxWriter and the stream that has its reproducible bytes at the end.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
+    """
+    xlsxwriter = require("xlsxwriter", "xlsx", "a workbook")
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, _OPTIONS) as contents:
+        # A fixed creation time, so that the bytes are reproducible.
+        day = load_round(usage, round_).submission_date
+        contents.set_properties({"created": datetime.combine(day, time(), UTC)})
+        yield contents, stream
+
+
+def fitting(cell: Cell) -> Cell:
+    """Return a cell that the format can hold; its numbers are doubles."""
+    if isinstance(cell, int) and to_finite(cell) is None:
+        cell = str(cell)
+    return visible(cell)[:_LONGEST] if isinstance(cell, str) else cell
+
+
+def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
+    """Yield a sheet per division, even an empty one, and a sheet for unknown divisions."""
+    for suffix, table in (("", summary.plain), (" weak scaling", summary.weak)):
+        if table is None:
+            continue
+        for division in (*DIVISIONS, _OTHER):
+            rows = [r for r in table.rows if (r[0] if r[0] in DIVISIONS else _OTHER) == division]
+            if rows or (division != _OTHER and not suffix):
+                yield division + suffix, Table(table.columns, tuple(rows))
+
+
+def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
+    column = table.columns.index("availability")
+    sections: dict[str, list[tuple[Cell, ...]]] = {CATEGORIES[name]: [] for name in _SECTIONS}
+    for row in table.rows:
+        availability = str(row[column] or "no availability")
+        title = CATEGORIES.get(category(availability) or "", availability)
+        sections.setdefault(title, []).append(row)
+    return ((name, rows) for name, rows in sections.items() if rows)

@@ -1,12 +1,19 @@
-"""The values of a publication: rows, the score of each result set, and submitters."""
+"""The summary of a round for publication: its rows, the score of each result set, and submitters.
+
+The rules round results "normally" and do not give a number of decimals; the published tables have
+three (training_rules, Result rounding). The rules rank submitters by their number of results, for
+the assignments of the review (submission_rules, Required reviews). They do not define ranks of
+scores, and the columns of the tables are to be determined (submission_rules, Results table
+content). Ranks are therefore not in the tables, but in other files. Equal values share a rank, and
+the ranks after it are skipped: 1, 2, 2, 4.
+"""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from operator import itemgetter
-from posixpath import commonpath
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,25 +21,25 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.described import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.results.ids import Candidate, PrivateIds, hashed_text, own_id
-from mlperf_pkg.commands.results.systems import known_cells, url_cells
+from mlperf_pkg.commands.results.ids import PrivateIds
+from mlperf_pkg.commands.results.systems import System, known_cells, systems_of, url_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
-from mlperf_pkg.infra.listed_path import ListedPath
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, name
+from mlperf_pkg.results.report import Report, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.membership import submitters
-from mlperf_pkg.submission.model import Submission, SystemFolder
 from mlperf_pkg.submission.names import SCALINGS
 
 FORMAT = "mlperf-pkg/publication/1"
 
 UNKNOWN = "no known category"
 UNDIVIDED = "no division"
+
+_, WEAK = SCALINGS
+_MOST_CODES = 3  # of each basis in the remarks on a score
 
 
 class Row(Struct, frozen=True):
@@ -130,61 +137,13 @@ class Publication(Struct, frozen=True):
         return [score for score in self.scores if score.reason]
 
 
-def rounded(value: float | None) -> float | None:
-    """Return a number rounded for publication, None if it is not finite."""
-    return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
-
-
-def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
-    """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
-    groups: dict[Hashable, list[float]] = {}
-    for group, value in sorted(values, key=itemgetter(1)):
-        groups.setdefault(group, []).append(value)
-    return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]
-
-
-_, WEAK = SCALINGS
-_MOST_CODES = 3  # of each basis in the remarks on a score
-
-
-class Tested(Struct, frozen=True):
-    """A folder of results before its row has an id.
-
-    ``path`` is the path of its system description, ``logged`` the division in its logs.
-    """
-
-    key: str
-    path: str
-    submitter: str
-    folder: SystemFolder
-    system: SystemFile | None
-    results: tuple[SetResult, ...]
-    logged: str
-
-    @property
-    def description(self) -> Mapping[str, object]:
-        """The fields of the system description, empty if it cannot be read."""
-        return (self.system and self.system.contents) or {}
-
-    @property
-    def candidate(self) -> Candidate:
-        """The row for which an id is chosen."""
-        return Candidate(
-            key=self.key,
-            text=hashed_text(self.description) if self.description else self.key,
-            system=self.folder.place.name,
-            own=own_id(self.folder.private_id),
-        )
-
-
-def systems_with_results(argument: str, checked: Checked) -> list[Tested]:
+def systems_with_results(argument: str, checked: Checked) -> list[System]:
     """Return the systems of all submissions in ``argument``, in the order of their keys.
 
     Raises:
         UserError: there is no submission, or the submissions are of several rounds.
     """
-    submissions = [submission for source in checked.inputs for submission in source.submissions]
-    if not submissions:
+    if not any(source.submissions for source in checked.inputs):
         raise UserError(
             f"{argument}: no submission; expected <submitter>/systems and <submitter>/results"
         )
@@ -192,59 +151,12 @@ def systems_with_results(argument: str, checked: Checked) -> list[Tested]:
         raise UserError(
             f"{argument}: submissions of several rounds; expected one round, or --round"
         )
-    systems = {system.path: system for system in checked.systems}
-    sets = {result.row.path: result for result in checked.sets}
-    divisions = {run.path: run.division for run in checked.report.runs}
-    root = _root(submissions)
-    tested = [
-        _tested(submission, folder, systems, sets, divisions, root=root)
-        for submission in submissions
-        for folder in submission.tested
-    ]
-    return sorted(tested, key=lambda system: system.key)
-
-
-def _root(submissions: Sequence[Submission]) -> str:
-    """Return the common prefix of all labels in an archive, empty for a folder."""
-    if not isinstance(submissions[0].place.path, ListedPath):
-        return ""
-    return commonpath([submission.place.folder.label for submission in submissions])
-
-
-def _tested(
-    submission: Submission,
-    folder: SystemFolder,
-    systems: Mapping[str, SystemFile],
-    sets: Mapping[str, SetResult],
-    divisions: Mapping[str, str],
-    *,
-    root: str,
-) -> Tested:
-    system = folder.place.name
-    submitter = submission.place.label.removeprefix(root).lstrip("/") or submission.name
-    path = submission.place.child("systems").child(f"{system}.json").label
-    results = tuple(
-        sets[files.place.label]
-        for files in submission.result_sets
-        if files.system == system
-        and files.place.label in sets
-        and sets[files.place.label].row.runs_found
-    )
-    logged = next((divisions[run] for result in results for run in result.runs), "")
-    return Tested(
-        key=f"{submitter}/{system}",
-        path=path,
-        submitter=submission.name,
-        folder=folder,
-        system=systems.get(path),
-        results=results,
-        logged=logged,
-    )
+    return sorted(systems_of(checked), key=lambda system: system.key)
 
 
 def publication(
     checked: Checked,
-    systems: Sequence[Tested],
+    systems: Sequence[System],
     ids: PrivateIds,
     verdict: Basis = Basis.OFFICIAL,
 ) -> Publication:
@@ -254,7 +166,7 @@ def publication(
     """
     report = checked.report
     round_ = report.round or ""
-    rows = tuple(_row(system, ids[system.key], report.usage, round_) for system in systems)
+    rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
     scores = _ranked(
         [
             _score(result, row, verdict)
@@ -287,11 +199,10 @@ def publication(
 # ---- rows -----------------------------------------------------------------------------------
 
 
-def _row(system: Tested, private_id: str, usage: str, round_: str) -> Row:
+def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
     cells, gaps = known_cells(system.description)
-    folder = system.folder.place.name
-    urls = url_cells({"submitter": system.submitter}, folder, usage, round_)
-    of_description, of_logs = known_division(cells["division"]), known_division(system.logged)
+    urls = url_cells(system.submitter, system.name, usage, round_)
+    of_description, of_logs = known_division(cells["division"]), known_division(system.division)
     division = of_description or of_logs
     status = category(cells["availability"])
     usable = {
@@ -303,7 +214,7 @@ def _row(system: Tested, private_id: str, usage: str, round_: str) -> Row:
         key=system.key,
         id=private_id,
         submitter=cells["submitter"] or system.submitter,
-        system=cells["system"] or folder,
+        system=cells["system"] or system.name,
         division=division if division in DIVISIONS else UNDIVIDED,
         category=CATEGORIES.get(status or "", UNKNOWN),
         processor=cells["host_processor_model_name"],
@@ -322,13 +233,22 @@ def _count(text: str) -> int | None:
     return int(text) if text else None
 
 
+def _remarked(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[Row]:
+    """Yield the rows with the remarks on their scores in the tables, by benchmark."""
+    for row in rows:
+        own = (s for s in scores if s.row == row.key and s.remarks and not s.reason)
+        yield replace(row, remarks=" | ".join(f"{s.benchmark}: {s.remarks}" for s in own))
+
+
 # ---- scores ---------------------------------------------------------------------------------
 
 
 def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
     of_set = result.row
     by_rules = verdict is Basis.RULES or of_set.verdict.official is Verdict.NOT_CHECKED
-    minutes = _minutes(of_set, by_rules=by_rules)
+    # The score of the official tables; that by the rules if they cannot have one.
+    official = None if by_rules or of_set.scaling == WEAK else of_set.official_minutes
+    minutes = of_set.score_minutes if official is None else official
     reason = _reason(result, minutes, by_rules=by_rules)
     minutes = None if reason else minutes
     return Score(
@@ -347,13 +267,6 @@ def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
         waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),
         remarks=_remarks(result.observations),
     )
-
-
-def _minutes(row: ResultSetRow, *, by_rules: bool) -> float | None:
-    """Return the score of the official tables; that by the rules if they cannot have one."""
-    if by_rules or row.scaling == WEAK or row.official_minutes is None:
-        return row.score_minutes
-    return row.official_minutes
 
 
 def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
@@ -395,11 +308,17 @@ def _remarks(findings: Sequence[Finding]) -> str:
     )
 
 
-def _remarked(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[Row]:
-    """Yield the rows with the remarks on their scores in the tables, by benchmark."""
-    for row in rows:
-        own = (s for s in scores if s.row == row.key and s.remarks and not s.reason)
-        yield replace(row, remarks=" | ".join(f"{s.benchmark}: {s.remarks}" for s in own))
+def rounded(value: float | None) -> float | None:
+    """Return a number rounded for publication, None if it is not finite."""
+    return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
+
+
+def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
+    """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
+    groups: dict[Hashable, list[float]] = {}
+    for group, value in sorted(values, key=itemgetter(1)):
+        groups.setdefault(group, []).append(value)
+    return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]
 
 
 def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
@@ -423,38 +342,26 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
 
 
 def _submitters(
-    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score]
+    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score]
 ) -> tuple[Submitter, ...]:
     """Return the submitters with a result set, by rank."""
-    by_row: dict[str, list[Score]] = {}
-    for score in scores:
-        by_row.setdefault(score.row, []).append(score)
     by_name: dict[str, list[Row]] = {}
     for system, row in zip(systems, rows, strict=True):
         if system.results:
             by_name.setdefault(system.submitter, []).append(row)
-    unranked = [
-        _submitter(name, [row for spelling in spellings for row in by_name[spelling]], by_row)
-        for name, spellings in submitters(by_name).items()
-    ]
+    unranked = []
+    for submitter, spellings in submitters(by_name).items():
+        own = {row.key: row.accelerators for spelling in spellings for row in by_name[spelling]}
+        reasons = [score.reason for score in scores if score.row in own]
+        largest = max((size for size in own.values() if size is not None), default=None)
+        unranked.append(Submitter(submitter, len(reasons), reasons.count(""), largest))
     ranking = ranks([("", -submitter.results) for submitter in unranked])
     ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
     return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
 
 
-def _submitter(name: str, rows: Sequence[Row], scores: Mapping[str, Sequence[Score]]) -> Submitter:
-    own = [score for row in rows for score in scores[row.key]]
-    sizes = [row.accelerators for row in rows if row.accelerators is not None]
-    return Submitter(
-        name=name,
-        results=len(own),
-        valid=sum(not score.reason for score in own),
-        largest=max(sizes, default=None),
-    )
-
-
 def _missing(
-    systems: Sequence[Tested], rows: Sequence[Row], scores: Sequence[Score], report: Report
+    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score], report: Report
 ) -> Iterator[str]:
     for system, row in zip(systems, rows, strict=True):
         if not system.results:
@@ -477,6 +384,14 @@ def _spellings(rows: Sequence[Row]) -> Iterator[str]:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
 
 
+def _other_ids(systems: Sequence[System], ids: PrivateIds) -> Iterator[str]:
+    for system in systems:
+        own = system.candidate.own
+        if own and own != ids[system.key]:
+            file = f"{system.folder.place.label}/privateid.json"
+            yield f"{file}: {own} is not used; {name(str(ids.path))} has {ids[system.key]}"
+
+
 def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
     """Yield the numbers of scores in the tables that require a decision of the chair."""
     shown = [score for score in scores if not score.reason]
@@ -486,11 +401,3 @@ def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
         yield f"result sets in the tables with errors by the written rules: {by_rules}"
     if waived := sum(bool(score.waived) for score in shown):
         yield f"result sets in the tables with waived findings: {waived}"
-
-
-def _other_ids(systems: Sequence[Tested], ids: PrivateIds) -> Iterator[str]:
-    for system in systems:
-        own = system.candidate.own
-        if own and own != ids[system.key]:
-            file = f"{system.folder.place.label}/privateid.json"
-            yield f"{file}: {own} is not used; {name(str(ids.path))} has {ids[system.key]}"

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.compare import rounds
-from mlperf_pkg.commands.compare.beside import hyperparameters, shown_rows
-from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
+from mlperf_pkg.commands.compare import published
+from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS, hyperparameters, shown_rows
+from mlperf_pkg.commands.compare.published import read_rounds
 from mlperf_pkg.commands.compare.ratios import Result, Row, compare
 from mlperf_pkg.commands.compare.reading import Filter
-from mlperf_pkg.commands.compare.rounds import read_rounds
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.published.model import Setting
 from mlperf_pkg.render import View
@@ -52,8 +51,8 @@ OWN = Result(
 
 @pytest.fixture(autouse=True)
 def few_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    published = results_of(*SETS, settings=SETTINGS)
-    monkeypatch.setattr(rounds, "published_results", lambda: published)
+    results = results_of(*SETS, settings=SETTINGS)
+    monkeypatch.setattr(published, "published_results", lambda: results)
 
 
 def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
@@ -166,6 +165,6 @@ def test_the_baseline_is_always_shown() -> None:
 
 def test_hyperparameters_of_many() -> None:
     (group,) = hyperparameters(rows("5.0", "4.1"), View())
-    assert [[text for text, _ in cells] for cells in group.rows] == [
+    assert [[*cells] for cells in group.rows] == [
         ["global_batch_size", "500", "448 (1), 480 (1)"]
     ]

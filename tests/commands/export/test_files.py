@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.export.files import FORMATS, Destination
+from mlperf_pkg.commands.export.files import Destination
+from mlperf_pkg.commands.export.formats import FORMATS
 from mlperf_pkg.commands.export.rows import Rows, common_rounds, in_order, merged
 from mlperf_pkg.commands.export.schema import TABLES, Column
 from mlperf_pkg.errors import UserError

@@ -15,16 +15,15 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.results.files import file_contents, results_json
+from mlperf_pkg.commands.results.files import file_contents
 from mlperf_pkg.commands.results.ids import PrivateIds
-from mlperf_pkg.commands.results.page import page
 from mlperf_pkg.commands.results.publication import Publication, publication, systems_with_results
-from mlperf_pkg.commands.results.tables import tables
-from mlperf_pkg.commands.results.workbook import workbook
+from mlperf_pkg.commands.results.tables import page, results_json, tables, workbook
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of
-from tests.commands.official_tables.test_workbook import read
+from mlperf_pkg.render.table import records
+from tests.commands.results.test_official_workbook import read
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 ROUND = "training_results_v2.0"
@@ -50,15 +49,11 @@ def collected(checked: Checked) -> Publication:
 def shown(root: Path) -> dict[str, list[dict[str, Any]]]:
     """The rows of each table, by its title, with the columns that are not empty."""
     return {
-        table.title: [
-            {
-                name: cell
-                for name, cell in zip(table.columns, cells, strict=True)
-                if cell is not None
-            }
-            for cells in table.cells()
+        section.title: [
+            {name: cell for name, cell in record.items() if cell is not None}
+            for record in records(section.table)
         ]
-        for table in tables(published(root))
+        for section in tables(published(root))
     }
 
 

@@ -11,9 +11,9 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.score import standing
-from mlperf_pkg.commands.score.formats import SCORE_FORMATS
-from mlperf_pkg.commands.score.standing import with_standings
+from mlperf_pkg.commands.compare import published
+from mlperf_pkg.commands.compare.published import with_standings
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render import View
@@ -43,7 +43,7 @@ def row(own: Checked, factor: float, **changes: Any) -> PublishedSet:
 
 
 def remarks(own: Checked, *rows: PublishedSet, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(standing, "published_results", lambda: results_of(*rows))
+    monkeypatch.setattr(published, "published_results", lambda: results_of(*rows))
     text = SCORE_FORMATS["text"](with_standings(scores(own), own), View(100))
     return (line.strip() for line in text.splitlines() if "published" in line)
 
@@ -132,7 +132,7 @@ def test_published_results_that_cannot_be_read(tree: Path, monkeypatch: pytest.M
     def fail() -> None:
         raise PublishedResultsError("the published results are missing: reinstall mlperf-pkg")
 
-    monkeypatch.setattr(standing, "published_results", fail)
+    monkeypatch.setattr(published, "published_results", fail)
     result = call("score", tree)
     assert result.exit_code == 0
     assert result.stderr == ("note: the published results are missing: reinstall mlperf-pkg\n")

@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mlperf_pkg.commands.results.official import Summary, Table
-from mlperf_pkg.commands.results.workbook import official_workbook
+from mlperf_pkg.commands.results.official import Summary, Table, official_workbook
 
 _NAMES = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 COLUMNS = ("division", "availability", "resnet")

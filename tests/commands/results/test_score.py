@@ -14,7 +14,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import ScoredSet, Scores, scores
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.score.formats import SCORE_FORMATS
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.render import View
 from tests.helpers.reports import rcp, report, result_set, run
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
-from mlperf_pkg.commands.score.formats import SCORE_FORMATS
-from mlperf_pkg.commands.score.summary import verdict_in_short
+from mlperf_pkg.commands.results.score import SCORE_FORMATS, verdict_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.render import View
 from tests.helpers.reports import FAIL, PASS, rcp, report, result_set, run
