@@ -1,4 +1,4 @@
-"""The published results of this package, as results to compare."""
+"""The published results of this package: as results to compare, and to rank scores among."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
@@ -23,6 +21,7 @@ from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
+from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.inheritance import model_of
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
@@ -32,6 +31,10 @@ from mlperf_pkg.run.model import Run
 ALL = "all"
 
 _Sets = Mapping[int, PublishedSet]  # by their index
+_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
+
+_Peers = tuple[str, str, str | None, int]
+"""The benchmark, division, scaling and number of accelerators of results that rank together."""
 
 
 def read_rounds(
@@ -161,7 +164,7 @@ def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int
     )
 
 
-_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
+# ---- the standings of scores --------------------------------------------------------------
 
 
 def with_standings(scores: Scores, checked: Checked) -> Scores:
@@ -174,26 +177,9 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     return replace(scores, sets=tuple(ranking.ranked(scored) for scored in scores.sets))
 
 
-class _Group(NamedTuple):
-    """The properties shared by results that are ranked together; benchmarks imply the usage."""
-
-    benchmark: str
-    division: str
-    scaling: str | None
-    accelerators: int
-
-
-class _Own(Struct, frozen=True):
-    """A result set to rank."""
-
-    usage: str
-    round: str
-    group: _Group
-    minutes: float
-    model: str
-
-
 class _Ranking:
+    """Ranks scores among the published ones on as many accelerators."""
+
     def __init__(self, checked: Checked) -> None:
         self._runs = {run.path: run for run in checked.runs}
         self._systems = {context.id: context.system for context in checked.contexts}
@@ -202,29 +188,19 @@ class _Ranking:
         }
         published = published_results()
         self._rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
-        self._sets: dict[_Group, list[PublishedSet]] = {}
+        self._sets: dict[_Peers, list[PublishedSet]] = {}
         for row in published.sets:
             if row.score_minutes is not None:
-                self._sets.setdefault(_peers(row), []).append(row)
+                self._sets.setdefault(_peers(row, row.accelerators), []).append(row)
 
     def ranked(self, scored: ScoredSet) -> ScoredSet:
-        row = scored.row
-        if row.score_minutes is None or not scored.runs:
+        if scored.row.score_minutes is None or not scored.runs:
             return scored
         first = self._runs[scored.runs[0].path]
-        system = self._systems[row.id] or self._description_of(first)
+        system = self._systems[scored.row.id] or self._description_of(first)
         if system is None or not system.accelerators:
             return scored
-        own = _Own(
-            usage=first.usage,
-            round=row.round,
-            group=_Group(
-                row.benchmark, known_division(row.division), row.scaling, system.accelerators
-            ),
-            minutes=row.score_minutes,
-            model=str((system.contents or {}).get("accelerator_model_name") or ""),
-        )
-        return replace(scored, published=self._standing(own))
+        return replace(scored, published=self._standing(scored.row, first.usage, system))
 
     def _description_of(self, run: Run) -> SystemFile | None:
         """Return the system description of a folder that was checked without its tree."""
@@ -240,33 +216,42 @@ class _Ranking:
                 return check_system(str(file), data, run.usage, run.round)
         return None
 
-    def _standing(self, own: _Own) -> Standing | None:
+    def _standing(self, row: ResultSetRow, usage: str, system: SystemFile) -> Standing | None:
         """Return the standing in the set's own round or, if it is new, in the latest comparable."""
-        rows = self._sets.get(own.group, [])
-        name = own.round if (own.usage, own.round) in self._rounds else _latest(own, rows)
-        others = _without(own, [row for row in rows if row.round == name])
+        rows = self._sets.get(_peers(row, system.accelerators), [])
+        name = row.round
+        if (usage, name) not in self._rounds:
+            existing = {other.round for other in rows}
+            earlier = comparable_rounds(usage, name, row.benchmark)
+            name = next((older for older, _ in earlier if older in existing), "")
+        others = [other for other in rows if other.round == name]
+        minutes = _minutes(row)
+        itself = next((other for other in others if _minutes(other) == minutes), None)
+        others = [other for other in others if other is not itself]
         if not others:
             return None
-        model = plain_name(own.model)
-        alike = [row for row in others if plain_name(row.accelerator_model) == model]
+        model = str((system.contents or {}).get("accelerator_model_name") or "")
+        alike = [o for o in others if plain_name(o.accelerator_model) == plain_name(model)]
         return Standing(
             round=name,
-            accelerators=own.group.accelerators,
-            overall=_rank(own, others),
-            accelerator_model=own.model,
-            of_model=_rank(own, alike) if alike else None,
+            accelerators=system.accelerators or 0,
+            overall=_rank(minutes, others),
+            accelerator_model=model,
+            of_model=_rank(minutes, alike) if alike else None,
         )
 
 
-def _peers(row: PublishedSet) -> _Group:
-    return _Group(row.benchmark, known_division(row.division), row.scaling, row.accelerators or 0)
+def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> _Peers:
+    return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
 
 
-def _latest(own: _Own, rows: Iterable[PublishedSet]) -> str:
-    """Return the latest earlier round with the same target, or an empty name."""
-    rounds = {row.round for row in rows}
-    names = comparable_rounds(own.usage, own.round, own.group.benchmark)
-    return next((name for name, _ in names if name in rounds), "")
+def _minutes(row: ResultSetRow | PublishedSet) -> float:
+    return comparable(row.score_minutes or 0)
+
+
+def _rank(minutes: float, others: Sequence[PublishedSet]) -> Rank:
+    faster = [_minutes(row) < minutes for row in others]
+    return Rank(sum(faster) + 1, len(faster) + 1)
 
 
 def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:
@@ -284,18 +269,3 @@ def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple
         former = load_benchmark(usage, older, name)
         if rules is not None and former is not None and rules.target == former.target:
             yield older, name
-
-
-def _without(own: _Own, rows: Sequence[PublishedSet]) -> list[PublishedSet]:
-    """Return the rows without the set itself, if it was published."""
-    itself = next((row for row in rows if _minutes(row) == comparable(own.minutes)), None)
-    return [row for row in rows if row is not itself]
-
-
-def _minutes(row: PublishedSet) -> float:
-    return comparable(row.score_minutes or 0)
-
-
-def _rank(own: _Own, others: Sequence[PublishedSet]) -> Rank:
-    faster = [_minutes(row) < comparable(own.minutes) for row in others]
-    return Rank(sum(faster) + 1, len(faster) + 1)

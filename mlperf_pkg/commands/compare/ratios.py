@@ -1,4 +1,4 @@
-"""Ratios of results to a baseline, and to the same system in an earlier round.
+"""Results, their ratios to a baseline and to the same system in an earlier round, and prices.
 
 Results compare if benchmark, division and kind of scaling agree, whatever their rounds.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -23,131 +23,10 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.rulebook.model import version_of
 
+PRICES_NAME = Path("systems") / "prices.yaml"
 
-def compare(
-    results: Sequence[Result], prices: Prices, is_baseline: Callable[[Result], bool]
-) -> tuple[Row, ...]:
-    """Return the rows of all results by group, in a group the fastest first.
-
-    The baseline of a group is the first result with a score for which ``is_baseline`` holds, in
-    the order of ``results``; a group without one has no ratios.
-    """
-    rows = []
-    for group in sorted({result.group for result in results}):
-        members = [result for result in results if result.group == group]
-        scored = (result for result in members if result.minutes is not None)
-        baseline = next((result for result in scored if is_baseline(result)), None)
-        ordered = sorted(members, key=_by_score)
-        rows += [_row(result, baseline, members, prices) for result in ordered]
-    return tuple(rows)
-
-
-def _by_score(result: Result) -> tuple[float, str]:
-    """Return the key that sorts the fastest first, and results without a score last."""
-    return math.inf if result.minutes is None else result.minutes, result.path
-
-
-class _Figures(Struct, frozen=True):
-    """The figures of a result or a baseline that ratios compare; None if unknown."""
-
-    minutes: float | None = None
-    accelerators: int | None = None
-    nodes: int | None = None
-    joules: float | None = None
-    price: Price | None = None
-
-    @property
-    def usd(self) -> float | None:
-        return self.price.usd if self.price else None
-
-
-def _figures(result: Result | None, prices: Prices) -> _Figures:
-    if result is None:
-        return _Figures()
-    return _Figures(
-        minutes=result.minutes,
-        accelerators=result.accelerators,
-        nodes=result.nodes,
-        joules=result.energy_joules,
-        price=price_of(prices, result.system, result.system_name),
-    )
-
-
-def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:
-    own, base = _figures(result, prices), _figures(baseline, prices)
-    previous = _previous(result, members)
-    speed = _ratio(base.minutes, own.minutes)
-    return Row(
-        result=result,
-        baseline=result is baseline,
-        speed=speed,
-        speed_per_accelerator=_product(speed, _ratio(base.accelerators, own.accelerators)),
-        speed_per_node=_product(speed, _ratio(base.nodes, own.nodes)),
-        performance_per_dollar=_product(speed, _ratio(base.usd, own.usd)),
-        # Energy is that of the whole training, so it includes the time.
-        performance_per_joule=_ratio(base.joules, own.joules),
-        samples_per_second_per_accelerator=_ratio(result.samples_per_second, own.accelerators),
-        samples_per_second_per_node=_ratio(result.samples_per_second, own.nodes),
-        price_usd=own.usd,
-        price_source=own.price.source if own.price else None,
-        price_date=own.price.date if own.price else None,
-        previous_round=previous.round if previous else None,
-        previous_system=previous.system if previous else None,
-        previous_minutes=previous.minutes if previous else None,
-        improvement=_ratio(previous.minutes, result.minutes) if previous else None,
-    )
-
-
-def _ratio(one: float | None, other: float | None) -> float | None:
-    return one / other if one and other else None
-
-
-def _product(one: float | None, other: float | None) -> float | None:
-    return one * other if one and other else None
-
-
-# ---- rounds -------------------------------------------------------------------------------
-
-
-def _previous(result: Result, members: Sequence[Result]) -> Result | None:
-    """Return the same system's result of the latest earlier round.
-
-    If there are several: one of the same name, else of the same framework, else the fastest.
-    """
-    earlier = [
-        other
-        for other in members
-        if other.minutes
-        and _same_system(result, other)
-        and _version(other.round) < _version(result.round)
-    ]
-    if result.minutes is None or not earlier:
-        return None
-    latest = max(_version(other.round) for other in earlier)
-    of_round = [other for other in earlier if _version(other.round) == latest]
-    return min(
-        of_round, key=lambda other: (*_differences(result, other), other.minutes, other.path)
-    )
-
-
-def _differences(result: Result, other: Result) -> tuple[bool, bool]:
-    return plain(result.system) != plain(other.system), result.framework != other.framework
-
-
-def _same_system(one: Result, other: Result) -> bool:
-    if not one.round or not other.round or one.submitter != other.submitter:
-        return False
-    if one.hardware and other.hardware:
-        return _machine(one) == _machine(other)
-    return plain(one.system) == plain(other.system)
-
-
-def _machine(result: Result) -> tuple[str | None, int | None, int | None]:
-    return result.hardware, result.accelerators, result.nodes
-
-
-def _version(round_: str | None) -> tuple[int, ...]:
-    return version_of(round_) if round_ else ()
+Prices = Mapping[str, Price]
+"""List prices by system; a price has other names of its system, too."""
 
 
 class ResultGroup(NamedTuple):
@@ -257,9 +136,138 @@ class Row(Struct, frozen=True):
     improvement: float | None
 
 
-PRICES_NAME = Path("systems") / "prices.yaml"
+# ---- ratios -------------------------------------------------------------------------------
 
-Prices = Mapping[str, Price]
+
+def compare(
+    results: Sequence[Result], prices: Prices, is_baseline: Callable[[Result], bool]
+) -> tuple[Row, ...]:
+    """Return the rows of all results by group, in a group the fastest first.
+
+    The baseline of a group is the first result with a score for which ``is_baseline`` holds, in
+    the order of ``results``; a group without one has no ratios.
+    """
+    rows = []
+    for group in sorted({result.group for result in results}):
+        members = [result for result in results if result.group == group]
+        scored = (result for result in members if result.minutes is not None)
+        baseline = next((result for result in scored if is_baseline(result)), None)
+        ordered = sorted(members, key=_by_score)
+        rows += [_row(result, baseline, members, prices) for result in ordered]
+    return tuple(rows)
+
+
+def _by_score(result: Result) -> tuple[float, str]:
+    """Return the key that sorts the fastest first, and results without a score last."""
+    return math.inf if result.minutes is None else result.minutes, result.path
+
+
+def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:
+    price, other = (
+        price_of(prices, r.system, r.system_name) if r else None for r in (result, baseline)
+    )
+    previous = _previous(result, members)
+
+    def to_baseline(name: str) -> float | None:
+        return _ratio(getattr(baseline, name, None), getattr(result, name))
+
+    speed = to_baseline("minutes")
+    return Row(
+        result=result,
+        baseline=result is baseline,
+        speed=speed,
+        speed_per_accelerator=_product(speed, to_baseline("accelerators")),
+        speed_per_node=_product(speed, to_baseline("nodes")),
+        performance_per_dollar=_product(speed, _ratio(_usd(other), _usd(price))),
+        # Energy is that of the whole training, so it includes the time.
+        performance_per_joule=to_baseline("energy_joules"),
+        samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
+        samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
+        price_usd=_usd(price),
+        price_source=price.source if price else None,
+        price_date=price.date if price else None,
+        previous_round=previous.round if previous else None,
+        previous_system=previous.system if previous else None,
+        previous_minutes=previous.minutes if previous else None,
+        improvement=_ratio(previous.minutes, result.minutes) if previous else None,
+    )
+
+
+def _usd(price: Price | None) -> float | None:
+    return price.usd if price else None
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return one / other if one and other else None
+
+
+def _product(one: float | None, other: float | None) -> float | None:
+    return one * other if one and other else None
+
+
+def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Result], bool]:
+    """Return a predicate for results of the baseline; without a name, those of the first argument.
+
+    Raises:
+        UserError: no result has this name.
+    """
+    if name is None:
+        return lambda result: result.argument == 0
+    if not any(result.matches(name) for result in results):
+        names = {result.system for result in results}
+        names |= {result.submitter or "" for result in results}
+        suggestion = did_you_mean(name, sorted(names))
+        raise UserError(
+            f"--baseline {name}: no such system or submitter among the results{suggestion}"
+        )
+    return lambda result: result.matches(name)
+
+
+# ---- rounds -------------------------------------------------------------------------------
+
+
+def _previous(result: Result, members: Sequence[Result]) -> Result | None:
+    """Return the same system's result of the latest earlier round.
+
+    If there are several: one of the same name, else of the same framework, else the fastest.
+    """
+    earlier = [
+        other
+        for other in members
+        if other.minutes
+        and _same_system(result, other)
+        and _version(other.round) < _version(result.round)
+    ]
+    if result.minutes is None or not earlier:
+        return None
+    latest = max(_version(other.round) for other in earlier)
+    of_round = [other for other in earlier if _version(other.round) == latest]
+    return min(
+        of_round, key=lambda other: (*_differences(result, other), other.minutes, other.path)
+    )
+
+
+def _differences(result: Result, other: Result) -> tuple[bool, bool]:
+    return plain(result.system) != plain(other.system), result.framework != other.framework
+
+
+def _same_system(one: Result, other: Result) -> bool:
+    if not one.round or not other.round or one.submitter != other.submitter:
+        return False
+    if one.hardware and other.hardware:
+        return _machine(one) == _machine(other)
+    return plain(one.system) == plain(other.system)
+
+
+def _machine(result: Result) -> tuple[str | None, int | None, int | None]:
+    return result.hardware, result.accelerators, result.nodes
+
+
+def _version(round_: str | None) -> tuple[int, ...]:
+    return version_of(round_) if round_ else ()
+
+
+# ---- prices -------------------------------------------------------------------------------
 
 
 def all_prices(file: Path | None, configured: Prices, workspace: Path) -> Prices:
@@ -282,7 +290,9 @@ def price_of(prices: Prices, *names: str | None) -> Price | None:
     Case and punctuation do not matter. The name of an entry comes before those under ``also``.
     """
     searched = [plain(name) for name in names if name and plain(name)]
-    for patterns in (_own(prices), list(_also(prices))):
+    own = [(plain(system), price) for system, price in prices.items()]
+    also = [(plain(name), price) for price in prices.values() for name in price.also]
+    for patterns in (own, also):
         for name in searched:
             for pattern, price in patterns:
                 if fnmatchcase(name, pattern):
@@ -293,30 +303,3 @@ def price_of(prices: Prices, *names: str | None) -> Price | None:
 def plain(name: str) -> str:
     """Return a name without case and punctuation: ``Bow Pod16`` and ``BOW_POD16`` agree."""
     return re.sub(r"[^\w*]|_", "", name.casefold())
-
-
-def _own(prices: Prices) -> list[tuple[str, Price]]:
-    return [(plain(system), price) for system, price in prices.items()]
-
-
-def _also(prices: Prices) -> Iterator[tuple[str, Price]]:
-    for price in prices.values():
-        yield from ((plain(name), price) for name in price.also)
-
-
-def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Result], bool]:
-    """Return a predicate for results of the baseline; without a name, those of the first argument.
-
-    Raises:
-        UserError: no result has this name.
-    """
-    if name is None:
-        return lambda result: result.argument == 0
-    if not any(result.matches(name) for result in results):
-        names = {result.system for result in results}
-        names |= {result.submitter or "" for result in results}
-        suggestion = did_you_mean(name, sorted(names))
-        raise UserError(
-            f"--baseline {name}: no such system or submitter among the results{suggestion}"
-        )
-    return lambda result: result.matches(name)

@@ -165,6 +165,4 @@ def test_the_baseline_is_always_shown() -> None:
 
 def test_hyperparameters_of_many() -> None:
     (group,) = hyperparameters(rows("5.0", "4.1"), View())
-    assert [[*cells] for cells in group.rows] == [
-        ["global_batch_size", "500", "448 (1), 480 (1)"]
-    ]
+    assert [[*cells] for cells in group.rows] == [["global_batch_size", "500", "448 (1), 480 (1)"]]
