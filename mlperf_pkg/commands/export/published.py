@@ -1,4 +1,4 @@
-"""The rows of the tables from the published results."""
+"""The published results as rows of the tables, and rows as if they were published."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from mlperf_pkg.checks.described import category
 from mlperf_pkg.commands.export import schema
-from mlperf_pkg.commands.export.rows import Row, Rows, division_of, in_order, number_of
+from mlperf_pkg.commands.export.rows import Rows, division_of, in_order, number_of
 from mlperf_pkg.commands.export.schema import TABLES
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
@@ -38,25 +38,18 @@ def _system_path(published: PublishedSet) -> str:
 
 
 def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
-    return schema.SystemRecord(
-        usage=of_system.usage,
-        round=of_system.round,
-        submitter=of_system.submitter,
-        system=of_system.system,
+    return schema.record(
+        schema.SystemRecord,
+        of_system,
         path=_system_path(of_system),
         division=division_of(of_system.division),
         division_written=of_system.division or None,
         status=category(of_system.status),
         status_written=of_system.status or None,
         system_name=of_system.system_name or None,
-        nodes=of_system.nodes,
-        accelerators=of_system.accelerators,
-        accelerators_per_node=of_system.accelerators_per_node,
         accelerator_model=of_system.accelerator_model or None,
         host_processor=of_system.host_processor or None,
         framework=of_system.framework or None,
-        official=None,
-        rules=None,
     )
 
 
@@ -65,94 +58,63 @@ def _id(of: PublishedSet) -> str:
 
 
 def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
-    return schema.ResultSetRecord(
-        usage=published.usage,
-        round=published.round,
+    scaled, unscaled = published.score_minutes, published.unscaled_minutes
+    return schema.record(
+        schema.ResultSetRecord,
+        published,
         id=_id(published),
-        submitter=published.submitter,
-        system=published.system,
-        benchmark=published.benchmark,
         division=division_of(published.division),
         division_written=published.division or None,
-        path=published.path,
         system_path=_system_path(published),
-        runs=published.runs,
-        runs_required=None,
-        score_minutes=published.score_minutes,
-        unscaled_minutes=published.unscaled_minutes,
-        official_minutes=published.official_minutes,
-        scaling_factor=_ratio(published.score_minutes, published.unscaled_minutes),
-        rcp_pass=None,
-        rcp_margin=None,
-        global_batch_size=published.global_batch_size,
+        scaling_factor=scaled / unscaled if scaled is not None and unscaled else None,
         energy=published.energy_joules,
-        scaling=published.scaling,
-        models=None,
-        official=None,
-        rules=None,
     )
-
-
-def _ratio(scaled: float | None, unscaled: float | None) -> float | None:
-    return scaled / unscaled if scaled is not None and unscaled else None
 
 
 def _published_setting(setting: Setting, of_set: PublishedSet) -> schema.SettingRecord:
-    return schema.SettingRecord(
-        of_set.usage,
-        of_set.round,
-        _id(of_set),
-        of_set.path,
-        of_set.benchmark,
-        setting.key,
-        setting.value,
-        number_of(setting.value),
-        setting.runs,
+    return schema.record(
+        schema.SettingRecord,
+        setting,
+        usage=of_set.usage,
+        round=of_set.round,
+        set_id=_id(of_set),
+        set_path=of_set.path,
+        benchmark=of_set.benchmark,
+        number=number_of(setting.value),
     )
+
+
+# ---- an export as published sets ----------------------------------------------------------
 
 
 def exported_sets(rows: Rows) -> Iterator[PublishedSet]:
     """Yield the result sets of an export that have a round, with their systems."""
-    systems = {
-        (fields["usage"], fields["round"], fields["path"]): fields
-        for fields in map(_named("systems"), rows["systems"])
-    }
-    for fields in map(_named("result_sets"), rows["result_sets"]):
+    systems = {(s["usage"], s["round"], s["path"]): s for s in _named("systems", rows)}
+    for fields in _named("result_sets", rows):
         if fields["usage"] and fields["round"]:
             key = (fields["usage"], fields["round"], fields["system_path"])
             yield _published(fields, systems.get(key, {}))
 
 
-def _named(table: str) -> Any:
+def _named(table: str, rows: Rows) -> Iterator[dict[str, Any]]:
     names = [column.name for column in TABLES[table].columns]
-
-    def named(row: Row) -> dict[str, Any]:
-        return dict(zip(names, row, strict=True))
-
-    return named
+    return (dict(zip(names, row, strict=True)) for row in rows[table])
 
 
 def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
+    numbers = ("accelerators", "accelerators_per_node", "nodes")
+    texts = ("system_name", "accelerator_model", "host_processor", "framework")
+    same = ("usage", "round", "benchmark", "global_batch_size", "runs")
+    scores = ("score_minutes", "unscaled_minutes", "official_minutes")
+    values: dict[str, Any] = {name: fields[name] for name in (*same, *scores)}
+    values |= {name: system.get(name) for name in numbers}
+    values |= {name: system.get(name) or "" for name in texts}
     return PublishedSet(
-        usage=fields["usage"],
-        round=fields["round"],
         submitter=fields["submitter"] or "",
         system=fields["system"] or "",
-        benchmark=fields["benchmark"],
         division=fields["division_written"] or "",
         path=fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
         status=system.get("status_written") or "",
-        system_name=system.get("system_name") or "",
-        accelerators=system.get("accelerators"),
-        accelerator_model=system.get("accelerator_model") or "",
-        accelerators_per_node=system.get("accelerators_per_node"),
-        nodes=system.get("nodes"),
-        host_processor=system.get("host_processor") or "",
-        framework=system.get("framework") or "",
-        global_batch_size=fields["global_batch_size"],
-        runs=fields["runs"],
-        score_minutes=fields["score_minutes"],
-        unscaled_minutes=fields["unscaled_minutes"],
-        official_minutes=fields["official_minutes"],
         energy_joules=fields["energy"],
+        **values,
     )

@@ -190,20 +190,18 @@ def _system(
     usage, round_ = rounds.of_system(system)
     fields = system.contents or {}
     folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
-    submitter = rounds.submitters.get(system.path) or folder or system.submitter
-    return schema.SystemRecord(
+    return schema.record(
+        schema.SystemRecord,
+        system,
         usage=usage,
         round=round_,
-        submitter=submitter,
+        submitter=rounds.submitters.get(system.path) or folder or system.submitter,
         system=system.id,
         path=text,
         division=division_of(system.division),
         division_written=system.division,
         status=category(system.status or ""),
         status_written=system.status,
-        system_name=system.system_name,
-        nodes=system.nodes,
-        accelerators=system.accelerators,
         accelerators_per_node=whole_number(fields.get("accelerators_per_node")),
         accelerator_model=_text(fields.get("accelerator_model_name")),
         host_processor=_text(fields.get("host_processor_model_name")),
@@ -220,26 +218,21 @@ def _text(value: Any) -> str | None:
 def _result_set(
     row: ResultSetRow, key: _SetKey, context: SetContext, paths: Mapping[str, str]
 ) -> schema.ResultSetRecord:
-    return schema.ResultSetRecord(
-        *key,
-        submitter=row.submitter,
-        system=row.system,
-        benchmark=row.benchmark,
+    usage, round_, set_id = key
+    return schema.record(
+        schema.ResultSetRecord,
+        row,
+        usage=usage,
+        round=round_,
+        id=set_id,
         division=division_of(row.division),
         division_written=row.division,
-        path=row.path,
         system_path=paths[context.system.path] if context.system else None,
         runs=row.runs_found,
-        runs_required=row.runs_required,
-        score_minutes=row.score_minutes,
-        unscaled_minutes=row.unscaled_minutes,
-        official_minutes=row.official_minutes,
-        scaling_factor=row.scaling_factor,
         rcp_pass=row.rcp.official_pass if row.rcp else None,
         rcp_margin=row.rcp.margin_percent if row.rcp else None,
         global_batch_size=batch_size_of(context.runs),
         energy=row.energy_joules,
-        scaling=row.scaling,
         models=row.number_of_models,
         official=row.verdict.official,
         rules=row.verdict.rules,
@@ -247,20 +240,19 @@ def _result_set(
 
 
 def _run(row: RunRow, run: Run, key: _SetKey, set_path: str, text: str) -> schema.RunRecord:
-    return schema.RunRecord(
-        *key,
+    usage, round_, set_id = key
+    return schema.record(
+        schema.RunRecord,
+        row,
+        usage=usage,
+        round=round_,
+        set_id=set_id,
         set_path=set_path,
         path=text,
-        benchmark=row.benchmark,
         division=division_of(row.division),
         division_written=row.division,
         start=_time(run.start_ms),
-        minutes=row.minutes,
-        official_minutes=row.official_minutes,
-        status=row.status,
         to_converge=row.samples_to_converge,
-        records=row.records,
-        dropped=row.dropped,
         official=row.verdict.official,
         rules=row.verdict.rules,
     )
@@ -334,21 +326,16 @@ def _finding(
 ) -> schema.FindingRecord:
     usage, round_, set_id = keys.get(finding.set or "") or (*rounds.of(finding.about), None)
     is_raw = finding.subject is not None and finding.subject == finding.set
-    return schema.FindingRecord(
+    return schema.record(
+        schema.FindingRecord,
+        finding,
         usage=usage,
         round=round_,
-        code=finding.code,
-        severity=finding.severity,
-        basis=finding.basis,
         set_id=set_id,
         subject=set_id if is_raw and set_id else finding.about,
-        path=finding.path,
-        line=finding.line,
-        count=finding.count,
         message=finding.text,
         found=_json(finding.found),
         expected=_json(finding.expected),
-        source=finding.source,
         waived=finding.waiver is not None,
     )
 

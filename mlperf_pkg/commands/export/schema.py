@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
@@ -192,6 +192,18 @@ class FindingRecord(Struct, frozen=True):
     expected: Annotated[str | None, _about("the first value expected, as JSON")]
     source: Annotated[str | None, _about("the document and section of the rule")]
     waived: Annotated[bool, _about("whether the finding is waived")]
+
+
+_Record = TypeVar("_Record", bound=Struct)
+
+
+def record(kind: type[_Record], source: object, **others: Any) -> _Record:
+    """Return a record: ``others``, and the values that ``source`` has under the same names.
+
+    Fields that neither has are null.
+    """
+    names = (name for name in kind.__struct_fields__ if name not in others)
+    return kind(**{name: getattr(source, name, None) for name in names}, **others)
 
 
 class Column(Struct, frozen=True):
