@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, time
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -359,28 +359,31 @@ def official_workbook(summary: Summary) -> bytes:
         MissingPackageError: XlsxWriter is not installed.
     """
     numbers = count()
-    with book(summary.usage, summary.round) as (contents, stream):
-        heading = contents.add_format({"bold": True, "border": 1, "text_wrap": True})
-        grey = contents.add_format({"bold": True, "bg_color": "#C0C0C0"})
+    with book(summary.usage, summary.round) as file:
         for title, table in _sheets(summary):
-            sheet = contents.add_worksheet(title)
+            sheet = file.contents.add_worksheet(title)
             sheet.freeze_panes(1, 1)
             sheet.set_column(0, len(table.columns), _WIDTH)
-            sheet.write_row(0, 0, ("ID", *table.columns), heading)
-            line = count(1)
-            for name, rows in _sections(table):
-                index = next(line)
-                sheet.merge_range(index, 0, index, len(table.columns), "", grey)
-                sheet.write_string(index, 0, visible(name)[:_LONGEST], grey)
-                for row in rows:
-                    id_ = f"{summary.round}-{next(numbers):04}"
-                    sheet.write_row(next(line), 0, (id_, *map(fitting, row)))
-    return stream.getvalue()
+            sections = (
+                (name, [(f"{summary.round}-{next(numbers):04}", *row) for row in rows])
+                for name, rows in _sections(table)
+            )
+            write_sections(file, sheet, ("ID", *table.columns), sections)
+    return file.stream.getvalue()
+
+
+class Book(NamedTuple):
+    """A workbook of XlsxWriter, its formats, and the stream that has its bytes at the end."""
+
+    contents: Any
+    head: Any
+    title: Any
+    stream: io.BytesIO
 
 
 @contextmanager
-def book(usage: str, round_: str) -> Iterator[tuple[Any, io.BytesIO]]:
-    """Provide a workbook of XlsxWriter and the stream that has its reproducible bytes at the end.
+def book(usage: str, round_: str) -> Iterator[Book]:
+    """Provide a workbook with reproducible bytes.
 
     Raises:
         MissingPackageError: XlsxWriter is not installed.
@@ -391,7 +394,29 @@ def book(usage: str, round_: str) -> Iterator[tuple[Any, io.BytesIO]]:
         # A fixed creation time, so that the bytes are reproducible.
         day = load_round(usage, round_).submission_date
         contents.set_properties({"created": datetime.combine(day, time(), UTC)})
-        yield contents, stream
+        head = contents.add_format({"bold": True, "border": 1, "text_wrap": True})
+        title = contents.add_format({"bold": True, "bg_color": "#C0C0C0"})
+        yield Book(contents, head, title, stream)
+
+
+def write_sections(
+    book: Book,
+    sheet: Any,
+    columns: Sequence[str],
+    sections: Iterable[tuple[str, Iterable[Sequence[Cell]]]],
+    formats: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the columns, and rows below the titles of their sections; some in a format."""
+    sheet.write_row(0, 0, columns, book.head)
+    line = count(1)
+    for title, rows in sections:
+        heading = next(line)
+        sheet.merge_range(heading, 0, heading, len(columns) - 1, "", book.title)
+        sheet.write_string(heading, 0, fitting(title), book.title)
+        for row in rows:
+            at = next(line)
+            for place, (column, cell) in enumerate(zip(columns, row, strict=True)):
+                sheet.write(at, place, fitting(cell), (formats or {}).get(column))
 
 
 def fitting(cell: Cell) -> Cell:

@@ -325,17 +325,13 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
     """Return the scores with their ranks, within division, category, scaling and benchmark."""
     tables = {row.key: (row.division, row.category) for row in rows}
     values = {
-        index: ((*tables[score.row], score.scaling, score.benchmark), score.published_minutes)
-        for index, score in enumerate(scores)
+        score.path: ((*tables[score.row], score.scaling, score.benchmark), score.published_minutes)
+        for score in scores
         if score.published_minutes is not None
     }
-    by_index = dict(zip(values, ranks(list(values.values())), strict=True))
-    return tuple(
-        replace(score, rank=by_index[index][0], of=by_index[index][1])
-        if index in by_index
-        else score
-        for index, score in enumerate(scores)
-    )
+    by_path = dict(zip(values, ranks(list(values.values())), strict=True))
+    places = (by_path.get(score.path, (None, None)) for score in scores)
+    return tuple(replace(s, rank=rank, of=of) for s, (rank, of) in zip(scores, places, strict=True))
 
 
 # ---- submitters and remarks -----------------------------------------------------------------

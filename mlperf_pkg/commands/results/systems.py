@@ -129,9 +129,11 @@ def system_cells(description: Description, private_id: str | None) -> dict[str, 
     """
     if missing := [name for name in REQUIRED if name not in description]:
         raise ValueError(f"no {', no '.join(missing)}")
-    values = {name: value_of(description) for name, value_of in _TEXTS.items()}
-    cells: dict[str, Cell] = {name: None if v is None else str(v) for name, v in values.items()}
-    cells |= {name: count_of(description) for name, count_of in _COUNTS.items()}
+    values = {name: _CELLS[name](description) for name in _BY_KIND}
+    cells: dict[str, Cell] = {
+        name: value if value is None or name in _COUNTS else str(value)
+        for name, value in values.items()
+    }
     try:
         contents = parse_json(private_id or "")
     except ValueError:
@@ -146,9 +148,9 @@ def known_cells(description: Description) -> tuple[dict[str, str], tuple[str, ..
     These are the cells before the scores, without the private id; one that is missing is empty.
     """
     cells = {}
-    for name, value_of in (_TEXTS | _COUNTS).items():
+    for name in _BY_KIND:
         try:
-            cells[name] = value_of(description)
+            cells[name] = _CELLS[name](description)
         except (KeyError, ValueError):
             cells[name] = None
     gaps = tuple(name for name, value in cells.items() if value is None)
@@ -204,34 +206,21 @@ def _notes(description: Description) -> str:
     return ";".join(notes)
 
 
-_TEXTS: dict[str, Callable[[Description], Any]] = {
+_CELLS: Mapping[str, Callable[[Description], Any]] = {
     "division": itemgetter("division"),
     "availability": itemgetter("status"),
     "submitter": itemgetter("submitter"),
     "system": _system,
     "number_of_nodes": itemgetter("number_of_nodes"),
     "host_processor_model_name": itemgetter("host_processor_model_name"),
+    "host_processors_count": _in_all_nodes("host_processors_per_node"),
     "accelerator_model_name": _accelerator,
+    "accelerators_count": _in_all_nodes("accelerators_per_node"),
     "framework": _framework,
     "notes": _notes,
 }
-_COUNTS: dict[str, Callable[[Description], Any]] = {
-    "host_processors_count": _in_all_nodes("host_processors_per_node"),
-    "accelerators_count": _in_all_nodes("accelerators_per_node"),
-}
+_COUNTS = ("host_processors_count", "accelerators_count")
+_BY_KIND = sorted(_CELLS, key=_COUNTS.__contains__)  # texts first: so are errors reported
 
-COLUMNS = (
-    "division",
-    "availability",
-    "submitter",
-    "system",
-    "number_of_nodes",
-    "host_processor_model_name",
-    "host_processors_count",
-    "accelerator_model_name",
-    "accelerators_count",
-    "framework",
-    "notes",
-    "private_id",
-)
+COLUMNS = (*_CELLS, "private_id")
 URLS = ("details_url", "code_url")

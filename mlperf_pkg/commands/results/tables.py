@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, groupby, product
+from itertools import groupby, product
 from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.described import CATEGORIES
-from mlperf_pkg.commands.page.template import environment, file, page_head, raw
-from mlperf_pkg.commands.results.official import book, fitting
+from mlperf_pkg.commands.page.template import environment, page_head, raw
+from mlperf_pkg.commands.page.template import file as template_file
+from mlperf_pkg.commands.results.official import book, fitting, write_sections
 from mlperf_pkg.commands.results.publication import (
     FORMAT,
     UNDIVIDED,
@@ -251,44 +252,36 @@ def workbook(publication: Publication) -> bytes:
     Raises:
         MissingPackageError: XlsxWriter is not installed.
     """
-    with book(publication.usage, publication.round) as (contents, stream):
-        styles: dict[str, Any] = {
-            "head": contents.add_format({"bold": True, "border": 1, "text_wrap": True}),
-            "section": contents.add_format({"bold": True, "bg_color": "#C0C0C0"}),
-            **{k.name: contents.add_format({"num_format": k.number_format}) for k in KINDS},
-        }
-        for title, sections in groupby(tables(publication), _sheet_name):
-            _write_sheet(contents.add_worksheet(title), list(sections), styles)
-        sheet = contents.add_worksheet("without a score")
+    with book(publication.usage, publication.round) as file:
+        for title, group in groupby(tables(publication), _sheet_name):
+            sections = list(group)
+            kind, columns = sections[0].kind, sections[0].table.columns
+            sheet = file.contents.add_worksheet(title)
+            sheet.freeze_panes(1, _FROZEN)
+            for index, column in enumerate(columns):
+                sheet.set_column(index, index, column.width)
+            of_scores = file.contents.add_format({"num_format": kind.number_format})
+            write_sections(
+                file,
+                sheet,
+                [column.key or "" for column in columns],
+                [
+                    (section.category, [[*r.values()] for r in records(section.table)])
+                    for section in sections
+                ],
+                {column.key or "": of_scores for column in sections[0].scores},
+            )
+        sheet = file.contents.add_worksheet("without a score")
         sheet.set_column(0, 2, 40)
-        sheet.write_row(0, 0, ("id", "result set", "reason"), styles["head"])
+        sheet.write_row(0, 0, ("id", "result set", "reason"), file.head)
         for line, score in enumerate(publication.without_score, 1):
             sheet.write_row(line, 0, map(fitting, (score.id, score.path, score.reason)))
-    return stream.getvalue()
+    return file.stream.getvalue()
 
 
 def _sheet_name(section: Section) -> str:
     kind = "" if section.kind is _TIME else f" {section.kind.name}"
     return f"{section.division}{kind}"
-
-
-def _write_sheet(sheet: Any, sections: Sequence[Section], styles: Mapping[str, Any]) -> None:
-    columns = sections[0].table.columns
-    sheet.freeze_panes(1, _FROZEN)
-    for index, column in enumerate(columns):
-        sheet.set_column(index, index, column.width)
-    sheet.write_row(0, 0, [column.key for column in columns], styles["head"])
-    start, end = len(_HEAD), len(columns) - len(_TAIL)
-    line = count(1)
-    for section in sections:
-        heading = next(line)
-        sheet.merge_range(heading, 0, heading, len(columns) - 1, "", styles["section"])
-        sheet.write_string(heading, 0, section.category, styles["section"])
-        for record in records(section.table):
-            at, cells = next(line), [*map(fitting, record.values())]
-            sheet.write_row(at, 0, cells[:start])
-            sheet.write_row(at, start, cells[start:end], styles[section.kind.name])
-            sheet.write_row(at, end, cells[end:])
 
 
 def page(publication: Publication) -> str:
@@ -298,7 +291,7 @@ def page(publication: Publication) -> str:
         MissingPackageError: Jinja is not installed.
     """
     template = environment(_PACKAGE).get_template("results.html")
-    style = file("page.css") + file("results.css", _PACKAGE)
+    style = template_file("page.css") + template_file("results.css", _PACKAGE)
     return template.render(
         page=publication,
         tables=tables(publication),
