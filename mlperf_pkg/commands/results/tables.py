@@ -31,11 +31,11 @@ from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.model import DIVISIONS
 
 _PACKAGE = "mlperf_pkg.commands.results"
-_WIDTH = 14
+_COLUMN_WIDTH = 14
 _FROZEN = 3  # columns of a sheet: id, submitter and system
 
 
-def _field(key: str, name: str = "", width: int = _WIDTH) -> Column:
+def _field(key: str, name: str = "", width: int = _COLUMN_WIDTH) -> Column:
     """Return the column of a field, ``key`` if it has no other name; in a workbook ``width``."""
     return Column(key=key, of=attrgetter(name or key), width=width)
 
@@ -204,7 +204,7 @@ def _score_column(
         score = scores.get((row.key, benchmark))
         return kind.values[suffix](score) if score else None
 
-    return Column(key=f"{benchmark}{suffix}", of=value, width=_WIDTH, show=kind.show)
+    return Column(key=f"{benchmark}{suffix}", of=value, width=_COLUMN_WIDTH, show=kind.show)
 
 
 # ---- CSV and JSON ---------------------------------------------------------------------------
