@@ -11,7 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.results.files import IDS, ResultsFolder, summary
+from mlperf_pkg.commands.results.tables import IDS, ResultsFolder, summary
 from mlperf_pkg.findings import Basis
 
 DEFAULT_FOLDER = "summary"

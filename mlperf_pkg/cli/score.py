@@ -91,8 +91,8 @@ def command(
 
 def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
     """Read a file of private ids; return what extends it by the systems of a check."""
-    from mlperf_pkg.commands.results.files import with_private_ids  # noqa: PLC0415 - rarely used
     from mlperf_pkg.commands.results.ids import read_ids  # noqa: PLC0415
+    from mlperf_pkg.commands.results.tables import with_private_ids  # noqa: PLC0415 - rarely used
     from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415
 
     refuse_within(file, inputs)

@@ -2,6 +2,5 @@
 
 ``systems`` collects what all tables start from, ``official`` has the tables of the official
 summarizer. ``publication`` gives a round its rows, scores and ranks, ``ids`` their private ids;
-``tables`` arranges the tables, and ``files`` writes them. ``score`` shows how each score is
-computed.
+``tables`` arranges and writes the tables. ``score`` shows how each score is computed.
 """

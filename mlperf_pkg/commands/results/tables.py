@@ -1,18 +1,27 @@
-"""The tables of a publication, by division and category: as CSV, JSON, a workbook and a page."""
+"""The tables of a publication, by division and category, and the files that have them.
+
+They are CSV, JSON, a workbook and a page, in a folder with the private ids and the official tables.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, product
 from operator import attrgetter
+from pathlib import Path
+from textwrap import shorten, wrap
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.described import CATEGORIES
 from mlperf_pkg.commands.page.template import environment, page_head, raw
 from mlperf_pkg.commands.page.template import file as template_file
-from mlperf_pkg.commands.results.official import book, fitting, write_sections
+from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
+from mlperf_pkg.commands.results.official import TableFolder, book, fitting, write_sections
 from mlperf_pkg.commands.results.publication import (
     FORMAT,
     UNDIVIDED,
@@ -21,14 +30,27 @@ from mlperf_pkg.commands.results.publication import (
     Publication,
     Row,
     Score,
+    publication,
     rounded,
+    systems_with_results,
 )
 from mlperf_pkg.commands.results.systems import Cell
-from mlperf_pkg.render.table import Column, Group, Table, csv, records, table_of
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.resources import MissingPackageError
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, csv, records, table_of
 from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import Terminal
+from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.model import Submission
+
+IDS = "privateid.json"
+OFFICIAL = "official"
 
 _PACKAGE = "mlperf_pkg.commands.results"
 _COLUMN_WIDTH = 14
@@ -144,6 +166,11 @@ class Section(Struct, frozen=True):
         return f"{self.division.capitalize()}: {self.category}{kind}"
 
     @property
+    def sheet(self) -> str:
+        """The name of its sheet in a workbook, which has a section for each category."""
+        return self.division if self.kind is _TIME else f"{self.division} {self.kind.name}"
+
+    @property
     def table(self) -> Table:
         """The columns of the system, the scores, links and notes."""
         return table_of((*_HEAD, *self.scores, *_TAIL), self.rows)
@@ -253,35 +280,24 @@ def workbook(publication: Publication) -> bytes:
         MissingPackageError: XlsxWriter is not installed.
     """
     with book(publication.usage, publication.round) as file:
-        for title, group in groupby(tables(publication), _sheet_name):
+        for title, group in groupby(tables(publication), attrgetter("sheet")):
             sections = list(group)
-            kind, columns = sections[0].kind, sections[0].table.columns
+            first, columns = sections[0], sections[0].table.columns
             sheet = file.contents.add_worksheet(title)
             sheet.freeze_panes(1, _FROZEN)
             for index, column in enumerate(columns):
                 sheet.set_column(index, index, column.width)
-            of_scores = file.contents.add_format({"num_format": kind.number_format})
-            write_sections(
-                file,
-                sheet,
-                [column.key or "" for column in columns],
-                [
-                    (section.category, [[*r.values()] for r in records(section.table)])
-                    for section in sections
-                ],
-                {column.key or "": of_scores for column in sections[0].scores},
-            )
+            names = [column.key or "" for column in columns]
+            rows = [(s.category, [[*r.values()] for r in records(s.table)]) for s in sections]
+            of_scores = file.contents.add_format({"num_format": first.kind.number_format})
+            formats = {column.key or "": of_scores for column in first.scores}
+            write_sections(file, sheet, names, rows, formats)
         sheet = file.contents.add_worksheet("without a score")
         sheet.set_column(0, 2, 40)
         sheet.write_row(0, 0, ("id", "result set", "reason"), file.head)
         for line, score in enumerate(publication.without_score, 1):
             sheet.write_row(line, 0, map(fitting, (score.id, score.path, score.reason)))
     return file.stream.getvalue()
-
-
-def _sheet_name(section: Section) -> str:
-    kind = "" if section.kind is _TIME else f" {section.kind.name}"
-    return f"{section.division}{kind}"
 
 
 def page(publication: Publication) -> str:
@@ -298,3 +314,204 @@ def page(publication: Publication) -> str:
         head=raw(page_head(publication.title, style)),
         wording=wording,
     )
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+_MADE: Mapping[str, Callable[[Publication], str | bytes]] = {
+    "scores.csv": scores_csv,
+    "results.json": results_json,
+    "results.xlsx": workbook,
+    "results.html": page,
+}
+_FILES = (*(kind.file for kind in KINDS), *_MADE)
+
+
+class Written(Struct, frozen=True):
+    """A publication that was written: its files, and the numbers of its private ids.
+
+    ``withdrawn`` is the number of ids in the file whose rows are not in the round.
+    """
+
+    publication: Publication
+    tables: tuple[Section, ...]
+    files: tuple[str, ...]
+    ids: Path
+    new: int
+    withdrawn: int
+
+
+class ResultsFolder(Struct, frozen=True):
+    """The folder of a publication, and its file of private ids.
+
+    Existing files are overwritten only with ``force``; the file of ids is always extended.
+    """
+
+    path: Path
+    ids: Path
+    force: bool
+
+    def refuse_early(self, inputs: Sequence[str]) -> PrivateIds:
+        """Check before the work starts that the files can be written; return the ids so far.
+
+        Raises:
+            UserError: a file exists already, a path is inside an input, or the file of ids is not
+                one.
+        """
+        for path in (self.path, self.ids):
+            refuse_within(path, inputs)
+        if not self.ids.absolute().parent.is_dir() and self.ids.parent != self.path:
+            raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
+        files = [self.path / name for name in _FILES]
+        if self.ids in files:
+            raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
+        existing = [file for file in files if file.exists()]
+        if existing and not self.force:
+            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
+        self._official.refuse_early(inputs)
+        return read_ids(self.ids)
+
+    @property
+    def _official(self) -> TableFolder:
+        return TableFolder(self.path / OFFICIAL, self.force)
+
+    def write(
+        self, argument: str, checked: Checked, ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
+    ) -> Written:
+        """Write the private ids, then the summary of ``argument``: all files of the folder or none.
+
+        ``verdict`` is as for ``publication``.
+
+        Raises:
+            UserError: the check has no submission or several rounds, or a file cannot be written.
+        """
+        systems = systems_with_results(argument, checked)
+        extended = ids.extended(system.candidate for system in systems)
+        result = publication(checked, systems, extended, verdict)
+        write_together(self.path, {}, replace=self.force)  # the folder, which may receive the ids
+        if extended.entries != ids.entries or not ids.exists:
+            extended.write()
+        result = self._with_official(result, checked)
+        files, notes = file_contents(result)
+        write_together(self.path, files, replace=self.force)
+        for name in set(_FILES) - files.keys():
+            (self.path / name).unlink(missing_ok=True)  # of an earlier summary
+        official = sorted(path.name for path in (self.path / OFFICIAL).glob("summary*"))
+        keys = {row.key for row in result.rows}
+        return Written(
+            publication=replace(result, notes=(*result.notes, *notes)),
+            tables=tuple(tables(result)),
+            files=(*files, *(f"{OFFICIAL}/{name}" for name in official)),
+            ids=self.ids,
+            new=len(extended.entries) - len(ids.entries),
+            withdrawn=len(extended.entries.keys() - keys),
+        )
+
+    def _with_official(self, result: Publication, checked: Checked) -> Publication:
+        """Write the tables of the official summarizer; return the publication with their gaps."""
+        try:
+            return replace(result, official_gaps=tuple(self._official.write(checked)))
+        except UserError as error:
+            return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
+
+
+def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
+    """Add the systems of a check to a file of ids; return the check with these ids in its folders.
+
+    Raises:
+        UserError: the check has no submission or several rounds, or the file cannot be written.
+    """
+    systems = systems_with_results(argument, checked)
+    extended = ids.extended(system.candidate for system in systems)
+    if extended.entries != ids.entries or not ids.exists:
+        extended.write()
+    texts = {item.folder.place.label: json.dumps({FIELD: extended[item.key]}) for item in systems}
+
+    def named(submission: Submission) -> Submission:
+        folders = (replace(f, private_id=texts[f.place.label]) for f in submission.tested)
+        return replace(submission, tested=tuple(folders))
+
+    inputs = (replace(i, submissions=tuple(map(named, i.submissions))) for i in checked.inputs)
+    return replace(checked, inputs=tuple(inputs))
+
+
+def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
+    """Return the files by name, and notes on those that need a package that is not installed."""
+    sections = tables(result)
+    files: dict[str, str | bytes] = {}
+    for number, kind in enumerate(KINDS):
+        of_kind = [section for section in sections if section.kind is kind]
+        if of_kind or not number:
+            files[kind.file] = tables_csv(of_kind)
+    notes = []
+    for name, make in _MADE.items():
+        try:
+            files[name] = make(result)
+        except MissingPackageError as error:
+            notes.append(f"no {name}: {error}")
+    return files, notes
+
+
+# ---- what is printed ------------------------------------------------------------------------
+
+_WIDTH = 80
+_SHOWN_MISSING, _SHOWN_NOTES = 5, 2  # of two lines at most
+_COLUMNS = (
+    Column("Table", whole=True, of=attrgetter("title")),
+    Column("Systems", 7, numbers=True, of=lambda section: len(section.rows)),
+    Column("Scores", 6, numbers=True, of=attrgetter("number")),
+)
+
+
+def summary(written: Written, folder: Path, view: View) -> str:
+    """Return the tables and files that were written, and the missing parts: about 30 lines."""
+    result = written.publication
+    terminal = Terminal(view)
+    numbers = (
+        wording.counted(len(result.submitters), "submitter"),
+        wording.counted(len({score.row for score in result.scores}), "system"),
+        wording.counted(len(result.scores), "result set"),
+        f"{len(result.scores) - len(result.without_score)} with a score",
+    )
+    terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
+    terminal.line()
+    if written.tables:
+        terminal.table(table_of(_COLUMNS, written.tables))
+    for line in (*_written(written, folder), *_remarks(written, folder)):
+        terminal.line((line, PLAIN))
+    return terminal.text()
+
+
+def _written(written: Written, folder: Path) -> Iterator[str]:
+    yield from _folded(f"In {folder}: {', '.join(written.files)}")
+    more = [f"{written.new} new"] if written.new else []
+    more += [f"{written.withdrawn} of withdrawn systems"] if written.withdrawn else []
+    in_brackets = f" ({', '.join(more)})" if more else ""
+    rows = wording.counted(len(written.publication.rows), "system")
+    yield from _folded(f"Private ids of {rows} in {written.ids}{in_brackets}")
+
+
+def _remarks(written: Written, folder: Path) -> Iterator[str]:
+    result = written.publication
+    file = folder / "results.json"
+    notes = list(result.notes)
+    if gaps := len(result.official_gaps):
+        notes.append(
+            f"{OFFICIAL}: {wording.counted(gaps, 'gap')} in the official tables: see {file}"
+        )
+    yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
+    yield from _listed("Notes", notes, _SHOWN_NOTES, file)
+
+
+def _listed(title: str, remarks: Sequence[str], limit: int, file: Path) -> Iterator[str]:
+    if remarks:
+        yield from ("", f"{title} ({len(remarks)}):")
+    for remark in remarks[:limit]:
+        yield from _folded(f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}")
+    if len(remarks) > limit:
+        yield from _folded(f"  and {len(remarks) - limit} more: see {file}")
+
+
+def _folded(text: str) -> list[str]:
+    return wrap(visible(text), _WIDTH, subsequent_indent="    ", break_on_hyphens=False)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.results.files import IDS, with_private_ids
 from mlperf_pkg.commands.results.ids import read_ids
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
+from mlperf_pkg.commands.results.tables import IDS, with_private_ids
 from mlperf_pkg.compat.console import (
     CRASHED,
     Console,

@@ -15,10 +15,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.results.files import file_contents
 from mlperf_pkg.commands.results.ids import PrivateIds
 from mlperf_pkg.commands.results.publication import Publication, publication, systems_with_results
-from mlperf_pkg.commands.results.tables import page, results_json, tables, workbook
+from mlperf_pkg.commands.results.tables import file_contents, page, results_json, tables, workbook
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of
