@@ -335,7 +335,6 @@ class Written(Struct, frozen=True):
     """
 
     publication: Publication
-    tables: tuple[Section, ...]
     files: tuple[str, ...]
     ids: Path
     new: int
@@ -401,7 +400,6 @@ class ResultsFolder(Struct, frozen=True):
         keys = {row.key for row in result.rows}
         return Written(
             publication=replace(result, notes=(*result.notes, *notes)),
-            tables=tuple(tables(result)),
             files=(*files, *(f"{OFFICIAL}/{name}" for name in official)),
             ids=self.ids,
             new=len(extended.entries) - len(ids.entries),
@@ -476,8 +474,8 @@ def summary(written: Written, folder: Path, view: View) -> str:
     )
     terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
     terminal.line()
-    if written.tables:
-        terminal.table(table_of(_COLUMNS, written.tables))
+    if sections := tables(result):
+        terminal.table(table_of(_COLUMNS, sections))
     for line in (*_written(written, folder), *_remarks(written, folder)):
         terminal.line((line, PLAIN))
     return terminal.text()
