@@ -101,11 +101,11 @@ def test_equal_remarks_on_systems_are_one() -> None:
     ("status", "word"),
     [
         ("Available on-premise", "onprem"),
-        ("onprem", "onprem"),
+        ("available", "onprem"),
         ("Available in cloud", "cloud"),
+        ("Available cloud", "cloud"),
         ("Preview", "preview"),
         ("Research, Development, or Internal (RDI)", "research"),
-        ("available", "onprem"),
         ("on the moon", "on the moon"),
         (None, ""),
     ],

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import random
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.results.official import Summary, Table, summarize
+from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
 from mlperf_pkg.commands.results.systems import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.params import KEEP_SCALING
@@ -51,9 +54,23 @@ def cells(table: Table) -> list[dict[str, Any]]:
 # ---- against the official summarizer ------------------------------------------------------
 
 
-def scaled(root: Path) -> None:
-    folder = root / "results" / SYSTEM / "resnet"
-    (folder / "scaling.json").write_text('{"scaling_factor": 1.5}')
+def logs_with(old: bytes, new: bytes, name: str = "result_*.txt") -> Callable[[Path], None]:
+    """A change of the logs of a submission."""
+
+    def change(root: Path) -> None:
+        for log in (root / "results" / SYSTEM / "resnet").glob(name):
+            log.write_bytes(log.read_bytes().replace(old, new))
+
+    return change
+
+
+def described(**changes: Any) -> Callable[[Path], object]:
+    """A change of the description of its system."""
+    return lambda root: write_system(root / "systems", **changes)
+
+
+def with_file(path: str, text: str) -> Callable[[Path], object]:
+    return lambda root: (root / "results" / SYSTEM / path).write_text(text)
 
 
 def two_systems(root: Path) -> None:
@@ -61,45 +78,9 @@ def two_systems(root: Path) -> None:
     write_set(root / "results" / "b" / "resnet", simulated())
 
 
-def one_run_failed(root: Path) -> None:
-    log = root / "results" / SYSTEM / "resnet" / "result_0.txt"
-    log.write_bytes(log.read_bytes().replace(b'"success"', b'"aborted"'))
-
-
-def no_convergence(root: Path) -> None:
-    for log in (root / "results" / SYSTEM / "resnet").iterdir():
-        log.write_bytes(log.read_bytes().replace(b'"success"', b'"aborted"'))
-
-
-def no_batch_size(root: Path) -> None:
-    for log in (root / "results" / SYSTEM / "resnet").iterdir():
-        log.write_bytes(log.read_bytes().replace(b"global_batch_size", b"batch"))
-
-
-def open_division(root: Path) -> None:
-    write_system(root / "systems", division="open")
-
-
-def commit_hash(root: Path) -> None:
-    framework = "TensorFlow 2.4 commit hash = 0123 dirty"
-    write_system(root / "systems", framework=framework, hw_notes="a, b", sw_notes="c")
-
-
-def private_id(root: Path) -> None:
-    (root / "results" / SYSTEM / "privateid.json").write_text('{"private_id": "red-oak"}')
-
-
 def no_results(root: Path) -> None:
     write_system(root / "systems", "idle")
     (root / "results" / "idle").mkdir()
-
-
-def no_description(root: Path) -> None:
-    write_set(root / "results" / "unknown" / "resnet", simulated())
-
-
-def odd_values(root: Path) -> None:
-    write_system(root / "systems", number_of_nodes=1, status=None, framework='a "b", ü')
 
 
 def large_batch(root: Path) -> None:
@@ -109,27 +90,28 @@ def large_batch(root: Path) -> None:
         log.write_bytes(head + batch + b"10000000" + tail.lstrip(b"0123456789"))
 
 
-CHANGES: list[Callable[[Path], None]] = [
-    lambda root: None,
-    scaled,
-    two_systems,
-    one_run_failed,
-    no_convergence,
-    no_batch_size,
-    open_division,
-    commit_hash,
-    private_id,
-    no_results,
-    no_description,
-    odd_values,
-    large_batch,
-]
+COMMIT = "TensorFlow 2.4 commit hash = 0123 dirty"
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "none": lambda root: None,
+    "scaled": with_file("resnet/scaling.json", '{"scaling_factor": 1.5}'),
+    "two systems": two_systems,
+    "one run failed": logs_with(b'"success"', b'"aborted"', "result_0.txt"),
+    "no convergence": logs_with(b'"success"', b'"aborted"'),
+    "no batch size": logs_with(b"global_batch_size", b"batch"),
+    "open division": described(division="open"),
+    "commit hash": described(framework=COMMIT, hw_notes="a, b", sw_notes="c"),
+    "private id": with_file("privateid.json", '{"private_id": "red-oak"}'),
+    "no results": no_results,
+    "no description": lambda root: write_set(root / "results" / "x" / "resnet", simulated()),
+    "odd values": described(number_of_nodes=1, status=None, framework='a "b", ü'),
+    "large batch": large_batch,
+}
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_every_byte(tmp_path: Path, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_byte(tmp_path: Path, change: str) -> None:
     root = write_submission(tmp_path / "Graphcore")
-    change(root)
+    CHANGES[change](root)
     ours = summary_of(root)
     assert official_files(root, "training", "2.0.0", tmp_path) == {
         "summary.csv": ours.plain.csv(),
@@ -196,14 +178,9 @@ def test_loose_logs_have_no_tables(tmp_path: Path) -> None:
 
 
 def test_formulas_are_harmless_in_csv_only() -> None:
-    table = Table(("x", "y"), (("=1+1", -1.5), (" @x", None)))
-    assert rows(table.csv())[1:] == [["'=1+1", "-1.5"], ["' @x", ""]]
+    table = Table(("x", "y"), (("=1+1", -1.5), (" @x", None), ("a\x1b[31m\ud800", math.nan)))
+    assert rows(table.csv())[1:] == [["'=1+1", "-1.5"], ["' @x", ""], ["a\\x1b[31m\\ud800", ""]]
     assert json.loads(table.json())[0]["x"] == "=1+1"
-
-
-def test_texts_are_visible_in_csv() -> None:
-    table = Table(("x",), (("a\x1b[31m\ud800",),))
-    assert rows(table.csv())[1:] == [["a\\x1b[31m\\ud800"]]
 
 
 def test_empty_cells_come_last() -> None:
@@ -251,10 +228,9 @@ def test_unusable_specs(name: str, value: object, message: str) -> None:
 
 
 def test_missing_specs() -> None:
+    lacking = dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"})
     with pytest.raises(ValueError, match="no framework, no hw_notes"):
-        system_cells(
-            {k: v for k, v in DESCRIPTION.items() if k not in ("framework", "hw_notes")}, None
-        )
+        system_cells(lacking, None)
 
 
 # ---- weak scaling -------------------------------------------------------------------------
@@ -277,3 +253,103 @@ def test_weak_scaling(tmp_path: Path, models: int, counted: float | None) -> Non
     assert ours.weak.json() == official_files(root, "hpc", "3.0.0", tmp_path)["summary.json"]
     assert [row["cosmoflow:number_of_models"] for row in cells(ours.weak)] == [counted]
     assert ours.plain.rows == ours.detailed.rows == ()
+
+
+_NAMES = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+SHEET = ("division", "availability", "resnet")
+
+
+def tables_of(*rows: tuple[Any, ...], weak: Table | None = None) -> Summary:
+    plain = Table(SHEET, rows)
+    return Summary("hpc" if weak else "training", "2.0", plain, plain, weak, (), (), crashed=False)
+
+
+def read(data: bytes | None) -> dict[str, list[list[str]]]:
+    """The texts of the cells of each sheet."""
+    assert data is not None
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        strings = _texts(archive, "xl/sharedStrings.xml")
+        book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+        titles = [sheet.attrib["name"] for sheet in book.iterfind(".//x:sheet", _NAMES)]
+        sheets = (
+            ElementTree.fromstring(archive.read(f"xl/worksheets/sheet{number}.xml"))
+            for number in range(1, len(titles) + 1)
+        )
+        return {
+            title: [[_text(cell, strings) for cell in row] for row in sheet.iterfind(".//x:row", _NAMES)]
+            for title, sheet in zip(titles, sheets, strict=True)
+        }  # fmt: skip
+
+
+def _texts(archive: zipfile.ZipFile, name: str) -> list[str]:
+    root = ElementTree.fromstring(archive.read(name))
+    return [element.text or "" for element in root.iterfind(".//x:t", _NAMES)]
+
+
+def _text(cell: ElementTree.Element, strings: list[str]) -> str:
+    value = cell.findtext("x:v", None, _NAMES)
+    if value is None:
+        return ""
+    return strings[int(value)] if cell.attrib.get("t") == "s" else value
+
+
+def test_sheets_sections_and_numbers() -> None:
+    data = official_workbook(
+        tables_of(
+            ("closed", "cloud", 1.5),
+            ("closed", "Research", None),
+            ("closed", "Available on-premise", 2.5),
+            ("closed", "on the moon", 3.5),
+            ("open", "rdi", 4.5),
+            ("ajar", None, 5.5),
+        )
+    )
+    header = ["ID", *SHEET]
+    blank = [""] * 3
+    assert read(data) == {
+        "closed": [
+            header,
+            ["Available on-premise", *blank],
+            ["2.0-0000", "closed", "Available on-premise", "2.5"],
+            ["Available cloud", *blank],
+            ["2.0-0001", "closed", "cloud", "1.5"],
+            ["Research, Development, or Internal (RDI)", *blank],
+            ["2.0-0002", "closed", "Research"],
+            ["on the moon", *blank],
+            ["2.0-0003", "closed", "on the moon", "3.5"],
+        ],
+        "open": [
+            header,
+            ["Research, Development, or Internal (RDI)", *blank],
+            ["2.0-0004", "open", "rdi", "4.5"],
+        ],
+        "other": [header, ["no availability", *blank], ["2.0-0005", "ajar", "5.5"]],
+    }
+
+
+def test_weak_scaling_has_sheets_of_its_own() -> None:
+    weak = Table(SHEET, (("closed", "cloud", 1.0),))
+    assert list(read(official_workbook(tables_of(weak=weak)))) == [
+        "closed",
+        "open",
+        "closed weak scaling",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (("cloud", "=1+1"), ["cloud", "=1+1"]),  # a string, which no spreadsheet computes
+        (("\ud800", "\x1b[31m\ufffe"), ["\\ud800", "\\x1b[31m\\ufffe"]),
+        (("cloud", 10**400), ["cloud", str(10**400)]),  # is not a double
+    ],
+)
+def test_cells_of_a_workbook(cells: tuple[Any, ...], shown: list[str]) -> None:
+    data = official_workbook(tables_of(("closed", *cells)))
+    assert read(data)["closed"][-1] == ["2.0-0000", "closed", *shown]
+
+
+def test_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = official_workbook(tables_of(("closed", "cloud", 1.5)))
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert official_workbook(tables_of(("closed", "cloud", 1.5))) == first
