@@ -100,10 +100,9 @@ def test_equal_remarks_on_systems_are_one() -> None:
 @pytest.mark.parametrize(
     ("status", "word"),
     [
-        ("Available on-premise", "onprem"),
-        ("available", "onprem"),
-        ("Available in cloud", "cloud"),
-        ("Available cloud", "cloud"),
+        *((name, "onprem") for name in ("Available on-premise", "Available on premise")),
+        *((name, "onprem") for name in ("available", "onprem")),
+        *((name, "cloud") for name in ("Available in cloud", "Available cloud", "cloud")),
         ("Preview", "preview"),
         ("Research, Development, or Internal (RDI)", "research"),
         ("on the moon", "on the moon"),

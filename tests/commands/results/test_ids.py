@@ -94,23 +94,20 @@ def test_the_order_of_rows_does_not_matter(rows: list[Candidate], random: Any) -
     assert ids_of(EMPTY.extended(rows)) == ids
 
 
-def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it(tmp_path: Path) -> None:
+def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it() -> None:
     ids = EMPTY.extended([candidate("A/a", own="red-oak"), candidate("A/b", own="red-oak")])
     assert ids["A/a"] == "red-oak"
     assert ids["A/b"] == EMPTY.extended([candidate("A/b")])["A/b"]
 
 
-def test_the_file_has_the_form_of_the_official_one(tmp_path: Path) -> None:
-    file = tmp_path / "privateid.json"
-    PrivateIds(file, {}).extended([candidate("A/a", own="red-oak")]).write()
-    assert json.loads(file.read_text("utf-8")) == {"A/a": {"private_id": "red-oak"}}
-
-
-def test_other_fields_of_an_entry_are_kept(tmp_path: Path) -> None:
+def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_path: Path) -> None:
     file = tmp_path / "privateid.json"
     file.write_text('{"A/a": {"private_id": "x", "by": "chair"}}', "utf-8")
-    read_ids(file).extended([candidate("A/b")]).write()
-    assert json.loads(file.read_text("utf-8"))["A/a"] == {"private_id": "x", "by": "chair"}
+    read_ids(file).extended([candidate("A/b", own="red-oak")]).write()
+    assert json.loads(file.read_text("utf-8")) == {
+        "A/a": {"private_id": "x", "by": "chair"},
+        "A/b": {"private_id": "red-oak"},
+    }
 
 
 def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
