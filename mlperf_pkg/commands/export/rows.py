@@ -45,6 +45,85 @@ _SetKey: TypeAlias = tuple[str, str, str]
 _LARGEST = 2**63  # integers of a database are smaller
 
 
+# ---- all rows -----------------------------------------------------------------------------
+
+
+def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
+    """Return rows sorted by usage and round, with values that all formats support.
+
+    Training comes before HPC, and older rounds come first.
+    """
+
+    def order(row: Row) -> tuple[str, tuple[int, ...]]:
+        usage, round_ = round_of(row)
+        return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
+
+    return {
+        name: sorted((_plain(row, TABLES[name]) for row in rows), key=order)
+        for name, rows in tables.items()
+    }
+
+
+def round_of(row: Row) -> RoundKey:
+    """Return the usage and round of a row: the first two columns of all tables."""
+    return row[0], row[1]
+
+
+def _plain(row: Row | Struct, table: Table) -> Row:
+    """Return the values of a row in types that all formats support."""
+    values = row if isinstance(row, tuple) else astuple(row)
+    return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
+
+
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {
+    str: lambda value: None if value is None else visible(value),
+    int: lambda value: None if value is None or abs(value) >= _LARGEST else value,
+    float: to_finite,
+    bool: lambda value: value,
+    datetime: lambda value: value,
+}
+
+
+def merged(old: Rows, new: Rows) -> Rows:
+    """Return the sorted rows of both; rounds of ``new`` replace those of ``old``."""
+    replaced = _rounds(new)
+    kept = {
+        name: [row for row in old.get(name, ()) if round_of(row) not in replaced] for name in TABLES
+    }
+    return in_order({name: [*rows, *new.get(name, ())] for name, rows in kept.items()})
+
+
+def common_rounds(old: Rows, new: Rows) -> str:
+    """Return the common rounds as text, which may be empty."""
+    return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
+
+
+def _rounds(rows: Rows) -> set[RoundKey]:
+    return {round_of(row) for row in chain.from_iterable(rows.values()) if row[1] is not None}
+
+
+def iso(time: datetime) -> str:
+    """Return a time as ISO 8601 text, which SQLite's date functions can read."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def division_of(written: str | None) -> str | None:
+    """Return a division as the rules spell it; None if they have no such division."""
+    division = known_division(written)
+    return division if division in DIVISIONS else None
+
+
+def number_of(value: str) -> float | None:
+    """Return the number that a JSON text is, None if it is another value."""
+    try:
+        return to_finite(json.loads(value))
+    except (ValueError, RecursionError):
+        return None
+
+
+# ---- the rows of a check ------------------------------------------------------------------
+
+
 def rows_of(checked: Checked) -> Rows:
     """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
     rounds, keys = _Rounds(checked), _keys(checked.contexts)
@@ -108,25 +187,6 @@ def _texts(paths: Iterable[str]) -> dict[str, str]:
     return {path: text for text, path in by_text.items()}
 
 
-def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
-    """Return rows sorted by usage and round, with values that all formats support."""
-    return {
-        name: sorted((_plain(row, TABLES[name]) for row in rows), key=round_order)
-        for name, rows in tables.items()
-    }
-
-
-def round_order(row: Row) -> tuple[str, tuple[int, ...]]:
-    """Return the sort key of a row: training before HPC, older rounds first."""
-    usage, round_ = round_of(row)
-    return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
-
-
-def round_of(row: Row) -> RoundKey:
-    """Return the usage and round of a row: the first two columns of all tables."""
-    return row[0], row[1]
-
-
 class _Rounds:
     """The rounds of files: those of the result sets in the nearest folder that has result sets.
 
@@ -159,29 +219,6 @@ class _Rounds:
         """Return the usage and round of a file or folder, None where they are unknown."""
         folders = (path, *map(str, PurePosixPath(path).parents))
         return next((self._by_folder[f] for f in folders if f in self._by_folder), self._only)
-
-
-def _plain(row: Row | Struct, table: Table) -> Row:
-    """Return the values of a row in types that all formats support."""
-    values = row if isinstance(row, tuple) else astuple(row)
-    return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
-
-
-def _plain_text(value: str | None) -> str | None:
-    return None if value is None else visible(value)
-
-
-def _plain_integer(value: int | None) -> int | None:
-    return None if value is None or abs(value) >= _LARGEST else value
-
-
-_PLAIN: Mapping[type, Callable[[Any], Any]] = {
-    str: _plain_text,
-    int: _plain_integer,
-    float: to_finite,
-    bool: lambda value: value,
-    datetime: lambda value: value,
-}
 
 
 def _system(
@@ -269,17 +306,6 @@ def _time(milliseconds: float | None) -> datetime | None:
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-def iso(time: datetime) -> str:
-    """Return a time as ISO 8601 text, which SQLite's date functions can read."""
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def division_of(written: str | None) -> str | None:
-    """Return a division as the rules spell it; None if they have no such division."""
-    division = known_division(written)
-    return division if division in DIVISIONS else None
-
-
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
     """Yield one record per line and metric; if names of metrics are equal, the last one counts."""
     records = {
@@ -309,18 +335,6 @@ def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecor
         )
 
 
-def number_of(value: str) -> float | None:
-    """Return the number that a JSON text is, None if it is another value."""
-    return to_finite(_decoded(value))
-
-
-def _decoded(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _finding(
     finding: Finding, rounds: _Rounds, keys: Mapping[str, _SetKey]
 ) -> schema.FindingRecord:
@@ -342,24 +356,3 @@ def _finding(
 
 def _json(value: Any) -> str | None:
     return None if value is None else json.dumps(as_json(value), ensure_ascii=False)
-
-
-def merged(old: Rows, new: Rows) -> Rows:
-    """Return the sorted rows of both; rounds of ``new`` replace those of ``old``."""
-    replaced = _rounds(new)
-    return in_order(
-        {name: _joined(old.get(name, ()), new.get(name, ()), replaced) for name in TABLES}
-    )
-
-
-def common_rounds(old: Rows, new: Rows) -> str:
-    """Return the common rounds as text, which may be empty."""
-    return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
-
-
-def _rounds(rows: Rows) -> set[RoundKey]:
-    return {round_of(row) for row in chain.from_iterable(rows.values()) if row[1] is not None}
-
-
-def _joined(old: Sequence[Row], new: Sequence[Row], replaced: set[RoundKey]) -> list[Row]:
-    return [*(row for row in old if round_of(row) not in replaced), *new]
