@@ -35,12 +35,10 @@ ARROWS_BETWEEN_COMMANDS = {
     ("page", "charts"),
     # The page of a report has prices, and how results stand against the published ones.
     ("page", "compare"),
-    ("page", "score"),
     ("charts", "compare"),
     ("archive", "builder"),
-    # The summary of a round has the official tables beside its own, and the page's head and style.
-    ("publication", "official_tables"),
-    ("publication", "page"),
+    # The page of results has the head and style of the page of a report.
+    ("results", "page"),
     # The page of a review has the head and style of the page of a report.
     ("review", "page"),
 }

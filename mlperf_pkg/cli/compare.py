@@ -12,11 +12,8 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.prices import all_prices
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.ratios import Result, Row, all_prices, baseline_test, compare
 from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
@@ -152,7 +149,7 @@ def _results(
     if not results and (paths or not published):
         raise UserError("no result matches --benchmark, --system, --division and --accelerators")
     if published:
-        from mlperf_pkg.commands.compare.rounds import read_rounds  # noqa: PLC0415 - if asked
+        from mlperf_pkg.commands.compare.published import read_rounds  # noqa: PLC0415 - if asked
 
         usage = check_options.usage or check_options.config.usage
         results += read_rounds(published, results, result_filter, usage)

@@ -77,8 +77,9 @@ def command(
       mlperf-pkg export --published -o history.duckdb
       mlperf-pkg export logs/ -o runs.csv --table runs
     """
-    from mlperf_pkg.commands.export.files import FORMATS, Destination  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.merge import common_rounds, merged  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.files import Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.formats import FORMATS  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.rows import common_rounds, merged  # noqa: PLC0415 - slow
 
     if append + replace + force > 1:
         raise click.UsageError("give only one of --append, --replace and --force")
@@ -107,15 +108,16 @@ def _rows(
     paths: tuple[str, ...], check_options: Options, *, published: bool, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
-    from mlperf_pkg.commands.export import merge, published_rows, rows  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.published import rows_of_published  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.rows import common_rounds, merged, rows_of  # noqa: PLC0415
 
     of_paths: Rows = {}
     if paths:
         checked = check(paths, structs.replace(check_options, curves=evaluations))
-        of_paths = rows.rows_of(noted(checked))
+        of_paths = rows_of(noted(checked))
     if not published:
         return of_paths
-    of_record = published_rows.rows_of_published(published_results())
-    if both := merge.common_rounds(of_record, of_paths):
+    of_record = rows_of_published(published_results())
+    if both := common_rounds(of_record, of_paths):
         raise UserError(f"the published results contain {both}: export them or PATH, not both")
-    return merge.merged(of_record, of_paths)
+    return merged(of_record, of_paths)

@@ -181,7 +181,7 @@ def _report(
 ) -> tuple[str, int]:
     """Return the page of a check and the exit status."""
     from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.compare.prices import all_prices  # noqa: PLC0415
+    from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
     from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
@@ -216,8 +216,9 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
 
 def _exported(export: Path) -> list[PublishedSet]:
     """Return the result sets of an export."""
-    from mlperf_pkg.commands.export.exported_sets import exported_sets  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.files import FORMATS, Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.files import Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.formats import FORMATS  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.published import exported_sets  # noqa: PLC0415 - slow
 
     if export.suffix not in FORMATS:
         raise UserError(f"{export}: unknown ending; expected one of {', '.join(FORMATS)}")

@@ -11,8 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.publication.files import IDS, ResultsFolder
-from mlperf_pkg.commands.publication.show import summary
+from mlperf_pkg.commands.results.tables import IDS, ResultsFolder, summary
 from mlperf_pkg.findings import Basis
 
 DEFAULT_FOLDER = "summary"

@@ -14,8 +14,8 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.official_tables.files import TableFolder
-from mlperf_pkg.commands.score.formats import SCORE_FORMATS
+from mlperf_pkg.commands.results.official import TableFolder
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.infra.text import visible
 
 
@@ -91,8 +91,8 @@ def command(
 
 def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
     """Read a file of private ids; return what extends it by the systems of a check."""
-    from mlperf_pkg.commands.publication.files import with_private_ids  # noqa: PLC0415 - rarely used
-    from mlperf_pkg.commands.publication.ids import read_ids  # noqa: PLC0415
+    from mlperf_pkg.commands.results.ids import read_ids  # noqa: PLC0415
+    from mlperf_pkg.commands.results.tables import with_private_ids  # noqa: PLC0415 - rarely used
     from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415
 
     refuse_within(file, inputs)
@@ -104,7 +104,7 @@ def _with_standings(result: Scores, checked: Checked) -> Scores:
     """Return the scores with their standings; print a note if these cannot be read."""
     if all(scored.row.score_minutes is None for scored in result.sets):
         return result
-    from mlperf_pkg.commands.score.standing import with_standings  # noqa: PLC0415 - if needed
+    from mlperf_pkg.commands.compare.published import with_standings  # noqa: PLC0415 - if needed
     from mlperf_pkg.published.results import PublishedResultsError  # noqa: PLC0415
 
     try:

@@ -10,8 +10,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.commands.select.formats import SELECT_FORMATS
-from mlperf_pkg.commands.select.selections import Selections, State, selections
+from mlperf_pkg.commands.select.select import SELECT_FORMATS, Selections, State, selections
 
 
 @click.command(name="select")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.score.formats import SCORE_FORMATS
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.select.formats import SELECT_FORMATS
+from mlperf_pkg.commands.select.select import SELECT_FORMATS
 from tests.helpers.logs import edited, without
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.publication.ranks import rounded
+from mlperf_pkg.commands.results.publication import rounded
 from mlperf_pkg.published.results import published_results
 from tests.corpus.test_published_scores import CONFIRMED, published
 from tests.helpers.corpus import corpus_folder, needs_corpus

@@ -14,7 +14,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.official_tables import summarize
+from mlperf_pkg.commands.results.official import summarize
 from mlperf_pkg.findings import Verdict
 from tests.compat.sequences import CHECK, STATES, SUMMARIZE, both
 from tests.corpus.test_official_tables import submissions

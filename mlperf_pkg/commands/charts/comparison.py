@@ -20,7 +20,7 @@ from mlperf_pkg.commands.charts.chart import (
     tooltip,
     view,
 )
-from mlperf_pkg.commands.compare.model import Result, Row
+from mlperf_pkg.commands.compare.ratios import Result, Row
 from mlperf_pkg.results import wording
 
 _LANE_HEIGHT = 16  # pixels, of each measure of a system

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlperf_pkg.commands.charts import prepared
 from mlperf_pkg.commands.charts.comparison import comparison
 from mlperf_pkg.commands.charts.pictures import PICTURES, drawn, library
-from mlperf_pkg.commands.compare.model import Row
+from mlperf_pkg.commands.compare.ratios import Row
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.work import WorkerLostError
 

@@ -1,30 +1,28 @@
-"""The formats of a comparison: text, JSON, Markdown, CSV."""
+"""The formats of a comparison: text, JSON, Markdown, CSV.
+
+Text and Markdown show published results next to the user's own.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
-from mlperf_pkg.commands.compare.beside import (
-    HYPERPARAMETERS,
-    hyperparameters,
-    in_groups,
-    shown_rows,
-)
-from mlperf_pkg.commands.compare.model import Result, Row
+from mlperf_pkg.commands.compare.ratios import Result, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import tables
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
-from mlperf_pkg.render.table import markdown as markdown_table
+from mlperf_pkg.render import table
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, records, table_of
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.wording import NOTHING, counted
 
 FORMAT = "mlperf-pkg/compare/1"
 
@@ -39,26 +37,16 @@ _PUBLISHED = (
     " submitter."
 )
 _JOULES_IN_MJ = 1e6
-_SETTINGS = "hyperparameters"  # in JSON only
+_MOST_VALUES = 3  # of a hyperparameter
 
 
-class _Field(Struct, frozen=True):
-    """A column of a table: its title, its width, and the text of a row, which may be empty.
-
-    A ``relative`` one is left out if only baselines have it, as they are always 1.
-    """
-
-    title: str
-    width: int
-    text: Callable[[Row], str]
-    numbers: bool = True
-    relative: bool = False
+# ---- columns ------------------------------------------------------------------------------
 
 
 def _times(value: float | None) -> str:
     """Return a ratio with two decimals, three if it is small, or at least one digit."""
     if value is None:
-        return ""
+        return NOTHING
     if value < 0.0005:  # noqa: PLR2004
         return f"{value:.0e}x"
     return f"{value:.2f}x" if value >= 0.1 else f"{value:.3f}x"  # noqa: PLR2004
@@ -67,59 +55,85 @@ def _times(value: float | None) -> str:
 def _rate(value: float | None) -> str:
     """Return a rate with at least three digits; millions with one decimal."""
     if value is None:
-        return ""
+        return NOTHING
     if value >= 1e6:  # noqa: PLR2004
         return f"{value / 1e6:,.1f}M"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
 
 
-def _whole(value: int | None) -> str:
-    return "" if value is None else str(value)
+def _megajoules(joules: float | None) -> str:
+    return NOTHING if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
 
 
-def _energy(result: Result) -> str:
-    joules = result.energy_joules
-    return "" if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
+def _of(
+    name: str, title: str, width: int, show: Callable[[Any], str], *, numbers: bool = True
+) -> Column:
+    """Return the column of a field; the cells of a baseline are bold."""
+    return Column(title, width, numbers, of=attrgetter(name), show=show, style=_style)
 
 
-def _ratio(title: str, value: Callable[[Row], float | None]) -> _Field:
-    return _Field(title, 11, lambda row: _times(value(row)), relative=True)
+def _style(row: Row) -> str:
+    return HEADING if row.baseline else PLAIN
+
+
+def _text(value: str | None) -> str:
+    return value or NOTHING
 
 
 _SPEED = (
-    _Field("Submitter", 16, lambda row: row.result.submitter or "", numbers=False),
-    _Field("Avail.", 10, lambda row: row.result.availability_in_short, numbers=False),
-    _Field("Accel.", 7, lambda row: _whole(row.result.accelerators)),
-    _Field("Minutes", 9, lambda row: wording.minutes(row.result.minutes)),
-    _Field("Speed", 8, lambda row: _times(row.speed)),
+    _of("result.submitter", "Submitter", 16, _text, numbers=False),
+    _of("result.availability_in_short", "Avail.", 10, _text, numbers=False),
+    _of("result.accelerators", "Accel.", 7, table.shown),
+    _of("result.minutes", "Minutes", 9, wording.minutes),
+    _of("speed", "Speed", 8, _times),
 )
 _RATIOS = (
-    _ratio("accelerator", lambda row: row.speed_per_accelerator),
-    _ratio("node", lambda row: row.speed_per_node),
-    _ratio("dollar", lambda row: row.performance_per_dollar),
-    _ratio("joule", lambda row: row.performance_per_joule),
+    _of("speed_per_accelerator", "accelerator", 11, _times),
+    _of("speed_per_node", "node", 11, _times),
+    _of("performance_per_dollar", "dollar", 11, _times),
+    _of("performance_per_joule", "joule", 11, _times),
 )
 _RATES = (
-    _Field("Per second", 11, lambda row: _rate(row.result.samples_per_second)),
-    _Field("/accel.", 8, lambda row: _rate(row.samples_per_second_per_accelerator)),
-    _Field("/node", 8, lambda row: _rate(row.samples_per_second_per_node)),
-    _Field("Logged", 11, lambda row: _rate(row.result.logged_throughput)),
-    _Field("MJ", 7, lambda row: _energy(row.result)),
-    _Field("Precision", 9, lambda row: row.result.precision or "", numbers=False),
+    _of("result.samples_per_second", "Per second", 11, _rate),
+    _of("samples_per_second_per_accelerator", "/accel.", 8, _rate),
+    _of("samples_per_second_per_node", "/node", 8, _rate),
+    _of("result.logged_throughput", "Logged", 11, _rate),
+    _of("result.energy_joules", "MJ", 7, _megajoules),
+    _of("result.precision", "Precision", 9, _text, numbers=False),
 )
+_TABLES = {"Time to train": _SPEED, "Speed per": _RATIOS, "Throughput": _RATES}
+_SETTINGS = (
+    Column("Hyperparameters", whole=True),
+    Column("Baseline", 12),
+    Column("Published (result sets)", 34),
+)
+_HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
+_DATA = tuple(
+    Column(key=field.name, of=attrgetter(f"{path}{field.name}"))
+    for path, record in (("result.", Result), ("", Row))
+    for field in fields(record)
+    if field.name not in _HIDDEN
+)
+_DATA_OF_JSON = (*_DATA, Column(key="hyperparameters", of=attrgetter("result.hyperparameters")))
 
 
-class _Table(Struct, frozen=True):
-    """A table of the text format; systems are named with their submitters if ``owned``."""
+def _used(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """Return the columns that are not empty; the ratios of baselines are always 1."""
+    others = [row for row in rows if not row.baseline]
 
-    title: str
-    fields: Sequence[_Field]
-    owned: bool = True
+    def is_used(column: Column) -> bool:
+        texts = (_only(column, row) for row in (others if column in _RATIOS else rows))
+        return any(text != NOTHING or column.title == "Minutes" for text in texts)
+
+    return list(filter(is_used, columns))
 
 
-_SCORES = _Table("Time to train", _SPEED, owned=False)  # has a column for the submitter
-_THROUGHPUT = _Table("Throughput", _RATES)
-_TABLES = (_SCORES, _Table("Speed per", _RATIOS), _THROUGHPUT)
+def _only(column: Column, row: Row) -> str:
+    ((text, _),) = Table((column,)).spans(row)
+    return text
+
+
+# ---- text and Markdown --------------------------------------------------------------------
 
 
 def text(rows: Sequence[Row], view: View) -> str:
@@ -127,45 +141,82 @@ def text(rows: Sequence[Row], view: View) -> str:
     terminal = Terminal(view)
     shown = shown_rows(rows, view)
     own = [row for row in shown if not row.result.published]
-    for table in _TABLES:
-        of_table = shown if table is _SCORES or view.verbose else own
-        if used := _used(table.fields, of_table):
-            columns = [Column(field.title, field.width, field.numbers) for field in used]
-            columns.insert(0, Column(table.title, whole=True))
-            terminal.table(
-                Table(columns, list(_in_groups(table, used, of_table, rows))), apart=True
-            )
-    if groups := hyperparameters(shown, view):
-        terminal.table(Table(HYPERPARAMETERS, groups), apart=True)
+    for title, columns in _TABLES.items():
+        of_table = shown if columns is _SPEED or view.verbose else own
+        if used := _used(columns, of_table):
+            # The table of scores has a column for the submitter.
+            name = _naming(of_table, owned=columns is not _SPEED)
+            groups = [
+                Group(
+                    members[0].result.group.title,
+                    members,
+                    [
+                        *(_remarks(members, rows, name) if columns is _SPEED else ()),
+                        *(_units(members) if columns is _RATES else ()),
+                    ],
+                )
+                for members in _in_groups(of_table)
+            ]
+            terminal.table(Table((_named(title, name), *used), groups), apart=True)
+    if settings := hyperparameters(shown, view):
+        terminal.table(Table(_SETTINGS, settings), apart=True)
     for remark in (*_prices(shown), *_legend(shown)):
         terminal.paragraph((remark, PLAIN))
     return terminal.text()
 
 
-def _legend(rows: Sequence[Row]) -> Iterator[str]:
-    yield _LEGEND
-    if any(row.result.published for row in rows):
-        yield _PUBLISHED
-
-
-def _in_groups(
-    table: _Table, used: Sequence[_Field], rows: Sequence[Row], all_rows: Sequence[Row]
-) -> Iterator[Group]:
-    name = _naming(rows, owned=table.owned)
-    for members in in_groups(rows):
-        remarks = _remarks(members, all_rows, name) if table is _SCORES else ()
-        units = _units(members) if table is _THROUGHPUT else ()
-        cells = [_cells(row, used, name) for row in members]
-        yield Group(members[0].result.group.title, cells, [*remarks, *units])
-
-
-def _used(fields_: Sequence[_Field], rows: Sequence[Row]) -> list[_Field]:
-    """Return the columns that are not empty."""
-    return [
-        field
-        for field in fields_
-        if any(field.text(row) for row in rows if not (field.relative and row.baseline))
+def markdown(rows: Sequence[Row], view: View) -> str:
+    """Return Markdown with a section per benchmark, for a report."""
+    shown = shown_rows(rows, view)
+    used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
+    name = _naming(shown, owned=False)
+    columns = [_named("System", name), *(replace(c, title=_full_title(c)) for c in used)]
+    groups = [
+        Group(
+            members[0].result.group.title,
+            members,
+            [*_remarks(members, rows, name), *_units(members)],
+        )
+        for members in _in_groups(shown)
     ]
+    settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
+    sections = filter(None, (table.markdown(Table(columns, groups)), settings))
+    ending = [escape_markdown(remark) for remark in (*_prices(shown), *_legend(shown))]
+    return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
+
+
+def _full_title(column: Column) -> str:
+    """Return the title of a column in a table that has those of all tables."""
+    title = column.title or ""
+    if column in _RATIOS:
+        return f"Speed per {title}"
+    return f"Per second {title}" if title.startswith("/") else title
+
+
+def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
+    """Leave out published results on other numbers of accelerators than the user's own results.
+
+    A group keeps all rows in a ``verbose`` view, without own results, or if no other rows remain.
+    """
+    groups = _in_groups(rows)
+    return [row for members in groups for row in (members if view.verbose else _near(members))]
+
+
+def _in_groups(rows: Sequence[Row]) -> list[list[Row]]:
+    return [list(members) for _, members in groupby(rows, key=lambda row: row.result.group)]
+
+
+def _near(rows: Sequence[Row]) -> Sequence[Row]:
+    own = [row for row in rows if not row.result.published]
+    numbers = {row.result.accelerators for row in own}
+    near = [r for r in rows if r in own or r.baseline or r.result.accelerators in numbers]
+    return near if own and len(near) > len(own) else rows
+
+
+def _named(title: str, name: _Naming) -> Column:
+    """Return the column of the names; a baseline is marked."""
+    marked = lambda row: f"{name(row.result)}{' *' if row.baseline else ''}"  # noqa: E731
+    return Column(title, whole=True, of=marked, style=_style)
 
 
 def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:
@@ -184,10 +235,43 @@ def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:
     return name
 
 
-def _cells(row: Row, used: Sequence[_Field], name: _Naming) -> list[Span]:
-    style = HEADING if row.baseline else PLAIN
-    marked = f"{name(row.result)}{' *' if row.baseline else ''}"
-    return [(marked, style), *((field.text(row) or wording.NOTHING, style) for field in used)]
+# ---- hyperparameters ----------------------------------------------------------------------
+
+
+def hyperparameters(rows: Sequence[Row], view: View) -> list[Group]:
+    """Return the hyperparameters of the groups that have published results.
+
+    Values that all results share appear only in a ``verbose`` view.
+    """
+    groups = [
+        Group(members[0].result.group.title, list(_settings(members, verbose=view.verbose)))
+        for members in _in_groups(rows)
+        if any(row.result.published for row in members)
+    ]
+    return [group for group in groups if group.rows]
+
+
+def _settings(rows: Sequence[Row], *, verbose: bool) -> Iterator[Sequence[str]]:
+    baseline = next((row.result.hyperparameters for row in rows if row.baseline), {})
+    published = [row.result.hyperparameters for row in rows if row.result.published]
+    for key in sorted({*baseline, *(key for values in published for key in values)}):
+        numbers = Counter(values[key] for values in published if key in values)
+        values = {*numbers, *filter(None, [baseline.get(key)])}
+        if verbose or len(values) > 1:
+            yield key, _plain(baseline.get(key, NOTHING)), _in_words(numbers)
+
+
+def _in_words(numbers: Counter[str]) -> str:
+    """Return ``448 (4), 480 (2), 3 other values``."""
+    values = [f"{_plain(value)} ({number})" for value, number in numbers.most_common(_MOST_VALUES)]
+    others = len(numbers) - _MOST_VALUES
+    return (
+        ", ".join([*values, *([counted(others, "other value")] if others > 0 else [])]) or NOTHING
+    )
+
+
+def _plain(value: str) -> str:
+    return value.strip('"')
 
 
 # ---- remarks ------------------------------------------------------------------------------
@@ -197,7 +281,7 @@ def _remarks(rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming) -> Ite
     """Yield remarks on the comparability of a group, and the changes between rounds."""
     hidden = sum(row.result.group == rows[0].result.group for row in all_rows) - len(rows)
     if hidden:
-        results = wording.counted(hidden, "published result")
+        results = counted(hidden, "published result")
         yield f"{results} on other numbers of accelerators: --verbose shows them"
     if not any(row.baseline for row in rows):
         yield "the baseline has no result here"
@@ -241,67 +325,23 @@ def _units(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{' or '.join(units)} per second"
 
 
-# ---- other formats ------------------------------------------------------------------------
+def _legend(rows: Sequence[Row]) -> Iterator[str]:
+    yield _LEGEND
+    if any(row.result.published for row in rows):
+        yield _PUBLISHED
+
+
+# ---- JSON and CSV -------------------------------------------------------------------------
 
 
 def json(rows: Sequence[Row], _: View) -> str:
     """Return JSON: ``{"format": ..., "results": [...]}``, with the fields of result and row."""
-    results = [{**_flat(row), _SETTINGS: as_json(row.result.hyperparameters)} for row in rows]
-    return tables.json_text({"format": FORMAT, "results": results})
+    return json_text({"format": FORMAT, "results": records(table_of(_DATA_OF_JSON, rows))})
 
 
 def csv(rows: Sequence[Row], _: View) -> str:
     """Return CSV with a row per result."""
-    return csv_text(_NAMES, ([_flat(row)[name] for name in _NAMES] for row in rows))
-
-
-_HIDDEN = ("argument", "hardware", "framework", _SETTINGS)
-_NAMES = tuple(
-    name
-    for name in [f.name for f in fields(Result)] + [f.name for f in fields(Row)]
-    if name not in ("result", *_HIDDEN)
-)
-
-
-def _flat(row: Row) -> dict[str, Any]:
-    """Return the fields of a row and its result in one."""
-    values = {**as_json(row.result), **as_json(row)}
-    return {name: values[name] for name in _NAMES}
-
-
-def markdown(rows: Sequence[Row], view: View) -> str:
-    """Return Markdown with a section per benchmark, for a report."""
-    shown = shown_rows(rows, view)
-    used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
-    columns = [Column("System"), *(Column(_title(f), numbers=f.numbers) for f in used)]
-    name = _naming(shown, owned=False)
-    sections = [
-        markdown_table(
-            Table(
-                columns,
-                [
-                    Group(
-                        members[0].result.group.title,
-                        [_cells(row, used, name) for row in members],
-                        [*_remarks(members, rows, name), *_units(members)],
-                    )
-                ],
-            )
-        )
-        for members in in_groups(shown)
-    ]
-    sections += [
-        markdown_table(Table(HYPERPARAMETERS, [group])) for group in hyperparameters(shown, view)
-    ]
-    ending = [escape_markdown(remark) for remark in (*_prices(shown), *_legend(shown))]
-    return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
-
-
-def _title(field: _Field) -> str:
-    """Return the title of a column in a table that has those of all tables."""
-    if field in _RATIOS:
-        return f"Speed per {field.title}"
-    return f"Per second {field.title}" if field.title.startswith("/") else field.title
+    return table.csv(table_of(_DATA, rows))
 
 
 COMPARE_FORMATS: Mapping[str, Callable[[Sequence[Row], View], str]] = {

@@ -1,119 +1,271 @@
-"""Published scores in a CSV file, for systems whose logs are not at hand."""
+"""The published results of this package: as results to compare, and to rank scores among."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.compare.model import Result
+from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.commands.compare.ratios import Result, ResultGroup
+from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.published.model import PublishedSet, comparable, known_division
+from mlperf_pkg.published.results import PublishedResults, published_results
+from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.inheritance import model_of
+from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
+from mlperf_pkg.rulebook.model import is_round_name, version_of
+from mlperf_pkg.run.model import Run
 
-SUFFIX = ".csv"
-_MINUTES = ("minutes", "score_minutes")
-_ROUND = re.compile(r"v?(\d{1,4}\.\d{1,4})")
+ALL = "all"
+
+_Sets = Mapping[int, PublishedSet]  # by their index
+_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
+
+_Peers = tuple[str, str, str | None, int]
+"""The benchmark, division, scaling and number of accelerators of results that rank together."""
 
 
-def read_published(path: Path, argument: int) -> list[Result]:
-    """Return the scores in a CSV file, in their order; ``argument`` is its index among the paths.
+def read_rounds(
+    names: Sequence[str], own: Sequence[Result], result_filter: Filter, usage: str | None
+) -> list[Result]:
+    """Return the published results of rounds, fastest first; the name ``all`` means every round.
 
-    Its first line names the columns: ``system``, ``benchmark`` and ``minutes`` (or
-    ``score_minutes``) are required; ``round``, ``submitter``, ``division``, ``accelerators``,
-    ``nodes``, ``energy_joules`` and ``availability`` are optional, others are ignored. Lines
-    without minutes are skipped.
+    With ``own`` results, only those of the same groups are returned, without the own ones. Without
+    ``usage``, a name means the rounds of all usages.
 
     Raises:
-        UserError: the file cannot be read or is not such a table; the message names the line.
+        UserError: no such round or result exists; the message lists those that do.
     """
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-        raise UserError(f"{path}: cannot be read: {reason}") from error
-    return list(_results(path, text, argument))
+    published = published_results()
+    scored = {i: row for i, row in enumerate(published.sets) if row.score_minutes is not None}
+    sets = _of_rounds(published, scored, names, usage)
+    _refuse_unknown(result_filter.benchmarks, sets.values(), scored.values())
+    groups = {result.group for result in own}
+    chosen = {i: row for i, row in sets.items() if not own or _group(row) in groups}
+    if not chosen:
+        raise UserError(_nothing(groups, scored.values()))
+    settings = _settings(published, chosen)
+    argument = max((result.argument + 1 for result in own), default=0)
+    results = [_result(row, settings[index], argument) for index, row in chosen.items()]
+    accepted = list(filter(result_filter.accepts, results))
+    if not accepted:
+        raise UserError(_none_accepted(result_filter, results))
+    identities = {_identity(result) for result in own}
+    others = (result for result in accepted if _identity(result) not in identities)
+    return sorted(others, key=lambda result: result.minutes or 0)
 
 
-def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    try:
-        names = reader.fieldnames or ()
-        minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
-        required = ("system", "benchmark", minutes)
-        if missing := [name for name in required if name not in names]:
+def _of_rounds(
+    published: PublishedResults, sets: _Sets, names: Sequence[str], usage: str | None
+) -> _Sets:
+    rounds = [r.name for r in published.provenance.rounds if usage in (None, r.usage)]
+    for name in names:
+        if name not in (ALL, *rounds):
+            existing = ", ".join(dict.fromkeys(rounds))
+            problem = "no such round" + did_you_mean(name, [*rounds, ALL])
+            if is_round_name(name) and version_of(name) > max(map(version_of, rounds)):
+                problem = "newer than the published results of this package"
+            raise UserError(f"--published {name}: {problem} (of {existing}, all)")
+    return {
+        index: row
+        for index, row in sets.items()
+        if (ALL in names or row.round in names) and usage in (None, row.usage)
+    }
+
+
+def _refuse_unknown(
+    patterns: Sequence[str], sets: Iterable[PublishedSet], of_all_rounds: Iterable[PublishedSet]
+) -> None:
+    existing, of_all_rounds = sorted({row.benchmark for row in sets}), list(of_all_rounds)
+    benchmarks = sorted({row.benchmark for row in of_all_rounds})
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in existing):
+            others = [row for row in of_all_rounds if fnmatchcase(row.benchmark, pattern)]
+            there = _rounds_in_words(others) if others else did_you_mean(pattern, benchmarks)
             raise UserError(
-                f"{path}:1: no column {' or '.join(missing)}; expected {', '.join(required)}"
+                f"--benchmark {pattern}: no published result in these rounds{there}"
+                f" (they have {', '.join(existing)})"
             )
-        for row in reader:
-            cells = {name: (row[name] or "").strip() for name in names}
-            if cells[minutes]:
-                line = _Line(f"{path}:{reader.line_num}", cells)
-                yield line.result(minutes, argument)
-    except csv.Error as error:
-        raise UserError(f"{path}:{reader.line_num}: {error}") from error
 
 
-class _Line(Struct, frozen=True):
-    """A line of the table: where it is, and its cells by column."""
+def _nothing(groups: Iterable[ResultGroup], sets: Iterable[PublishedSet]) -> str:
+    """Return a message that no result has these groups, with the rounds that have one."""
+    names = ", ".join(sorted(f"{name} ({division})" for name, division, _ in groups))
+    rounds = _rounds_in_words(row for row in sets if _group(row) in groups)
+    return f"--published: no result of {names} in these rounds{rounds}"
 
-    location: str
-    cells: Mapping[str, str]
 
-    def result(self, minutes: str, argument: int) -> Result:
-        """Return the score; ``minutes`` is the column that holds it.
+def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
+    rounds = dict.fromkeys(row.round for row in sets)
+    return f"; published in {', '.join(rounds)}" if rounds else "; published in none"
 
-        Raises:
-            UserError: a cell is not as it should be.
-        """
-        cells = self.cells
-        if not cells["benchmark"]:
-            raise UserError(f"{self.location}: benchmark is empty; expected a name")
-        return Result(
-            argument=argument,
-            round=self._round(),
-            submitter=cells.get("submitter") or None,
-            system=cells["system"] or "unnamed system",
-            system_name=None,
-            benchmark=cells["benchmark"],
-            division=cells.get("division") or None,
-            minutes=self._number(minutes),
-            path=self.location,
-            note="a published score",
-            accelerators=self._count("accelerators"),
-            nodes=self._count("nodes"),
-            energy_joules=self._number("energy_joules"),
-            availability=cells.get("availability") or None,
+
+def _none_accepted(result_filter: Filter, results: Sequence[Result]) -> str:
+    names = {result.submitter or "" for result in results} | {result.system for result in results}
+    suggestions = (did_you_mean(pattern, sorted(names)) for pattern in result_filter.systems)
+    message = "no published result matches --system, --division and --accelerators"
+    return f"{message}{next(filter(None, suggestions), '')}"
+
+
+def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
+    """Return the hyperparameters of sets by index, with the most frequent value of each key."""
+    values: dict[int, dict[str, str]] = {index: {} for index in sets}
+    runs: dict[tuple[int, str], int] = {}
+    for benchmark in {row.benchmark for row in sets.values()}:
+        for setting in published.settings(benchmark):
+            key = (setting.set, setting.key)
+            if setting.set in values and setting.runs > runs.get(key, 0):
+                runs[key] = setting.runs
+                values[setting.set][setting.key] = setting.value
+    return values
+
+
+def _group(row: PublishedSet) -> ResultGroup:
+    return ResultGroup(row.benchmark, known_division(row.division), row.scaling or "")
+
+
+def _identity(result: Result) -> tuple[ResultGroup, float | None]:
+    return result.group, result.minutes and comparable(result.minutes)
+
+
+def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int) -> Result:
+    return Result(
+        argument=argument,
+        round=row.round,
+        submitter=row.submitter,
+        system=row.system,
+        system_name=row.system_name or None,
+        benchmark=row.benchmark,
+        division=known_division(row.division) or None,
+        minutes=row.score_minutes,
+        path=row.path,
+        scaling=row.scaling,
+        accelerators=row.accelerators,
+        nodes=row.nodes,
+        hardware=hardware_of(row.accelerator_model),
+        framework=framework_of(row.framework),
+        energy_joules=row.energy_joules,
+        target=target_of(load_benchmark(row.usage, row.round, row.benchmark)),
+        availability=row.status or None,
+        published=True,
+        hyperparameters=hyperparameters,
+    )
+
+
+# ---- the standings of scores --------------------------------------------------------------
+
+
+def with_standings(scores: Scores, checked: Checked) -> Scores:
+    """Return the scores with the standing of each set that has a score and a description.
+
+    Raises:
+        PublishedResultsError: the published results cannot be read.
+    """
+    ranking = _Ranking(checked)
+    return replace(scores, sets=tuple(ranking.ranked(scored) for scored in scores.sets))
+
+
+class _Ranking:
+    """Ranks scores among the published ones on as many accelerators."""
+
+    def __init__(self, checked: Checked) -> None:
+        self._runs = {run.path: run for run in checked.runs}
+        self._systems = {context.id: context.system for context in checked.contexts}
+        self._places = {
+            label: place for contents in checked.inputs for label, place in contents.places.items()
+        }
+        published = published_results()
+        self._rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
+        self._sets: dict[_Peers, list[PublishedSet]] = {}
+        for row in published.sets:
+            if row.score_minutes is not None:
+                self._sets.setdefault(_peers(row, row.accelerators), []).append(row)
+
+    def ranked(self, scored: ScoredSet) -> ScoredSet:
+        if scored.row.score_minutes is None or not scored.runs:
+            return scored
+        first = self._runs[scored.runs[0].path]
+        system = self._systems[scored.row.id] or self._description_of(first)
+        if system is None or not system.accelerators:
+            return scored
+        return replace(scored, published=self._standing(scored.row, first.usage, system))
+
+    def _description_of(self, run: Run) -> SystemFile | None:
+        """Return the system description of a folder that was checked without its tree."""
+        path = self._places[run.path].path
+        folders = path.resolve().parents if isinstance(path, Path) else ()
+        for system, results in pairwise(folders[: _DEPTH + 1]):
+            if results.name == "results":
+                file = results.parent / "systems" / f"{system.name}.json"
+                try:
+                    data = read_file(file, MAX_BYTES)
+                except OSError:
+                    return None
+                return check_system(str(file), data, run.usage, run.round)
+        return None
+
+    def _standing(self, row: ResultSetRow, usage: str, system: SystemFile) -> Standing | None:
+        """Return the standing in the set's own round or, if it is new, in the latest comparable."""
+        rows = self._sets.get(_peers(row, system.accelerators), [])
+        name = row.round
+        if (usage, name) not in self._rounds:
+            existing = {other.round for other in rows}
+            earlier = comparable_rounds(usage, name, row.benchmark)
+            name = next((older for older, _ in earlier if older in existing), "")
+        others = [other for other in rows if other.round == name]
+        minutes = _minutes(row)
+        itself = next((other for other in others if _minutes(other) == minutes), None)
+        others = [other for other in others if other is not itself]
+        if not others:
+            return None
+        model = str((system.contents or {}).get("accelerator_model_name") or "")
+        alike = [o for o in others if plain_name(o.accelerator_model) == plain_name(model)]
+        return Standing(
+            round=name,
+            accelerators=system.accelerators or 0,
+            overall=_rank(minutes, others),
+            accelerator_model=model,
+            of_model=_rank(minutes, alike) if alike else None,
         )
 
-    def _round(self) -> str | None:
-        text = self.cells.get("round")
-        if not text:
-            return None
-        match = _ROUND.fullmatch(text)
-        if match is None:
-            raise UserError(f"{self.location}: round is {text!r}; expected a round such as 2.0")
-        return match[1]
 
-    def _number(self, name: str) -> float | None:
-        text = self.cells.get(name)
-        if not text:
-            return None
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not 0 < value < math.inf:
-            raise UserError(f"{self.location}: {name} is {text!r}; expected a number above 0")
-        return value
+def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> _Peers:
+    return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
 
-    def _count(self, name: str) -> int | None:
-        value = self._number(name)
-        if value is not None and not value.is_integer():
-            raise UserError(
-                f"{self.location}: {name} is {self.cells[name]!r}; expected a whole number"
-            )
-        return None if value is None else int(value)
+
+def _minutes(row: ResultSetRow | PublishedSet) -> float:
+    return comparable(row.score_minutes or 0)
+
+
+def _rank(minutes: float, others: Sequence[PublishedSet]) -> Rank:
+    faster = [_minutes(row) < minutes for row in others]
+    return Rank(sum(faster) + 1, len(faster) + 1)
+
+
+def comparable_rounds(usage: str, round_: str, benchmark: str) -> Iterator[tuple[str, str]]:
+    """Yield the rounds before a round in which a benchmark has the same target, the latest first.
+
+    Each has the name of the benchmark in that round.
+    """
+    rules = load_benchmark(usage, round_, benchmark)
+    earlier = (name for name in rounds(usage) if version_of(name) < version_of(round_))
+    name, newer = benchmark, round_
+    for older in sorted(earlier, key=version_of, reverse=True):
+        if name not in benchmarks_of(usage, older):
+            name = model_of(usage, newer, name) or name
+        newer = older
+        former = load_benchmark(usage, older, name)
+        if rules is not None and former is not None and rules.target == former.target:
+            yield older, name

@@ -1,4 +1,4 @@
-"""Ratios of results to a baseline, and to the same system in an earlier round.
+"""Results, their ratios to a baseline and to the same system in an earlier round, and prices.
 
 Results compare if benchmark, division and kind of scaling agree, whatever their rounds.
 """
@@ -6,14 +6,137 @@ Results compare if benchmark, division and kind of scaling agree, whatever their
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.prices import Prices, plain, price_of
-from mlperf_pkg.config import Price
+from mlperf_pkg.checks.described import category
+from mlperf_pkg.config import Price, read_prices
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdict
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.published.model import known_division
 from mlperf_pkg.rulebook.model import version_of
+
+PRICES_NAME = Path("systems") / "prices.yaml"
+
+Prices = Mapping[str, Price]
+"""List prices by system; a price has other names of its system, too."""
+
+
+class ResultGroup(NamedTuple):
+    """The group in which results are compared; a name is empty if the result lacks it."""
+
+    benchmark: str
+    division: str
+    scaling: str
+
+    @property
+    def title(self) -> str:
+        """The group as a heading."""
+        scaling = [f"{self.scaling} scaling"] if self.scaling else []
+        return f"{self.benchmark} ({', '.join([self.division or 'no division', *scaling])})"
+
+
+class Result(Struct, frozen=True):
+    """A result to be compared: that of a result set, or a published score (``rules`` None).
+
+    ``minutes`` is the score; ``note`` qualifies it. ``argument`` is the index of the argument
+    that holds it. ``accelerators`` and ``nodes`` are totals. Rates are in ``unit`` ("samples" or
+    "tokens") per second, means over the runs that count in the score; ``logged_throughput`` is in
+    whatever unit the logs use. ``target`` is the quality that the round requires. ``hardware`` and
+    ``framework`` identify the results of other rounds that are of the same system.
+    ``availability`` is the status in the system description. ``published`` marks a published result
+    of this package. The values of ``hyperparameters`` are JSON.
+    """
+
+    argument: int
+    round: str | None
+    submitter: str | None
+    system: str
+    system_name: str | None
+    benchmark: str
+    division: str | None
+    minutes: float | None
+    path: str
+    scaling: str | None = None
+    note: str = ""
+    rules: Verdict | None = None
+    accelerators: int | None = None
+    nodes: int | None = None
+    hardware: str | None = None
+    framework: str | None = None
+    unit: str | None = None
+    samples_per_second: float | None = None
+    logged_throughput: float | None = None
+    energy_joules: float | None = None
+    precision: str | None = None
+    target: str | None = None
+    availability: str | None = None
+    published: bool = False
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def group(self) -> ResultGroup:
+        """The results that it compares with."""
+        return ResultGroup(self.benchmark, known_division(self.division), self.scaling or "")
+
+    @property
+    def name(self) -> str:
+        """Round, submitter and system."""
+        owned = f"{self.submitter}/{self.system}" if self.submitter else self.system
+        return f"{self.round} {owned}" if self.round else owned
+
+    @property
+    def availability_in_short(self) -> str:
+        """The availability in a word, empty if unknown: ``onprem``, ``cloud``, ``preview``..."""
+        status = self.availability or ""
+        return category(status) or status
+
+    def matches(self, pattern: str) -> bool:
+        """Return whether a pattern names the result's submitter, system, or both.
+
+        ``*`` matches any text. The round may come before the name, as in the tables; case does not
+        matter.
+        """
+        names = [self.system, self.system_name, self.submitter, self.path, self.name]
+        names += [f"{self.submitter}/{self.system}", f"{self.round} {self.system}"]
+        return any(name and fnmatchcase(name.casefold(), pattern.casefold()) for name in names)
+
+
+class Row(Struct, frozen=True):
+    """A result, its price, and how it compares with the baseline of its group.
+
+    ``speed`` is the baseline's minutes over those of the result: above 1 is faster. The other
+    ratios are of speed per accelerator, node, US dollar and joule, relative to the baseline's. A
+    ratio is None if either side lacks a figure. ``previous_round`` is the latest earlier round
+    with a result of the same system, ``improvement`` that result's minutes over these.
+    """
+
+    result: Result
+    baseline: bool
+    speed: float | None
+    speed_per_accelerator: float | None
+    speed_per_node: float | None
+    performance_per_dollar: float | None
+    performance_per_joule: float | None
+    samples_per_second_per_accelerator: float | None
+    samples_per_second_per_node: float | None
+    price_usd: float | None
+    price_source: str | None
+    price_date: str | None
+    previous_round: str | None
+    previous_system: str | None
+    previous_minutes: float | None
+    improvement: float | None
+
+
+# ---- ratios -------------------------------------------------------------------------------
 
 
 def compare(
@@ -39,55 +162,39 @@ def _by_score(result: Result) -> tuple[float, str]:
     return math.inf if result.minutes is None else result.minutes, result.path
 
 
-class _Figures(Struct, frozen=True):
-    """The figures of a result or a baseline that ratios compare; None if unknown."""
-
-    minutes: float | None = None
-    accelerators: int | None = None
-    nodes: int | None = None
-    joules: float | None = None
-    price: Price | None = None
-
-    @property
-    def usd(self) -> float | None:
-        return self.price.usd if self.price else None
-
-
-def _figures(result: Result | None, prices: Prices) -> _Figures:
-    if result is None:
-        return _Figures()
-    return _Figures(
-        minutes=result.minutes,
-        accelerators=result.accelerators,
-        nodes=result.nodes,
-        joules=result.energy_joules,
-        price=price_of(prices, result.system, result.system_name),
-    )
-
-
 def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:
-    own, base = _figures(result, prices), _figures(baseline, prices)
+    price, other = (
+        price_of(prices, r.system, r.system_name) if r else None for r in (result, baseline)
+    )
     previous = _previous(result, members)
-    speed = _ratio(base.minutes, own.minutes)
+
+    def to_baseline(name: str) -> float | None:
+        return _ratio(getattr(baseline, name, None), getattr(result, name))
+
+    speed = to_baseline("minutes")
     return Row(
         result=result,
         baseline=result is baseline,
         speed=speed,
-        speed_per_accelerator=_product(speed, _ratio(base.accelerators, own.accelerators)),
-        speed_per_node=_product(speed, _ratio(base.nodes, own.nodes)),
-        performance_per_dollar=_product(speed, _ratio(base.usd, own.usd)),
+        speed_per_accelerator=_product(speed, to_baseline("accelerators")),
+        speed_per_node=_product(speed, to_baseline("nodes")),
+        performance_per_dollar=_product(speed, _ratio(_usd(other), _usd(price))),
         # Energy is that of the whole training, so it includes the time.
-        performance_per_joule=_ratio(base.joules, own.joules),
-        samples_per_second_per_accelerator=_ratio(result.samples_per_second, own.accelerators),
-        samples_per_second_per_node=_ratio(result.samples_per_second, own.nodes),
-        price_usd=own.usd,
-        price_source=own.price.source if own.price else None,
-        price_date=own.price.date if own.price else None,
+        performance_per_joule=to_baseline("energy_joules"),
+        samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
+        samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
+        price_usd=_usd(price),
+        price_source=price.source if price else None,
+        price_date=price.date if price else None,
         previous_round=previous.round if previous else None,
         previous_system=previous.system if previous else None,
         previous_minutes=previous.minutes if previous else None,
         improvement=_ratio(previous.minutes, result.minutes) if previous else None,
     )
+
+
+def _usd(price: Price | None) -> float | None:
+    return price.usd if price else None
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:
@@ -96,6 +203,24 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 
 def _product(one: float | None, other: float | None) -> float | None:
     return one * other if one and other else None
+
+
+def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Result], bool]:
+    """Return a predicate for results of the baseline; without a name, those of the first argument.
+
+    Raises:
+        UserError: no result has this name.
+    """
+    if name is None:
+        return lambda result: result.argument == 0
+    if not any(result.matches(name) for result in results):
+        names = {result.system for result in results}
+        names |= {result.submitter or "" for result in results}
+        suggestion = did_you_mean(name, sorted(names))
+        raise UserError(
+            f"--baseline {name}: no such system or submitter among the results{suggestion}"
+        )
+    return lambda result: result.matches(name)
 
 
 # ---- rounds -------------------------------------------------------------------------------
@@ -140,3 +265,41 @@ def _machine(result: Result) -> tuple[str | None, int | None, int | None]:
 
 def _version(round_: str | None) -> tuple[int, ...]:
     return version_of(round_) if round_ else ()
+
+
+# ---- prices -------------------------------------------------------------------------------
+
+
+def all_prices(file: Path | None, configured: Prices, workspace: Path) -> Prices:
+    """Return all prices by system; the first source that has a price for a system counts.
+
+    The sources are ``file``, ``configured``, and ``systems/prices.yaml`` of the workspace, or of
+    this package if the workspace has none.
+
+    Raises:
+        UserError: a file cannot be read or is not a file of prices; the message names each line.
+    """
+    own = workspace / PRICES_NAME
+    default = own if own.is_file() else data_folder("systems") / PRICES_NAME.name
+    return {**read_prices(default), **configured, **(read_prices(file) if file else {})}
+
+
+def price_of(prices: Prices, *names: str | None) -> Price | None:
+    """Return the price of the system with one of ``names``, which are tried in their order.
+
+    Case and punctuation do not matter. The name of an entry comes before those under ``also``.
+    """
+    searched = [plain(name) for name in names if name and plain(name)]
+    own = [(plain(system), price) for system, price in prices.items()]
+    also = [(plain(name), price) for price in prices.values() for name in price.also]
+    for patterns in (own, also):
+        for name in searched:
+            for pattern, price in patterns:
+                if fnmatchcase(name, pattern):
+                    return price
+    return None
+
+
+def plain(name: str) -> str:
+    """Return a name without case and punctuation: ``Bow Pod16`` and ``BOW_POD16`` agree."""
+    return re.sub(r"[^\w*]|_", "", name.casefold())

@@ -55,7 +55,8 @@ def read_training(source: Source, run: Run) -> Training:
             if record is not None and isinstance(record.key, str):
                 reading.take(record)
     rate = _rate(reading, run, rules) if rules else None
-    return Training(rate, _median(reading.throughputs), tuple(reading.precisions))
+    logged = median(reading.throughputs) if reading.throughputs else None
+    return Training(rate, logged, tuple(reading.precisions))
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -99,11 +100,15 @@ class _Reading(Struct):
         self.last_ms = float(record.time_ms)
         position = position_of(record, self.rules)
         reached = to_finite(self.run.convergence.to_converge)
-        if position and reached is not None and _same(position.amount, reached):
+        if position is None or reached is None:
+            return
+        if round(position.amount, _DECIMALS) == round(reached, _DECIMALS):
             self.converged_ms = self.last_ms
 
     def _samples(self, record: Record) -> None:
-        value = record.value[-1] if _is_list(record.value) else record.value
+        value = record.value
+        if isinstance(value, list) and value:
+            value = value[-1]
         if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
             self.trained = _positive(value)
         self.samples = _positive(value)
@@ -117,18 +122,6 @@ class _Reading(Struct):
 def _positive(value: Any) -> float | None:
     number = to_finite(value)
     return number if number is not None and number > 0 else None
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
-
-
-def _same(position: float, reached: float) -> bool:
-    return round(position, _DECIMALS) == round(reached, _DECIMALS)
-
-
-def _median(values: list[float]) -> float | None:
-    return median(values) if values else None
 
 
 def _precision(value: Any) -> list[str]:

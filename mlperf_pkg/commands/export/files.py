@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.export import csv_files, duckdb_file, parquet_files, sqlite_file
-from mlperf_pkg.commands.export.rows import Row, Rows
-from mlperf_pkg.commands.export.schema import TABLES, VERSION, Table
+from mlperf_pkg.commands.export.formats import FORMATS, DatabaseFormat, TableFormat
+from mlperf_pkg.commands.export.rows import Rows
+from mlperf_pkg.commands.export.schema import TABLES, VERSION
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import private_folder, refuse_within
 from mlperf_pkg.infra.folders import new_folder
-
-
-class TableFormat(Struct, frozen=True):
-    """A format of one table in a file; ``library`` raises MissingPackageError if one is missing.
-
-    ``read`` raises ValueError or OSError for a file that is not such a table.
-    """
-
-    write: Callable[[Path, Table, Sequence[Row]], None]
-    read: Callable[[Path, Table], list[Row]]
-    library: Callable[[], object] = lambda: None
-
-
-class DatabaseFormat(Struct, frozen=True):
-    """A format of all tables in one file; see ``TableFormat``."""
-
-    write: Callable[[Path, Rows], None]
-    read: Callable[[Path], Rows]
-    library: Callable[[], object] = lambda: None
-
-
-FORMATS: Mapping[str, TableFormat | DatabaseFormat] = {
-    ".parquet": TableFormat(parquet_files.write, parquet_files.read, parquet_files.library),
-    ".csv": TableFormat(csv_files.write, csv_files.read),
-    ".sqlite": DatabaseFormat(sqlite_file.write, sqlite_file.read),
-    ".duckdb": DatabaseFormat(duckdb_file.write, duckdb_file.read, duckdb_file.library),
-}
-"""The formats by file ending."""
 
 
 class Destination(Struct, frozen=True):

@@ -45,6 +45,85 @@ _SetKey: TypeAlias = tuple[str, str, str]
 _LARGEST = 2**63  # integers of a database are smaller
 
 
+# ---- all rows -----------------------------------------------------------------------------
+
+
+def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
+    """Return rows sorted by usage and round, with values that all formats support.
+
+    Training comes before HPC, and older rounds come first.
+    """
+
+    def order(row: Row) -> tuple[str, tuple[int, ...]]:
+        usage, round_ = round_of(row)
+        return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
+
+    return {
+        name: sorted((_plain(row, TABLES[name]) for row in rows), key=order)
+        for name, rows in tables.items()
+    }
+
+
+def round_of(row: Row) -> RoundKey:
+    """Return the usage and round of a row: the first two columns of all tables."""
+    return row[0], row[1]
+
+
+def _plain(row: Row | Struct, table: Table) -> Row:
+    """Return the values of a row in types that all formats support."""
+    values = row if isinstance(row, tuple) else astuple(row)
+    return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
+
+
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {
+    str: lambda value: None if value is None else visible(value),
+    int: lambda value: None if value is None or abs(value) >= _LARGEST else value,
+    float: to_finite,
+    bool: lambda value: value,
+    datetime: lambda value: value,
+}
+
+
+def merged(old: Rows, new: Rows) -> Rows:
+    """Return the sorted rows of both; rounds of ``new`` replace those of ``old``."""
+    replaced = _rounds(new)
+    kept = {
+        name: [row for row in old.get(name, ()) if round_of(row) not in replaced] for name in TABLES
+    }
+    return in_order({name: [*rows, *new.get(name, ())] for name, rows in kept.items()})
+
+
+def common_rounds(old: Rows, new: Rows) -> str:
+    """Return the common rounds as text, which may be empty."""
+    return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
+
+
+def _rounds(rows: Rows) -> set[RoundKey]:
+    return {round_of(row) for row in chain.from_iterable(rows.values()) if row[1] is not None}
+
+
+def iso(time: datetime) -> str:
+    """Return a time as ISO 8601 text, which SQLite's date functions can read."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def division_of(written: str | None) -> str | None:
+    """Return a division as the rules spell it; None if they have no such division."""
+    division = known_division(written)
+    return division if division in DIVISIONS else None
+
+
+def number_of(value: str) -> float | None:
+    """Return the number that a JSON text is, None if it is another value."""
+    try:
+        return to_finite(json.loads(value))
+    except (ValueError, RecursionError):
+        return None
+
+
+# ---- the rows of a check ------------------------------------------------------------------
+
+
 def rows_of(checked: Checked) -> Rows:
     """Return the rows of a check; ``evaluations`` requires its option ``curves``."""
     rounds, keys = _Rounds(checked), _keys(checked.contexts)
@@ -108,25 +187,6 @@ def _texts(paths: Iterable[str]) -> dict[str, str]:
     return {path: text for text, path in by_text.items()}
 
 
-def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
-    """Return rows sorted by usage and round, with values that all formats support."""
-    return {
-        name: sorted((_plain(row, TABLES[name]) for row in rows), key=round_order)
-        for name, rows in tables.items()
-    }
-
-
-def round_order(row: Row) -> tuple[str, tuple[int, ...]]:
-    """Return the sort key of a row: training before HPC, older rounds first."""
-    usage, round_ = round_of(row)
-    return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
-
-
-def round_of(row: Row) -> RoundKey:
-    """Return the usage and round of a row: the first two columns of all tables."""
-    return row[0], row[1]
-
-
 class _Rounds:
     """The rounds of files: those of the result sets in the nearest folder that has result sets.
 
@@ -161,49 +221,24 @@ class _Rounds:
         return next((self._by_folder[f] for f in folders if f in self._by_folder), self._only)
 
 
-def _plain(row: Row | Struct, table: Table) -> Row:
-    """Return the values of a row in types that all formats support."""
-    values = row if isinstance(row, tuple) else astuple(row)
-    return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
-
-
-def _plain_text(value: str | None) -> str | None:
-    return None if value is None else visible(value)
-
-
-def _plain_integer(value: int | None) -> int | None:
-    return None if value is None or abs(value) >= _LARGEST else value
-
-
-_PLAIN: Mapping[type, Callable[[Any], Any]] = {
-    str: _plain_text,
-    int: _plain_integer,
-    float: to_finite,
-    bool: lambda value: value,
-    datetime: lambda value: value,
-}
-
-
 def _system(
     system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str
 ) -> schema.SystemRecord:
     usage, round_ = rounds.of_system(system)
     fields = system.contents or {}
     folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
-    submitter = rounds.submitters.get(system.path) or folder or system.submitter
-    return schema.SystemRecord(
+    return schema.record(
+        schema.SystemRecord,
+        system,
         usage=usage,
         round=round_,
-        submitter=submitter,
+        submitter=rounds.submitters.get(system.path) or folder or system.submitter,
         system=system.id,
         path=text,
         division=division_of(system.division),
         division_written=system.division,
         status=category(system.status or ""),
         status_written=system.status,
-        system_name=system.system_name,
-        nodes=system.nodes,
-        accelerators=system.accelerators,
         accelerators_per_node=whole_number(fields.get("accelerators_per_node")),
         accelerator_model=_text(fields.get("accelerator_model_name")),
         host_processor=_text(fields.get("host_processor_model_name")),
@@ -220,26 +255,21 @@ def _text(value: Any) -> str | None:
 def _result_set(
     row: ResultSetRow, key: _SetKey, context: SetContext, paths: Mapping[str, str]
 ) -> schema.ResultSetRecord:
-    return schema.ResultSetRecord(
-        *key,
-        submitter=row.submitter,
-        system=row.system,
-        benchmark=row.benchmark,
+    usage, round_, set_id = key
+    return schema.record(
+        schema.ResultSetRecord,
+        row,
+        usage=usage,
+        round=round_,
+        id=set_id,
         division=division_of(row.division),
         division_written=row.division,
-        path=row.path,
         system_path=paths[context.system.path] if context.system else None,
         runs=row.runs_found,
-        runs_required=row.runs_required,
-        score_minutes=row.score_minutes,
-        unscaled_minutes=row.unscaled_minutes,
-        official_minutes=row.official_minutes,
-        scaling_factor=row.scaling_factor,
         rcp_pass=row.rcp.official_pass if row.rcp else None,
         rcp_margin=row.rcp.margin_percent if row.rcp else None,
         global_batch_size=batch_size_of(context.runs),
         energy=row.energy_joules,
-        scaling=row.scaling,
         models=row.number_of_models,
         official=row.verdict.official,
         rules=row.verdict.rules,
@@ -247,20 +277,19 @@ def _result_set(
 
 
 def _run(row: RunRow, run: Run, key: _SetKey, set_path: str, text: str) -> schema.RunRecord:
-    return schema.RunRecord(
-        *key,
+    usage, round_, set_id = key
+    return schema.record(
+        schema.RunRecord,
+        row,
+        usage=usage,
+        round=round_,
+        set_id=set_id,
         set_path=set_path,
         path=text,
-        benchmark=row.benchmark,
         division=division_of(row.division),
         division_written=row.division,
         start=_time(run.start_ms),
-        minutes=row.minutes,
-        official_minutes=row.official_minutes,
-        status=row.status,
         to_converge=row.samples_to_converge,
-        records=row.records,
-        dropped=row.dropped,
         official=row.verdict.official,
         rules=row.verdict.rules,
     )
@@ -275,17 +304,6 @@ def _time(milliseconds: float | None) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
-
-
-def iso(time: datetime) -> str:
-    """Return a time as ISO 8601 text, which SQLite's date functions can read."""
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def division_of(written: str | None) -> str | None:
-    """Return a division as the rules spell it; None if they have no such division."""
-    division = known_division(written)
-    return division if division in DIVISIONS else None
 
 
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
@@ -317,38 +335,21 @@ def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecor
         )
 
 
-def number_of(value: str) -> float | None:
-    """Return the number that a JSON text is, None if it is another value."""
-    return to_finite(_decoded(value))
-
-
-def _decoded(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _finding(
     finding: Finding, rounds: _Rounds, keys: Mapping[str, _SetKey]
 ) -> schema.FindingRecord:
     usage, round_, set_id = keys.get(finding.set or "") or (*rounds.of(finding.about), None)
     is_raw = finding.subject is not None and finding.subject == finding.set
-    return schema.FindingRecord(
+    return schema.record(
+        schema.FindingRecord,
+        finding,
         usage=usage,
         round=round_,
-        code=finding.code,
-        severity=finding.severity,
-        basis=finding.basis,
         set_id=set_id,
         subject=set_id if is_raw and set_id else finding.about,
-        path=finding.path,
-        line=finding.line,
-        count=finding.count,
         message=finding.text,
         found=_json(finding.found),
         expected=_json(finding.expected),
-        source=finding.source,
         waived=finding.waiver is not None,
     )
 

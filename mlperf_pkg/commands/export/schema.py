@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, Struct
 
@@ -194,6 +194,18 @@ class FindingRecord(Struct, frozen=True):
     waived: Annotated[bool, _about("whether the finding is waived")]
 
 
+_Record = TypeVar("_Record", bound=Struct)
+
+
+def record(kind: type[_Record], source: object, **others: Any) -> _Record:
+    """Return a record: ``others``, and the values that ``source`` has under the same names.
+
+    Fields that neither has are null.
+    """
+    names = (name for name in kind.__struct_fields__ if name not in others)
+    return kind(**{name: getattr(source, name, None) for name in names}, **others)
+
+
 class Column(Struct, frozen=True):
     """A column: its type is one of ``str``, ``int``, ``float``, ``bool`` and ``datetime``.
 
@@ -205,6 +217,11 @@ class Column(Struct, frozen=True):
     nullable: bool
     unit: str
     meaning: str
+
+    @property
+    def described(self) -> str:
+        """The meaning, with the unit if it has one."""
+        return f"{self.meaning} [{self.unit}]" if self.unit else self.meaning
 
 
 class Table(Struct, frozen=True):

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.charts import Chart
 from mlperf_pkg.commands.charts.scaling import ON_EIGHT, OVERALL, Looks, Point, scaling, trend
+from mlperf_pkg.commands.compare.published import comparable_rounds
 from mlperf_pkg.commands.page.entries import Entry
-from mlperf_pkg.commands.score.standing import comparable_rounds
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.results import wording
 from mlperf_pkg.submission.membership import submitters

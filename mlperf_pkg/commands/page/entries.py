@@ -17,8 +17,8 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.charts import DrawnSet
 from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.scaling import Point
-from mlperf_pkg.commands.compare.prices import Prices, price_of
-from mlperf_pkg.commands.score.standing import with_standings
+from mlperf_pkg.commands.compare.published import with_standings
+from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError, published_results

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.official_tables import Summary, Table, summarize
-from mlperf_pkg.commands.official_tables.workbook import workbook
-from mlperf_pkg.commands.publication.files import IDS, with_private_ids
-from mlperf_pkg.commands.publication.ids import read_ids
+from mlperf_pkg.commands.results.ids import read_ids
+from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
+from mlperf_pkg.commands.results.tables import IDS, with_private_ids
 from mlperf_pkg.compat.console import (
     CRASHED,
     Console,
@@ -187,5 +186,5 @@ def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
         files[_beside(args.csv, name, "csv")] = texts[name]
         files[_beside(args.csv, name, "json")] = table.json()
     if args.xlsx is not None:
-        files[Path(args.xlsx)] = workbook(summary)
+        files[Path(args.xlsx)] = official_workbook(summary)
     return files

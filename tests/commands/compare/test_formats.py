@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.model import Result, Row
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.ratios import Result, Row, compare
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.render import View
@@ -101,12 +100,11 @@ def test_equal_remarks_on_systems_are_one() -> None:
 @pytest.mark.parametrize(
     ("status", "word"),
     [
-        ("Available on-premise", "onprem"),
-        ("onprem", "onprem"),
-        ("Available in cloud", "cloud"),
+        *((name, "onprem") for name in ("Available on-premise", "Available on premise")),
+        *((name, "onprem") for name in ("available", "onprem")),
+        *((name, "cloud") for name in ("Available in cloud", "Available cloud", "cloud")),
         ("Preview", "preview"),
         ("Research, Development, or Internal (RDI)", "research"),
-        ("available", "onprem"),
         ("on the moon", "on the moon"),
         (None, ""),
     ],

@@ -1,54 +1,294 @@
-"""Published scores in CSV files."""
+"""Published results next to the user's own, and the rank of a score among them."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.compare.published import read_published
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.scores import scores
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.commands.compare import published
+from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS, hyperparameters, shown_rows
+from mlperf_pkg.commands.compare.published import read_rounds, with_standings
+from mlperf_pkg.commands.compare.ratios import Result, Row, compare
+from mlperf_pkg.commands.compare.reading import Filter
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.results import PublishedResultsError, published_results
+from mlperf_pkg.render import View
+from tests.helpers.program import call
+from tests.helpers.published import published_set, results_of
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+
+SETS = (
+    published_set(round="5.0", system="slow", score_minutes=40.0, path="A/results/slow/bert"),
+    published_set(round="5.0", system="fast", accelerators=16, score_minutes=10.0, path="A/r/f/b"),
+    published_set(round="5.0", system="none", score_minutes=None, path="A/results/none/bert"),
+    published_set(round="4.1", system="old", division="Closed", path="A/results/old/bert"),
+    published_set(round="4.1", system="open", division="open", path="A/results/open/bert"),
+    published_set(round="4.1", benchmark="gnn"),
+    published_set(usage="hpc", round="3.0", benchmark="deepcam", path="A/results/s/weak/deepcam"),
+)
+SETTINGS = (
+    Setting(0, "opt_name", '"lamb"', 10),
+    Setting(0, "global_batch_size", "448", 3),
+    Setting(0, "global_batch_size", "480", 7),
+    Setting(3, "opt_name", '"lamb"', 10),
+    Setting(3, "global_batch_size", "448", 10),
+)
+OWN = Result(
+    argument=0,
+    round="6.0",
+    submitter="ACME",
+    system="own",
+    system_name=None,
+    benchmark="bert",
+    division="closed",
+    minutes=25.0,
+    path="own",
+    accelerators=8,
+    hyperparameters={"global_batch_size": "500", "opt_name": '"lamb"'},
+)
 
 
-def test_scores_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_bytes(
-        b"\xef\xbb\xbfbenchmark,system,minutes,round,submitter,accelerators,source\r\n"
-        b"resnet,dgx,28.771,v1.0,NVIDIA,8,press\r\nbert,dgx,,1.0,NVIDIA,8,\r\nbert,dgx,2,,,,\r\n"
-    )
-    one, two = read_published(path, 3)
-    assert (one.benchmark, one.system, one.minutes) == ("resnet", "dgx", 28.771)
-    assert (one.round, one.submitter, one.accelerators, one.argument) == ("1.0", "NVIDIA", 8, 3)
-    assert (two.round, two.submitter, two.accelerators, two.path) == (None, None, None, f"{path}:4")
+@pytest.fixture(autouse=True)
+def few_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = results_of(*SETS, settings=SETTINGS)
+    monkeypatch.setattr(published, "published_results", lambda: results)
+
+
+def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
+    return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("names", "own", "more", "systems"),
     [
-        ("", ":1: no column system or benchmark or minutes; expected system, benchmark, minutes"),
-        ("system,benchmark\n", ":1: no column minutes; expected system, benchmark, minutes"),
-        ("system,benchmark,minutes\na,b,x\n", ":2: minutes is 'x'; expected a number above 0"),
-        ("system,benchmark,minutes\na,b,nan\n", ":2: minutes is 'nan'"),
-        ("system,benchmark,minutes\na,b,-1\n", ":2: minutes is '-1'"),
-        ("system,benchmark,minutes\na,,1\n", ":2: benchmark is empty; expected a name"),
-        (
-            "system,benchmark,score_minutes,nodes\na,b,1,1.5\n",
-            ":2: nodes is '1.5'; expected a whole",
-        ),
-        ("system,benchmark,minutes,round\na,b,1,two\n", ":2: round is 'two'; expected a round"),
-        (f"system,benchmark,minutes\na,b,{'1' * 200_000}\n", "field larger than field limit"),
+        (["5.0"], (), {}, ["fast", "slow"]),
+        (["5.0"], (OWN,), {}, ["fast", "slow"]),
+        (["5.0", "4.1"], (OWN,), {}, ["fast", "old", "slow"]),
+        (["4.1"], (), {"benchmarks": ("bert",)}, ["old", "open"]),
+        (["4.1"], (), {"benchmarks": ("g*",)}, ["box"]),
+        (["4.1"], (), {"divisions": ("open",)}, ["open"]),
+        (["all"], (), {"systems": ("5.0 f*",)}, ["fast"]),
+        (["3.0"], (), {}, ["box"]),
+        (["5.0"], (replace(OWN, division="Closed"),), {}, ["fast", "slow"]),
+        (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
     ],
 )
-def test_a_table_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text(text, "utf-8")
-    with pytest.raises(UserError) as caught:
-        read_published(path, 0)
-    assert message in str(caught.value)
+def test_chosen_results(
+    names: list[str],
+    own: tuple[Result, ...],
+    more: dict[str, Any],
+    systems: list[str],
+) -> None:
+    assert read(*names, own=own, **more) == systems
 
 
-def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(UserError, match="not text in UTF-8"):
-        read_published(path, 0)
+def test_a_published_result_is_not_compared_with_itself() -> None:
+    own = Result(0, "5.0", "A", "renamed", None, "bert", "closed", 40.0, "x")
+    assert read("5.0", own=(own,)) == ["fast"]
+
+
+@pytest.mark.parametrize(
+    ("names", "own", "more", "message"),
+    [
+        (["4.2"], (), {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
+        (["5.2"], (), {}, r"--published 5\.2: newer than the published results of this package \("),
+        (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
+        (["5.0"], (), {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
+        (["5.0"], (), {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
+        (
+            ["5.0"],
+            (),
+            {"systems": ("slwo",)},
+            r"--system, --division and --accelerators; did you mean slow\?$",
+        ),
+        (
+            ["3.0"],
+            (OWN,),
+            {},
+            r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
+        ),
+    ],
+)
+def test_refused(
+    names: list[str], own: tuple[Result, ...], more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        read(*names, own=own, **more)
+
+
+def rows(*names: str) -> tuple[Row, ...]:
+    results = [OWN, *read_rounds(names, (OWN,), Filter(), None)]
+    return compare(results, {}, lambda result: result.argument == 0)
+
+
+def test_text_shows_those_on_as_many_accelerators() -> None:
+    shown = COMPARE_FORMATS["text"](rows("5.0"), View(80))
+    assert shown.startswith(
+        dedent(
+            """\
+            Time to train  Submitter  Avail.  Accel.  Minutes  Speed
+            bert (closed)
+              own *        ACME       -            8   25.000  1.00x
+              [5.0] slow   ACME       onprem       8   40.000  0.62x
+              1 published result on other numbers of accelerators: --verbose shows them
+
+            Hyperparameters      Baseline  Published (result sets)
+            bert (closed)
+              global_batch_size  500       480 (1)
+            """
+        )
+    )
+    assert "opt_name" not in shown
+    assert "[round]: published in that round; its score is normalised" in shown
+
+
+def test_verbose_text_shows_all() -> None:
+    shown = COMPARE_FORMATS["text"](rows("5.0"), View(80, verbose=True))
+    assert "[5.0] fast" in shown
+    assert "opt_name" in shown
+    assert "--verbose" not in shown
+
+
+def test_all_are_shown_if_none_has_as_many_accelerators() -> None:
+    other = replace(OWN, accelerators=7)
+    results = [other, *read_rounds(["5.0"], (other,), Filter(), None)]
+    table = compare(results, {}, lambda result: result.argument == 0)
+    assert shown_rows(table, View()) == list(table)
+
+
+def test_the_baseline_is_always_shown() -> None:
+    results = [OWN, *read_rounds(["5.0"], (OWN,), Filter(), None)]
+    table = compare(results, {}, lambda result: result.system == "fast")
+    assert [row.result.system for row in shown_rows(table, View())] == ["fast", "own", "slow"]
+
+
+def test_hyperparameters_of_many() -> None:
+    (group,) = hyperparameters(rows("5.0", "4.1"), View())
+    assert [[*cells] for cells in group.rows] == [["global_batch_size", "500", "448 (1), 480 (1)"]]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A submission to 2.0 of one set, on 16 accelerators."""
+    return write_submission(tmp_path_factory.mktemp("round") / "v2.0" / "ACME", "resnet")
+
+
+@pytest.fixture(scope="module")
+def own(tree: Path) -> Checked:
+    return check([str(tree)], Options())
+
+
+def row(own: Checked, factor: float, **changes: Any) -> PublishedSet:
+    """Return a published set whose score is that of the own set times ``factor``."""
+    minutes = own.report.result_sets[0].score_minutes or 0
+    fields = {"round": "2.0", "benchmark": "resnet", "accelerators": 16} | changes
+    model = "graphcore bow-ipu" if "model" in fields else "A1"
+    fields.pop("model", None)
+    return published_set(accelerator_model=model, score_minutes=minutes * factor, **fields)
+
+
+def remarks(own: Checked, *rows: PublishedSet, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(published, "published_results", lambda: results_of(*rows))
+    text = SCORE_FORMATS["text"](with_standings(scores(own), own), View(100))
+    return (line.strip() for line in text.splitlines() if "published" in line)
+
+
+Other = tuple[float, dict[str, Any]]  # a factor, and changes
+FAST: Other = (0.5, {})
+SLOW: Other = (2.0, {})
+ITSELF: Other = (1.0, {})
+MODEL = {"model": True}
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([FAST, SLOW], ["published: 2nd of 3 on 16 accelerators in 2.0"]),
+        ([FAST, ITSELF], ["published: 2nd of 2 on 16 accelerators in 2.0"]),
+        ([SLOW, ITSELF], ["published: 1st of 2 on 16 accelerators in 2.0"]),
+        ([*10 * [FAST], *100 * [SLOW]], ["published: 11th of 111 on 16 accelerators in 2.0"]),
+        ([*22 * [FAST]], ["published: 23rd of 23 on 16 accelerators in 2.0"]),
+        (
+            [FAST, (0.5, MODEL)],
+            ["published: 3rd of 3 on 16 accelerators in 2.0, 2nd of 2 on Graphcore Bow IPU"],
+        ),
+        (
+            [FAST, (0.5, {"division": "Closed"}), (0.5, {"division": "close"})],
+            ["published: 4th of 4 on 16 accelerators in 2.0"],
+        ),
+        ([], []),
+        ([ITSELF], []),
+        ([(0.5, {"round": "2.1"})], []),
+        ([(0.5, {"round": "1.1"}), (0.5, {"benchmark": "bert"})], []),
+        ([(0.5, {"division": "open"})], []),
+        ([(0.5, {"accelerators": 8})], []),
+    ],
+)
+def test_in_its_own_round(
+    own: Checked,
+    rows: list[Other],
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = row(own, 9.0, benchmark="ssd")  # the round is published
+    sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
+    assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected"),
+    [
+        (["0.7", "1.0", "1.1"], ["published: 2nd of 2 on 16 accelerators in 1.1"]),
+        (["2.1"], []),
+    ],
+)
+def test_in_an_earlier_round(
+    own: Checked, rounds: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sets = (row(own, 0.5, round=name) for name in rounds)
+    assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+
+
+def test_a_folder_of_a_submission_has_its_description(
+    tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = check([str(tree / "results" / SYSTEM / "resnet")], Options(round="2.0"))
+    assert list(remarks(part, row(own, 0.5), monkeypatch=monkeypatch)) == [
+        "published: 2nd of 2 on 16 accelerators in 2.0"
+    ]
+
+
+def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = check([str(write_set(tmp_path, simulated()))], Options())
+    assert list(remarks(logs, row(logs, 0.5), monkeypatch=monkeypatch)) == []
+
+
+def test_other_formats(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "published_results", published_results)
+    head, first, *_ = call("score", tree, "--format", "csv").stdout.splitlines()
+    assert head.endswith(",score_note,published_round,published_rank,published_of")
+    assert ",2.0," in first
+    (row,) = json.loads(call("score", tree, "--format", "json").stdout)["result_sets"]
+    assert row["published"]["round"] == "2.0"
+
+
+def test_published_results_that_cannot_be_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise PublishedResultsError("the published results are missing: reinstall mlperf-pkg")
+
+    monkeypatch.setattr(published, "published_results", fail)
+    result = call("score", tree)
+    assert result.exit_code == 0
+    assert result.stderr == ("note: the published results are missing: reinstall mlperf-pkg\n")
+    assert "published" not in result.stdout

@@ -30,14 +30,10 @@ def small(benchmark: str, position: Any, batch: int = 32, samples: int = 1000) -
         ("eval_accuracy", 51_000, good, {"epoch_num": position}),
         ("run_stop", 101_000, None, {"status": "success"}),
     ]
+    place = {"file": "f", "lineno": 1}
     return joined(
         [
-            {
-                "key": key,
-                "time_ms": time,
-                "value": value,
-                "metadata": {"file": "f", "lineno": 1, **data},
-            }
+            {"key": key, "time_ms": time, "value": value, "metadata": place | data}
             for key, time, value, data in rows
         ]
     )

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.compare.model import Row
-from mlperf_pkg.commands.compare.prices import all_prices
-from mlperf_pkg.commands.compare.ratios import compare
+from mlperf_pkg.commands.compare.published import read_rounds
+from mlperf_pkg.commands.compare.ratios import Row, all_prices, compare
 from mlperf_pkg.commands.compare.reading import Filter
-from mlperf_pkg.commands.compare.rounds import read_rounds
 from mlperf_pkg.commands.page.history import history, published_history
 from mlperf_pkg.commands.page.history_model import History, Series, Trend, moore_gain, year_of
 from mlperf_pkg.published.model import PublishedSet

@@ -1,0 +1,447 @@
+"""The tables of the official summarizer, cell by cell: plain, detailed and weak scaling (HPC).
+
+Their CSV and JSON are those of pandas. The workbook has a sheet for each division, in it a section
+for each availability; it is not compared with the official summarizer's own export, whose
+configuration is not part of the installed package and which calls functions that pandas no longer
+has.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, time
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.described import CATEGORIES, category
+from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.commands.results.systems import (
+    COLUMNS,
+    URLS,
+    Cell,
+    System,
+    system_cells,
+    systems_of,
+    url_cells,
+)
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.resources import MissingPackageError, require
+from mlperf_pkg.infra.text import escape_cell, visible
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import has_ruleset
+from mlperf_pkg.submission.names import SCALINGS
+
+STRONG, WEAK = SCALINGS
+STRONG_METRICS = (
+    "time_to_train",
+    "Energy",
+    "GBS",
+    "samples_to_converge",
+    "RCP",
+    "rcp_scaling_factor",
+)
+WEAK_METRICS = ("number_of_models", "instance_scale", "time_to_train_all")
+Row = dict[str, Cell]
+
+_USAGES = ("training", "hpc")
+_ALIASES = {"mask": "maskrcnn"}
+
+_DECIMALS = 10  # that pandas keeps in JSON
+_LARGEST, _SMALLEST = 1e16 - 1, 1e-15  # outside this range pandas writes 10 significant digits
+
+_SECTIONS = ("onprem", "cloud", "preview", "research")
+_OTHER = "other"
+_WIDTH = 18
+_LONGEST = 32767  # characters of a cell
+_OPTIONS = {
+    "in_memory": True,
+    "nan_inf_to_errors": True,
+    "strings_to_formulas": False,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+}
+
+
+class Table(Struct, frozen=True):
+    """Rows of cells, one per column; None is an empty cell."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Table:
+        """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
+        cells = (tuple(map(row.get, columns)) for row in rows)
+        return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
+
+    def csv(self) -> str:
+        """Write as ``DataFrame.to_csv`` does, except that no text is a formula to a spreadsheet."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(
+            [escape_cell(c) if isinstance(c, str) else None if _is_absent(c) else c for c in row]
+            for row in self.rows
+        )
+        return stream.getvalue()
+
+    def json(self) -> str:
+        """Write as ``DataFrame.to_json(orient="records")`` does: numbers have 10 decimals."""
+        records = [dict(zip(self.columns, map(_rounded, row), strict=True)) for row in self.rows]
+        return json.dumps(records, indent=2, allow_nan=False)
+
+
+def _sort_key(row: Sequence[Cell]) -> list[tuple[bool, Any]]:
+    return [(_is_absent(cell), 0 if _is_absent(cell) else cell) for cell in row]
+
+
+def _is_absent(cell: Cell) -> bool:
+    return cell is None or cell != cell  # noqa: PLR0124 - NaN
+
+
+def _rounded(cell: Cell) -> Cell:
+    """Return a number as the JSON writer of pandas rounds it."""
+    if not isinstance(cell, float):
+        return cell
+    if not math.isfinite(cell):
+        return None
+    size = abs(cell)
+    if size > _LARGEST or 0 < size < _SMALLEST:
+        return float(f"{cell:.{_DECIMALS}g}")
+    whole = int(size)
+    scaled = (size - whole) * 10.0**_DECIMALS
+    fraction = int(scaled)
+    over = scaled - fraction
+    if over > 0.5 or (over == 0.5 and (fraction == 0 or fraction % 2)):  # noqa: PLR2004 - half
+        fraction += 1
+    carried, fraction = divmod(fraction, 10**_DECIMALS)
+    return math.copysign(float(f"{whole + carried}.{fraction:0{_DECIMALS}}"), cell)
+
+
+class Summary(Struct, frozen=True):
+    """The official tables of one round.
+
+    ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
+    size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
+    for training. ``left_out`` lists results that are not in the tables, and why: the official
+    summarizer leaves out those without a description, and crashes on the others (``crashed``).
+    ``tested`` lists the paths of the sets whose convergence it tests before it crashes.
+    """
+
+    usage: str
+    round: str
+    plain: Table
+    detailed: Table
+    weak: Table | None
+    left_out: tuple[str, ...]
+    tested: tuple[str, ...]
+    crashed: bool
+
+
+# ---- rows -----------------------------------------------------------------------------------
+
+
+def summarize(checked: Checked) -> Summary:
+    """Return the tables of the submissions of a check.
+
+    They are what the official summarizer writes after the package checker has written
+    ``scaling.json``.
+
+    Raises:
+        UserError: there is no submission, the submissions are of several rounds, or the installed
+            mlperf-logging does not know the round.
+    """
+    usage, round_ = checked.report.usage, checked.report.round
+    has_submissions = any(source.submissions for source in checked.inputs)
+    if not has_submissions or round_ is None or usage not in _USAGES:
+        raise UserError("no official tables: expected submissions, all of one round")
+    if not has_ruleset(usage, round_):
+        reference = checked.report.tool["reference"]
+        raise UserError(f"no official tables: {reference} does not know round {round_}")
+    collector = _Collector(usage, round_)
+    for system in systems_of(checked):
+        collector.add(system)
+    return collector.summary()
+
+
+class _Collector:
+    """Collects rows, one per system and table, for the benchmarks of the official columns."""
+
+    def __init__(self, usage: str, round_: str) -> None:
+        from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
+            get_allowed_benchmarks,
+        )
+
+        self._usage = usage
+        self._round = round_
+        ruleset = load_round(usage, round_).ruleset
+        self._benchmarks = tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
+        self._plain: list[Row] = []
+        self._detailed: list[Row] = []
+        self._weak: list[Row] = []
+        self._left_out: list[str] = []
+        self._tested: list[str] = []
+        self._crashed = False
+
+    def add(self, system: System) -> None:
+        """Add the row of a system, even without results; HPC has one for each kind of scaling."""
+        label = system.folder.place.label
+        if system.file is None:
+            self._left_out.append(f"{label}: no {system.path}")
+            return
+        description = system.file.contents
+        if description is None:
+            self._leave_out(f"{label}: {system.path} is not readable")
+            return
+        try:
+            row = system_cells(description, system.folder.private_id)
+        except ValueError as error:
+            self._leave_out(f"{label}: {system.path}: {error}")
+            return
+        row |= url_cells(description["submitter"], system.name, self._usage, self._round)
+        for scaling in (STRONG, WEAK) if self._usage == "hpc" else (None,):
+            if scaling and scaling not in system.folder.folders:
+                continue
+            results = self._results(system, f"{label}/{scaling}" if scaling else label)
+            if scaling == WEAK:
+                self._weak.append(row | _cells(results, _throughput))
+            else:
+                self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
+                self._detailed.append(self._blank_rcp() | row | _cells(results, _details))
+
+    def _results(self, system: System, parent: str) -> dict[str, SetResult]:
+        """Return the result sets in a folder by the names of their columns."""
+        by_column, others = {}, []
+        for files, result in system.sets:
+            label = files.place.label
+            if label.rpartition("/")[0] != parent:
+                continue
+            if result.summarized.scaling_factor is None:
+                self._leave_out(f"{label}: scaling.json without a factor")
+                continue
+            if files.scaling_mode != WEAK and not self._crashed:
+                self._tested.append(label)
+            name = _ALIASES.get(files.benchmark, files.benchmark)
+            if name in self._benchmarks:
+                by_column[name] = result
+            else:
+                others.append(label)
+        for label in others:
+            self._leave_out(f"{label}: not a benchmark of round {self._round}")
+        return by_column
+
+    def _leave_out(self, reason: str) -> None:
+        """Leave out what the official summarizer crashes on."""
+        self._left_out.append(reason)
+        self._crashed = True
+
+    def _blank_rcp(self) -> Row:
+        """Return empty strings for the RCP columns, which benchmarks without results keep."""
+        return {f"{name}:RCP": "" for name in self._benchmarks}
+
+    def summary(self) -> Summary:
+        """Return the tables of all systems added."""
+        is_hpc = self._usage == "hpc"
+        return Summary(
+            usage=self._usage,
+            round=self._round,
+            plain=_table(self._benchmarks, self._plain),
+            detailed=_table(self._columns(STRONG_METRICS), self._detailed),
+            weak=_table(self._columns(WEAK_METRICS), self._weak) if is_hpc else None,
+            left_out=tuple(self._left_out),
+            tested=tuple(self._tested),
+            crashed=self._crashed,
+        )
+
+    def _columns(self, metrics: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{name}:{metric}" for name in self._benchmarks for metric in metrics)
+
+
+def _table(scores: tuple[str, ...], rows: list[Row]) -> Table:
+    return Table.of((*COLUMNS, *scores, *URLS), rows)
+
+
+def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row]) -> Row:
+    return {
+        f"{name}:{metric}": cell
+        for name, result in results.items()
+        for metric, cell in cells_of(result).items()
+    }
+
+
+def _details(result: SetResult) -> Row:
+    summarized = result.summarized
+    values = (
+        result.row.official_minutes,
+        result.row.energy_joules,
+        summarized.batch_size,
+        summarized.to_converge,
+        summarized.rcp,
+        summarized.scaling_factor,
+    )
+    return dict(zip(STRONG_METRICS, values, strict=True))
+
+
+def _throughput(result: SetResult) -> Row:
+    weak = result.summarized.weak
+    if weak is None:
+        return {}
+    scale = None if weak.instance_scale is None else float(weak.instance_scale)
+    return dict(zip(WEAK_METRICS, (float(weak.models), scale, weak.minutes), strict=True))
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+class TableFolder(Struct, frozen=True):
+    """The folder that receives the tables; existing files are overwritten only with ``force``."""
+
+    path: Path
+    force: bool
+
+    def refuse_early(self, inputs: Sequence[str]) -> None:
+        """Check before the work starts that the tables can be written.
+
+        Raises:
+            UserError: tables exist already, or the folder is inside an input.
+        """
+        refuse_within(self.path, inputs)
+        existing = sorted(self.path.glob("summary*"))
+        if existing and not self.force:
+            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
+
+    def write(self, checked: Checked) -> list[str]:
+        """Write all tables or none; return notes on omitted results.
+
+        Raises:
+            UserError: this check has no such tables, or they cannot be written.
+        """
+        summary = summarize(checked)
+        tables = {
+            "summary": summary.plain,
+            "summary_detailed": summary.detailed,
+            "summary_weak_scaling": summary.weak,
+        }
+        files: dict[str, str | bytes] = {}
+        for name, table in tables.items():
+            if table is not None:
+                files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
+        notes = []
+        try:
+            files["summary.xlsx"] = official_workbook(summary)
+        except MissingPackageError as error:
+            notes.append(f"no summary.xlsx: {error}")
+        write_together(self.path, files, replace=self.force)
+        return [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
+
+
+# ---- workbook -------------------------------------------------------------------------------
+
+
+def official_workbook(summary: Summary) -> bytes:
+    """Return the plain table and that of weak scaling as XLSX; the bytes are reproducible.
+
+    Rows are numbered across all sheets, as ``2.0-0001``.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
+    """
+    numbers = count()
+    with book(summary.usage, summary.round) as file:
+        for title, table in _sheets(summary):
+            sheet = file.contents.add_worksheet(title)
+            sheet.freeze_panes(1, 1)
+            sheet.set_column(0, len(table.columns), _WIDTH)
+            sections = (
+                (name, [(f"{summary.round}-{next(numbers):04}", *row) for row in rows])
+                for name, rows in _sections(table)
+            )
+            write_sections(file, sheet, ("ID", *table.columns), sections)
+    return file.stream.getvalue()
+
+
+class Book(NamedTuple):
+    """A workbook of XlsxWriter, its formats, and the stream that has its bytes at the end."""
+
+    contents: Any
+    head: Any
+    title: Any
+    stream: io.BytesIO
+
+
+@contextmanager
+def book(usage: str, round_: str) -> Iterator[Book]:
+    """Provide a workbook with reproducible bytes.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
+    """
+    xlsxwriter = require("xlsxwriter", "xlsx", "a workbook")
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, _OPTIONS) as contents:
+        # A fixed creation time, so that the bytes are reproducible.
+        day = load_round(usage, round_).submission_date
+        contents.set_properties({"created": datetime.combine(day, time(), UTC)})
+        head = contents.add_format({"bold": True, "border": 1, "text_wrap": True})
+        title = contents.add_format({"bold": True, "bg_color": "#C0C0C0"})
+        yield Book(contents, head, title, stream)
+
+
+def write_sections(
+    book: Book,
+    sheet: Any,
+    columns: Sequence[str],
+    sections: Iterable[tuple[str, Iterable[Sequence[Cell]]]],
+    formats: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the columns, and rows below the titles of their sections; some in a format."""
+    sheet.write_row(0, 0, columns, book.head)
+    line = count(1)
+    for title, rows in sections:
+        heading = next(line)
+        sheet.merge_range(heading, 0, heading, len(columns) - 1, "", book.title)
+        sheet.write_string(heading, 0, fitting(title), book.title)
+        for row in rows:
+            at = next(line)
+            for place, (column, cell) in enumerate(zip(columns, row, strict=True)):
+                sheet.write(at, place, fitting(cell), (formats or {}).get(column))
+
+
+def fitting(cell: Cell) -> Cell:
+    """Return a cell that the format can hold; its numbers are doubles."""
+    if isinstance(cell, int) and to_finite(cell) is None:
+        cell = str(cell)
+    return visible(cell)[:_LONGEST] if isinstance(cell, str) else cell
+
+
+def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
+    """Yield a sheet per division, even an empty one, and a sheet for unknown divisions."""
+    for suffix, table in (("", summary.plain), (" weak scaling", summary.weak)):
+        if table is None:
+            continue
+        for division in (*DIVISIONS, _OTHER):
+            rows = [r for r in table.rows if (r[0] if r[0] in DIVISIONS else _OTHER) == division]
+            if rows or (division != _OTHER and not suffix):
+                yield division + suffix, Table(table.columns, tuple(rows))
+
+
+def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
+    column = table.columns.index("availability")
+    sections: dict[str, list[tuple[Cell, ...]]] = {CATEGORIES[name]: [] for name in _SECTIONS}
+    for row in table.rows:
+        availability = str(row[column] or "no availability")
+        title = CATEGORIES.get(category(availability) or "", availability)
+        sections.setdefault(title, []).append(row)
+    return ((name, rows) for name, rows in sections.items() if rows)

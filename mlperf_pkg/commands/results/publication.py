@@ -1,0 +1,399 @@
+"""The summary of a round for publication: its rows, the score of each result set, and submitters.
+
+The rules round results "normally" and do not give a number of decimals; the published tables have
+three (training_rules, Result rounding). The rules rank submitters by their number of results, for
+the assignments of the review (submission_rules, Required reviews). They do not define ranks of
+scores, and the columns of the tables are to be determined (submission_rules, Results table
+content). Ranks are therefore not in the tables, but in other files. Equal values share a rank, and
+the ranks after it are skipped: 1, 2, 2, 4.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Sequence
+from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.described import CATEGORIES, category
+from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.commands.results.ids import PrivateIds
+from mlperf_pkg.commands.results.systems import System, known_cells, systems_of, url_cells
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Finding, Verdict
+from mlperf_pkg.published.model import known_division
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, name
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.names import SCALINGS
+
+FORMAT = "mlperf-pkg/publication/1"
+
+UNKNOWN = "no known category"
+UNDIVIDED = "no division"
+
+_, WEAK = SCALINGS
+_MOST_CODES = 3  # of each basis in the remarks on a score
+
+
+class Row(Struct, frozen=True):
+    """A system of a submission: a row of the tables.
+
+    ``key`` is the path of its submission and the name of its folder; ``id`` is its private id.
+    Texts are empty and counts None if the system description lacks them; ``gaps`` are their names.
+    ``remarks`` are those on its scores in the tables.
+    """
+
+    key: str
+    id: str
+    submitter: str
+    system: str
+    division: str
+    category: str
+    processor: str
+    processors: int | None
+    accelerator: str
+    accelerators: int | None
+    software: str
+    details_url: str
+    code_url: str
+    notes: str
+    gaps: tuple[str, ...] = ()
+    remarks: str = ""
+
+
+class Score(Struct, frozen=True):
+    """The score of a result set in the tables; else ``reason`` says why they omit it.
+
+    ``minutes`` has full precision, ``published_minutes`` is rounded for publication. ``rank`` is
+    among ``of`` scores of the same table and benchmark; equal published scores share a rank.
+    ``official`` is the official verdict, ``waived`` are the codes of waived findings, ``remarks``
+    those of errors.
+    """
+
+    path: str
+    row: str
+    id: str
+    benchmark: str
+    scaling: str | None
+    minutes: float | None
+    published_minutes: float | None
+    energy_joules: float | None
+    number_of_models: int | None
+    instance_scale: int | None
+    reason: str
+    official: Verdict
+    waived: tuple[str, ...] = ()
+    rank: int | None = None
+    of: int | None = None
+    remarks: str = ""
+
+
+class Submitter(Struct, frozen=True):
+    """A submitter, ranked by the number of its results; equal numbers share a rank."""
+
+    name: str
+    results: int
+    valid: int
+    largest: int | None
+    rank: int = 0
+
+
+class Publication(Struct, frozen=True):
+    """The summary of a round.
+
+    ``benchmarks`` are those of the round, in its order. ``missing`` lists everything that the
+    tables lack, ``official_gaps`` the gaps of the official tables, ``notes`` the points that the
+    chair should look at. ``verdict`` (OFFICIAL or RULES) decided which scores are in the tables.
+    """
+
+    tool: dict[str, str]
+    usage: str
+    round: str
+    round_reason: str
+    verdict: Basis
+    benchmarks: tuple[str, ...]
+    rows: tuple[Row, ...]
+    scores: tuple[Score, ...]
+    submitters: tuple[Submitter, ...]
+    missing: tuple[str, ...] = ()
+    official_gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of the summary."""
+        return f"{wording.edition(self.usage, self.round)} results"
+
+    @property
+    def without_score(self) -> list[Score]:
+        """The result sets that have no score in the tables."""
+        return [score for score in self.scores if score.reason]
+
+
+def systems_with_results(argument: str, checked: Checked) -> list[System]:
+    """Return the systems of all submissions in ``argument``, in the order of their keys.
+
+    Raises:
+        UserError: there is no submission, or the submissions are of several rounds.
+    """
+    if not any(source.submissions for source in checked.inputs):
+        raise UserError(
+            f"{argument}: no submission; expected <submitter>/systems and <submitter>/results"
+        )
+    if checked.report.round is None:
+        raise UserError(
+            f"{argument}: submissions of several rounds; expected one round, or --round"
+        )
+    return sorted(systems_of(checked), key=lambda system: system.key)
+
+
+def publication(
+    checked: Checked,
+    systems: Sequence[System],
+    ids: PrivateIds,
+    verdict: Basis = Basis.OFFICIAL,
+) -> Publication:
+    """Return the summary of a round; ``ids`` has an id for each of its systems.
+
+    ``verdict`` (OFFICIAL or RULES) decides which result sets have a score in the tables.
+    """
+    report = checked.report
+    round_ = report.round or ""
+    rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
+    scores = _ranked(
+        [
+            _score(result, row, verdict)
+            for row, system in zip(rows, systems, strict=True)
+            for result in system.results
+        ],
+        rows,
+    )
+    benchmarks = load_round(report.usage, round_).benchmarks
+    others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
+    return Publication(
+        tool=report.tool,
+        usage=report.usage,
+        round=round_,
+        round_reason=report.round_reason,
+        benchmarks=tuple(dict.fromkeys((*benchmarks, *others))),
+        verdict=verdict,
+        rows=tuple(_remarked(rows, scores)),
+        scores=scores,
+        submitters=_submitters(systems, rows, scores),
+        missing=tuple(_missing(systems, rows, scores, report)),
+        notes=(
+            *_spellings(rows),
+            *_other_ids(systems, ids),
+            *_verdicts(scores, report.tool["reference"]),
+        ),
+    )
+
+
+# ---- rows -----------------------------------------------------------------------------------
+
+
+def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
+    cells, gaps = known_cells(system.description)
+    urls = url_cells(system.submitter, system.name, usage, round_)
+    of_description, of_logs = known_division(cells["division"]), known_division(system.division)
+    division = of_description or of_logs
+    status = category(cells["availability"])
+    usable = {
+        "division": of_description in DIVISIONS,
+        "availability": status is not None,
+        "notes": True,
+    }
+    return Row(
+        key=system.key,
+        id=private_id,
+        submitter=cells["submitter"] or system.submitter,
+        system=cells["system"] or system.name,
+        division=division if division in DIVISIONS else UNDIVIDED,
+        category=CATEGORIES.get(status or "", UNKNOWN),
+        processor=cells["host_processor_model_name"],
+        processors=_count(cells["host_processors_count"]),
+        accelerator=cells["accelerator_model_name"],
+        accelerators=_count(cells["accelerators_count"]),
+        software=cells["framework"],
+        details_url=str(urls["details_url"]),
+        code_url=str(urls["code_url"]),
+        notes=cells["notes"],
+        gaps=tuple(name for name in cells if not usable.get(name, name not in gaps)),
+    )
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _remarked(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[Row]:
+    """Yield the rows with the remarks on their scores in the tables, by benchmark."""
+    for row in rows:
+        own = (s for s in scores if s.row == row.key and s.remarks and not s.reason)
+        yield replace(row, remarks=" | ".join(f"{s.benchmark}: {s.remarks}" for s in own))
+
+
+# ---- scores ---------------------------------------------------------------------------------
+
+
+def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
+    of_set = result.row
+    by_rules = verdict is Basis.RULES or of_set.verdict.official is Verdict.NOT_CHECKED
+    # The score of the official tables; that by the rules if they cannot have one.
+    official = None if by_rules or of_set.scaling == WEAK else of_set.official_minutes
+    minutes = of_set.score_minutes if official is None else official
+    reason = _reason(result, minutes, by_rules=by_rules)
+    minutes = None if reason else minutes
+    return Score(
+        path=of_set.path,
+        row=row.key,
+        id=row.id,
+        benchmark=of_set.benchmark,
+        scaling=of_set.scaling,
+        minutes=minutes,
+        published_minutes=rounded(minutes),
+        energy_joules=None if reason else of_set.energy_joules,
+        number_of_models=of_set.number_of_models,
+        instance_scale=of_set.instance_scale,
+        reason=reason,
+        official=of_set.verdict.official,
+        waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),
+        remarks=_remarks(result.observations),
+    )
+
+
+def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
+    """Return the reason why the tables omit the score of a result set, empty for one they have.
+
+    Unless ``by_rules``, only errors that are both official and by the rules count: scores were
+    published that today's checker rejects and the rules of the round allow.
+    """
+    row = result.row
+    failing = [
+        finding
+        for finding in result.observations
+        if finding.fails(Basis.RULES) and (by_rules or finding.basis is Basis.BOTH)
+    ]
+    if row.verdict.rules is Verdict.FAIL and failing:
+        others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
+        return f"not valid: {failing[0].code}: {failing[0].text}{others}"
+    if minutes is None:
+        return row.score_note or "no score"
+    accepted = {Verdict.PASS} if by_rules else {Verdict.PASS, Verdict.FAIL}
+    if row.verdict.rules in accepted or (not by_rules and row.verdict.official is Verdict.PASS):
+        return ""
+    return "not valid" if row.verdict.rules is Verdict.FAIL else "not checked"
+
+
+def _remarks(findings: Sequence[Finding]) -> str:
+    """Return the codes of errors: ``rules: RUN157, SET122; official: SEED101``.
+
+    After ``official`` are those of the checker alone.
+    """
+    errors = {
+        "rules": {f.code for f in findings if f.fails(Basis.RULES)},
+        "official": {f.code for f in findings if f.is_error and f.basis is Basis.OFFICIAL},
+    }
+    return "; ".join(
+        f"{basis}: {wording.shortened(sorted(codes), _MOST_CODES)}"
+        for basis, codes in errors.items()
+        if codes
+    )
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a number rounded for publication, None if it is not finite."""
+    return None if value is None or not math.isfinite(value) else float(wording.minutes(value))
+
+
+def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
+    """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
+    groups: dict[Hashable, list[float]] = {}
+    for group, value in sorted(values, key=itemgetter(1)):
+        groups.setdefault(group, []).append(value)
+    return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]
+
+
+def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
+    """Return the scores with their ranks, within division, category, scaling and benchmark."""
+    tables = {row.key: (row.division, row.category) for row in rows}
+    values = {
+        score.path: ((*tables[score.row], score.scaling, score.benchmark), score.published_minutes)
+        for score in scores
+        if score.published_minutes is not None
+    }
+    by_path = dict(zip(values, ranks(list(values.values())), strict=True))
+    places = (by_path.get(score.path, (None, None)) for score in scores)
+    return tuple(replace(s, rank=rank, of=of) for s, (rank, of) in zip(scores, places, strict=True))
+
+
+# ---- submitters and remarks -----------------------------------------------------------------
+
+
+def _submitters(
+    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score]
+) -> tuple[Submitter, ...]:
+    """Return the submitters with a result set, by rank."""
+    by_name: dict[str, list[Row]] = {}
+    for system, row in zip(systems, rows, strict=True):
+        if system.results:
+            by_name.setdefault(system.submitter, []).append(row)
+    unranked = []
+    for submitter, spellings in submitters(by_name).items():
+        own = {row.key: row.accelerators for spelling in spellings for row in by_name[spelling]}
+        reasons = [score.reason for score in scores if score.row in own]
+        largest = max((size for size in own.values() if size is not None), default=None)
+        unranked.append(Submitter(submitter, len(reasons), reasons.count(""), largest))
+    ranking = ranks([("", -submitter.results) for submitter in unranked])
+    ranked = [replace(s, rank=rank) for s, (rank, _) in zip(unranked, ranking, strict=True)]
+    return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
+
+
+def _missing(
+    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score], report: Report
+) -> Iterator[str]:
+    for system, row in zip(systems, rows, strict=True):
+        if not system.results:
+            yield f"{system.folder.place.label}: no result set; expected <benchmark>/result_*.txt"
+        elif not system.description:
+            yield f"{system.path}: missing, or not a system description"
+        elif row.gaps:
+            yield f"{system.path}: no usable {', '.join(row.gaps)}"
+    for empty in report.result_sets:
+        if not empty.runs_found:
+            yield f"{empty.path}: no log; a folder without logs is not a result"
+    for score in scores:
+        if score.reason:
+            yield f"{score.path}: {score.reason}"
+
+
+def _spellings(rows: Sequence[Row]) -> Iterator[str]:
+    for names in submitters(row.submitter for row in rows).values():
+        if len(names) > 1:
+            yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
+
+
+def _other_ids(systems: Sequence[System], ids: PrivateIds) -> Iterator[str]:
+    for system in systems:
+        own = system.candidate.own
+        if own and own != ids[system.key]:
+            file = f"{system.folder.place.label}/privateid.json"
+            yield f"{file}: {own} is not used; {name(str(ids.path))} has {ids[system.key]}"
+
+
+def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
+    """Yield the numbers of scores in the tables that require a decision of the chair."""
+    shown = [score for score in scores if not score.reason]
+    if rejected := sum(score.official is Verdict.FAIL for score in shown):
+        yield f"result sets in the tables that {reference} rejects: {rejected}"
+    if by_rules := sum("rules:" in score.remarks for score in shown):
+        yield f"result sets in the tables with errors by the written rules: {by_rules}"
+    if waived := sum(bool(score.waived) for score in shown):
+        yield f"result sets in the tables with waived findings: {waived}"

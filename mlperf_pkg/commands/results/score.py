@@ -1,0 +1,267 @@
+"""Scores as text, JSON, Markdown and CSV.
+
+Text and Markdown show each run's time, the dropped runs and the score of a single result set, and
+only the scores of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.findings import Verdict, Verdicts
+from mlperf_pkg.infra.text import escape_markdown
+from mlperf_pkg.render import headings
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import STYLES, Terminal
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json, name
+
+FORMAT = "mlperf-pkg/score/1"
+
+_FEW = 10  # result sets; each one has another line
+_GRAVITY = (Verdict.PASS, Verdict.NOT_CHECKED, Verdict.FAIL)
+_SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
+
+
+def text(scores: Scores, view: View) -> str:
+    """Render for a terminal or a pipe."""
+    terminal = Terminal(view)
+    if scores.sets:
+        terminal.table(_table(scores, view), apart=True)
+    else:
+        terminal.line((headings.NO_RESULT_SET, PLAIN))
+    if _in_short(scores, view):
+        number = wording.counted(len(scores.sets), "result set")
+        details = "--verbose shows the runs and how each score is computed"
+        terminal.paragraph((f"{number}; {details}", PLAIN))
+    for remark in _ending(scores.report):
+        terminal.paragraph((remark, PLAIN))
+    return terminal.text()
+
+
+def markdown(scores: Scores, view: View) -> str:
+    """Render for the summary of a CI job."""
+    shown = _table(scores, view)
+    title = "System" if _in_short(scores, view) else "Run"  # as groups have headings
+    columns = (replace(shown.columns[0], title=title), *shown.columns[1:])
+    sections = tables.markdown(Table(columns, shown.groups))
+    paragraphs = ["## MLPerf scores", sections, *map(escape_markdown, _ending(scores.report))]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def json(scores: Scores, _: View) -> str:
+    """Render the result sets of the report, each with its ``runs``."""
+    report: dict[str, Any] = as_json(scores.report)
+    head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
+    sets = [
+        {
+            **as_json(scored.row),
+            "runs": as_json(scored.runs),
+            "published": as_json(scored.published),
+        }
+        for scored in scores.sets
+    ]
+    return json_text({"format": FORMAT, **head, "result_sets": sets})
+
+
+def csv(scores: Scores, _: View) -> str:
+    """Render one row per run, with the score of its set beside it."""
+    rows = [(scored, run) for scored in scores.sets for run in scored.runs]
+    return tables.csv(table_of(_CSV, rows))
+
+
+def _of_set(name: str) -> Column:
+    return Column(key=name, of=lambda row: getattr(row[0].row, name))
+
+
+def _of_run(name: str) -> Column:
+    return Column(key=name, of=lambda row: getattr(row[1], name))
+
+
+def _of_standing(key: str, name: str) -> Column:
+    value = attrgetter(name)
+    return Column(key=key, of=lambda row: row[0].published and value(row[0].published))
+
+
+_CSV = (
+    *map(_of_set, ("submitter", "system", "benchmark", "division", "round")),
+    *map(_of_run, ("path", "status", "minutes", "dropped")),
+    *map(_of_set, ("unscaled_minutes", "scaling_factor", "score_minutes", "official_minutes")),
+    _of_set("score_note"),
+    _of_standing("published_round", "round"),
+    _of_standing("published_rank", "overall.rank"),
+    _of_standing("published_of", "overall.of"),
+)
+
+SCORE_FORMATS: Mapping[str, Callable[[Scores, View], str]] = {
+    "text": text,
+    "json": json,
+    "markdown": markdown,
+    "csv": csv,
+}
+
+
+def _in_short(scores: Scores, view: View) -> bool:
+    return len(scores.sets) > 1 and not view.verbose
+
+
+def _table(scores: Scores, view: View) -> Table:
+    """Return a table of the runs of each result set or, in short, of the result sets."""
+    if _in_short(scores, view):
+        return Table(_SETS, _in_groups(scores))
+    title = headings.system_titles(scores.report)
+    return Table(_RUNS, [_group(scored, title(scored.row)) for scored in scores.sets])
+
+
+def _ending(report: Report) -> Iterator[str]:
+    """Yield how many findings there are, if any, as the scores do not show them; and the round."""
+    if report.findings or report.hidden:
+        yield f"{headings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
+    yield headings.round_in_words(report)
+
+
+# ---- in detail ----------------------------------------------------------------------------
+
+_RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, dropped", 30))
+
+
+def _group(scored: ScoredSet, system: str) -> Group:
+    """Return the runs, the steps from the mean to the score, and the official score."""
+    row = scored.row
+    runs = [(name(r.path), wording.minutes(r.minutes), wording.outcome(r)) for r in scored.runs]
+    steps = [
+        ("olympic mean", wording.minutes(row.unscaled_minutes), ""),
+        ("scaling factor", f"{row.scaling_factor:.4f}", ""),
+        (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
+        ("official", wording.minutes(row.official_minutes), _no_official_score(row)),
+    ]
+    return Group(f"{row.benchmark}: {system}", [*runs, *steps], list(_remarks(scored)))
+
+
+def _no_official_score(row: ResultSetRow) -> str:
+    """Return why there is no official score; it is unknown without rules for the benchmark."""
+    if row.official_minutes is not None:
+        return ""
+    return "not checked" if row.runs_required is None else "mlperf-logging gives no score"
+
+
+def _remarks(scored: ScoredSet) -> Iterator[str]:
+    row = scored.row
+    if row.score_note:
+        yield row.score_note
+    if row.rcp:
+        yield f"RCP: {row.rcp.explanation}"
+        yield from _normalised(row, row.rcp)
+    if scored.published:
+        yield f"published: {_standing_in_words(scored.published)}"
+
+
+def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
+    """Yield the normalised score, even where normalisation does not apply."""
+    if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
+        minutes = wording.minutes(row.unscaled_minutes * test.normalization)
+        yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
+
+
+# ---- in short: a line per result set ------------------------------------------------------
+
+
+def verdict_in_short(verdicts: Verdicts) -> str:
+    """Return both verdicts in a few words: ``pass``, ``FAIL``, ``rules FAIL``, ``rules pass``.
+
+    A verdict that is alone in failing is named; so is one that passes where the other was not
+    checked.
+    """
+    if verdicts.official is verdicts.rules:
+        return wording.VERDICTS[verdicts.rules]
+    telling = Verdict.FAIL if Verdict.FAIL in _both(verdicts) else Verdict.PASS
+    name = "official" if verdicts.official is telling else "rules"
+    return f"{name} {wording.VERDICTS[telling]}"
+
+
+def _both(verdicts: Verdicts) -> tuple[Verdict, Verdict]:
+    return verdicts.official, verdicts.rules
+
+
+def _system(row: ResultSetRow) -> str:
+    return row.system or "unnamed system"
+
+
+_SETS = (
+    Column("Submitter, system", whole=True, of=_system),
+    Column("Benchmark", 16, of=wording.benchmark),
+    Column("Minutes", 9, numbers=True, of=attrgetter("score_minutes"), show=wording.minutes),
+    Column(
+        "RCP margin",
+        16,
+        of=wording.rcp,
+        style=lambda row: STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN,
+    ),
+    Column(
+        "Verdict",
+        14,
+        of=lambda row: verdict_in_short(row.verdict),
+        style=lambda row: STYLES[max(_both(row.verdict), key=_GRAVITY.index)],
+    ),
+)
+
+
+def _in_groups(scores: Scores) -> list[Group]:
+    """Return the result sets in the order of the report, below their submitter and division."""
+    by_title: dict[str, list[ScoredSet]] = {}
+    for scored in scores.sets:
+        by_title.setdefault(_title(scored.row, scores.report), []).append(scored)
+    few = len(scores.sets) <= _FEW
+    return [
+        Group(title, [scored.row for scored in sets], list(_notes(sets, standings=few)))
+        for title, sets in by_title.items()
+    ]
+
+
+def _title(row: ResultSetRow, report: Report) -> str:
+    details = [row.division or "no division"]
+    if report.round is None:
+        details.append(f"round {row.round}")
+    loose = "raw logs" if row.path == "." else f"logs in {row.path}"
+    return f"{row.submitter or loose} ({', '.join(details)})"
+
+
+def _notes(sets: Sequence[ScoredSet], *, standings: bool) -> Iterator[str]:
+    """Yield what qualifies a score, or why there is none; and ranks among the published scores."""
+    named = [(f"{_system(scored.row)}, {scored.row.benchmark}", scored) for scored in sets]
+    for about, scored in named:
+        if scored.row.score_note:
+            yield f"{about}: {scored.row.score_note}"
+    for about, scored in named:
+        if standings and scored.published:
+            yield f"{about}: published: {_standing_in_short(scored.published)}"
+
+
+# ---- standings among published results ----------------------------------------------------
+
+
+def _standing_in_words(standing: Standing) -> str:
+    """Return ``3rd of 41 on 8 accelerators in 5.1, 1st of 6 on NVIDIA H100``."""
+    model = standing.of_model
+    of_model = f", {_in_words(model)} on {standing.accelerator_model}" if model else ""
+    return f"{_standing_in_short(standing)}{of_model}"
+
+
+def _standing_in_short(standing: Standing) -> str:
+    """Return ``3rd of 41 on 8 accelerators in 5.1``."""
+    accelerators = wording.counted(standing.accelerators, "accelerator")
+    return f"{_in_words(standing.overall)} on {accelerators} in {standing.round}"
+
+
+def _in_words(rank: Rank) -> str:
+    is_teen = rank.rank % 100 in range(11, 14)
+    suffix = "th" if is_teen else _SUFFIXES.get(rank.rank % 10, "th")
+    return f"{rank.rank}{suffix} of {rank.of}"

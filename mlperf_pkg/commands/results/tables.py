@@ -1,0 +1,515 @@
+"""The tables of a publication, by division and category, and the files that have them.
+
+They are CSV, JSON, a workbook and a page, in a folder with the private ids and the official tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, product
+from operator import attrgetter
+from pathlib import Path
+from textwrap import shorten, wrap
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.described import CATEGORIES
+from mlperf_pkg.commands.page.template import environment, page_head, raw
+from mlperf_pkg.commands.page.template import file as template_file
+from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
+from mlperf_pkg.commands.results.official import TableFolder, book, fitting, write_sections
+from mlperf_pkg.commands.results.publication import (
+    FORMAT,
+    UNDIVIDED,
+    UNKNOWN,
+    WEAK,
+    Publication,
+    Row,
+    Score,
+    publication,
+    rounded,
+    systems_with_results,
+)
+from mlperf_pkg.commands.results.systems import Cell
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.resources import MissingPackageError
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, csv, records, table_of
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import Terminal
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.submission.model import Submission
+
+IDS = "privateid.json"
+OFFICIAL = "official"
+
+_PACKAGE = "mlperf_pkg.commands.results"
+_COLUMN_WIDTH = 14
+_FROZEN = 3  # columns of a sheet: id, submitter and system
+
+
+def _field(key: str, name: str = "", width: int = _COLUMN_WIDTH) -> Column:
+    """Return the column of a field, ``key`` if it has no other name; in a workbook ``width``."""
+    return Column(key=key, of=attrgetter(name or key), width=width)
+
+
+_TABLE = (_field("division"), _field("category"))
+_HEAD = (
+    _field("id", width=34),
+    _field("submitter", width=24),
+    _field("system", width=36),
+    _field("processor", width=34),
+    _field("processors"),
+    _field("accelerator", width=34),
+    _field("accelerators"),
+    _field("software", width=30),
+)
+_TAIL = (
+    _field("details", "details_url"),
+    _field("code", "code_url"),
+    _field("notes", width=60),
+    _field("remarks", width=40),
+)
+_OF_ROW = ("submitter", "system", "division", "category")
+_OF_SCORE = (
+    _field("benchmark"),
+    _field("scaling"),
+    _field("minutes", "published_minutes"),
+    _field("rank"),
+    _field("of"),
+    _field("exact_minutes", "minutes"),
+    _field("energy_joules"),
+    _field("number_of_models"),
+    _field("instance_scale"),
+    _field("reason"),
+    _field("path"),
+    _field("official"),
+    Column(key="waived", of=lambda score: " ".join(score.waived)),
+    _field("remarks"),
+)
+
+
+class Kind(Struct, frozen=True):
+    """What a table has: the names of its values and of its CSV file, and their format in a sheet.
+
+    ``values`` are the values of a score, by the ends of the names of their columns.
+    """
+
+    name: str
+    unit: str
+    file: str
+    values: Mapping[str, Callable[[Score], Cell]]
+    number_format: str
+    show: Callable[[Cell], str]
+
+
+def _minutes(cell: Cell) -> str:
+    """Return minutes with all decimals, and counts as they are."""
+    if cell is None:
+        return ""
+    return wording.minutes(cell) if isinstance(cell, float) else str(cell)
+
+
+_TIME = Kind(
+    name="time to train",
+    unit="minutes",
+    file="results.csv",
+    values={"": attrgetter("published_minutes")},
+    number_format="0.000",
+    show=_minutes,
+)
+_THROUGHPUT = Kind(
+    name="weak scaling",
+    unit="models, accelerators per model, and minutes until all are trained",
+    file="weak_scaling.csv",
+    values={
+        ": models": attrgetter("number_of_models"),
+        ": accelerators": attrgetter("instance_scale"),
+        ": minutes": attrgetter("published_minutes"),
+    },
+    number_format="General",
+    show=_minutes,
+)
+_ENERGY = Kind(
+    name="energy",
+    unit="joules",
+    file="energy.csv",
+    values={"": lambda score: rounded(score.energy_joules)},
+    number_format="0",
+    show=lambda cell: "" if cell is None else f"{cell:,.0f}",
+)
+KINDS = (_TIME, _THROUGHPUT, _ENERGY)
+
+
+class Section(Struct, frozen=True):
+    """The table of a kind, division and category; ``scores`` are its columns with scores."""
+
+    kind: Kind
+    division: str
+    category: str
+    rows: tuple[Row, ...]
+    scores: tuple[Column, ...]
+
+    @property
+    def title(self) -> str:
+        """The heading: division and category, and kinds other than time."""
+        kind = "" if self.kind is _TIME else f", {self.kind.name}"
+        return f"{self.division.capitalize()}: {self.category}{kind}"
+
+    @property
+    def sheet(self) -> str:
+        """The name of its sheet in a workbook, which has a section for each category."""
+        return self.division if self.kind is _TIME else f"{self.division} {self.kind.name}"
+
+    @property
+    def table(self) -> Table:
+        """The columns of the system, the scores, links and notes."""
+        return table_of((*_HEAD, *self.scores, *_TAIL), self.rows)
+
+    @property
+    def number(self) -> int:
+        """The number of its scores."""
+        cells = [c for r in records(table_of(self.scores, self.rows)) for c in r.values()]
+        return sum(cell is not None for cell in cells) // len(self.kind.values)
+
+    @property
+    def used(self) -> list[Column]:
+        """The columns with a score in this table: most tables lack most benchmarks."""
+        cells = records(self.table)
+        return [c for c in self.scores if any(row[c.key or ""] is not None for row in cells)]
+
+
+def tables(publication: Publication) -> list[Section]:
+    """Return the tables in the order of publication, without rows that have no score.
+
+    All tables of a kind have the same columns: the benchmarks of the round. The cell of a result
+    set without a valid score is empty, as in published tables.
+    """
+    return [section for kind in KINDS for section in _sections(kind, publication)]
+
+
+def _sections(kind: Kind, publication: Publication) -> Iterator[Section]:
+    scores = {
+        (score.row, score.benchmark): score
+        for score in publication.scores
+        if not score.reason
+        and (score.scaling == WEAK) == (kind is _THROUGHPUT)
+        and (kind is not _ENERGY or score.energy_joules is not None)
+    }
+    keys = {key for key, _ in scores}
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in sorted(publication.rows, key=_order):
+        if row.key in keys:
+            groups.setdefault((row.division, row.category), []).append(row)
+    columns = tuple(
+        _score_column(kind, benchmark, suffix, scores)
+        for benchmark in publication.benchmarks
+        for suffix in kind.values
+    )
+    for division, category in product((*DIVISIONS, UNDIVIDED), (*CATEGORIES.values(), UNKNOWN)):
+        if rows := groups.get((division, category)):
+            yield Section(kind, division, category, tuple(rows), columns)
+
+
+def _order(row: Row) -> tuple[str, str, int, str]:
+    return (row.submitter.lower(), row.system.lower(), row.accelerators or 0, row.key)
+
+
+def _score_column(
+    kind: Kind, benchmark: str, suffix: str, scores: Mapping[tuple[str, str], Score]
+) -> Column:
+    def value(row: Row) -> Cell:
+        score = scores.get((row.key, benchmark))
+        return kind.values[suffix](score) if score else None
+
+    return Column(key=f"{benchmark}{suffix}", of=value, width=_COLUMN_WIDTH, show=kind.show)
+
+
+# ---- CSV and JSON ---------------------------------------------------------------------------
+
+
+def tables_csv(sections: Sequence[Section]) -> str:
+    """Return tables of one kind as one; its first columns are division and category."""
+    scores = sections[0].scores if sections else ()
+    groups = [Group("", section.rows) for section in sections]
+    return csv(Table((*_TABLE, *_HEAD, *scores, *_TAIL), groups))
+
+
+def scores_csv(publication: Publication) -> str:
+    """Return a line for each result set, with its rank or the reason why it has no score."""
+    rows = {row.key: row for row in publication.rows}
+
+    def of_row(name: str) -> Column:
+        return Column(key=name, of=lambda score: getattr(rows[score.row], name))
+
+    columns = (_field("id"), *map(of_row, _OF_ROW), *_OF_SCORE)
+    return csv(table_of(columns, publication.scores))
+
+
+def results_json(publication: Publication) -> str:
+    """Return all values as JSON, in which the tables are rows of cells by column."""
+    fields: dict[str, Any] = as_json(publication)
+    shown = [
+        {
+            "kind": section.kind.name,
+            "division": section.division,
+            "category": section.category,
+            "rows": records(section.table),
+        }
+        for section in tables(publication)
+    ]
+    return json_text({"format": FORMAT, **fields, "tables": as_json(shown)})
+
+
+# ---- workbook and page ----------------------------------------------------------------------
+
+
+def workbook(publication: Publication) -> bytes:
+    """Return the tables as XLSX, a sheet for each division; the bytes are reproducible.
+
+    Raises:
+        MissingPackageError: XlsxWriter is not installed.
+    """
+    with book(publication.usage, publication.round) as file:
+        for title, group in groupby(tables(publication), attrgetter("sheet")):
+            sections = list(group)
+            first, columns = sections[0], sections[0].table.columns
+            sheet = file.contents.add_worksheet(title)
+            sheet.freeze_panes(1, _FROZEN)
+            for index, column in enumerate(columns):
+                sheet.set_column(index, index, column.width)
+            names = [column.key or "" for column in columns]
+            rows = [(s.category, [[*r.values()] for r in records(s.table)]) for s in sections]
+            of_scores = file.contents.add_format({"num_format": first.kind.number_format})
+            formats = {column.key or "": of_scores for column in first.scores}
+            write_sections(file, sheet, names, rows, formats)
+        sheet = file.contents.add_worksheet("without a score")
+        sheet.set_column(0, 2, 40)
+        sheet.write_row(0, 0, ("id", "result set", "reason"), file.head)
+        for line, score in enumerate(publication.without_score, 1):
+            sheet.write_row(line, 0, map(fitting, (score.id, score.path, score.reason)))
+    return file.stream.getvalue()
+
+
+def page(publication: Publication) -> str:
+    """Return the tables as one page of HTML without scripts, in the style of ``report``.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    template = environment(_PACKAGE).get_template("results.html")
+    style = template_file("page.css") + template_file("results.css", _PACKAGE)
+    return template.render(
+        page=publication,
+        tables=tables(publication),
+        head=raw(page_head(publication.title, style)),
+        wording=wording,
+    )
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+_MADE: Mapping[str, Callable[[Publication], str | bytes]] = {
+    "scores.csv": scores_csv,
+    "results.json": results_json,
+    "results.xlsx": workbook,
+    "results.html": page,
+}
+_FILES = (*(kind.file for kind in KINDS), *_MADE)
+
+
+class Written(Struct, frozen=True):
+    """A publication that was written: its files, and the numbers of its private ids.
+
+    ``withdrawn`` is the number of ids in the file whose rows are not in the round.
+    """
+
+    publication: Publication
+    files: tuple[str, ...]
+    ids: Path
+    new: int
+    withdrawn: int
+
+
+class ResultsFolder(Struct, frozen=True):
+    """The folder of a publication, and its file of private ids.
+
+    Existing files are overwritten only with ``force``; the file of ids is always extended.
+    """
+
+    path: Path
+    ids: Path
+    force: bool
+
+    def refuse_early(self, inputs: Sequence[str]) -> PrivateIds:
+        """Check before the work starts that the files can be written; return the ids so far.
+
+        Raises:
+            UserError: a file exists already, a path is inside an input, or the file of ids is not
+                one.
+        """
+        for path in (self.path, self.ids):
+            refuse_within(path, inputs)
+        if not self.ids.absolute().parent.is_dir() and self.ids.parent != self.path:
+            raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
+        files = [self.path / name for name in _FILES]
+        if self.ids in files:
+            raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
+        existing = [file for file in files if file.exists()]
+        if existing and not self.force:
+            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
+        self._official.refuse_early(inputs)
+        return read_ids(self.ids)
+
+    @property
+    def _official(self) -> TableFolder:
+        return TableFolder(self.path / OFFICIAL, self.force)
+
+    def write(
+        self, argument: str, checked: Checked, ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
+    ) -> Written:
+        """Write the private ids, then the summary of ``argument``: all files of the folder or none.
+
+        ``verdict`` is as for ``publication``.
+
+        Raises:
+            UserError: the check has no submission or several rounds, or a file cannot be written.
+        """
+        systems = systems_with_results(argument, checked)
+        extended = ids.extended(system.candidate for system in systems)
+        result = publication(checked, systems, extended, verdict)
+        write_together(self.path, {}, replace=self.force)  # the folder, which may receive the ids
+        if extended.entries != ids.entries or not ids.exists:
+            extended.write()
+        result = self._with_official(result, checked)
+        files, notes = file_contents(result)
+        write_together(self.path, files, replace=self.force)
+        for name in set(_FILES) - files.keys():
+            (self.path / name).unlink(missing_ok=True)  # of an earlier summary
+        official = sorted(path.name for path in (self.path / OFFICIAL).glob("summary*"))
+        keys = {row.key for row in result.rows}
+        return Written(
+            publication=replace(result, notes=(*result.notes, *notes)),
+            files=(*files, *(f"{OFFICIAL}/{name}" for name in official)),
+            ids=self.ids,
+            new=len(extended.entries) - len(ids.entries),
+            withdrawn=len(extended.entries.keys() - keys),
+        )
+
+    def _with_official(self, result: Publication, checked: Checked) -> Publication:
+        """Write the tables of the official summarizer; return the publication with their gaps."""
+        try:
+            return replace(result, official_gaps=tuple(self._official.write(checked)))
+        except UserError as error:
+            return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
+
+
+def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
+    """Add the systems of a check to a file of ids; return the check with these ids in its folders.
+
+    Raises:
+        UserError: the check has no submission or several rounds, or the file cannot be written.
+    """
+    systems = systems_with_results(argument, checked)
+    extended = ids.extended(system.candidate for system in systems)
+    if extended.entries != ids.entries or not ids.exists:
+        extended.write()
+    texts = {item.folder.place.label: json.dumps({FIELD: extended[item.key]}) for item in systems}
+
+    def named(submission: Submission) -> Submission:
+        folders = (replace(f, private_id=texts[f.place.label]) for f in submission.tested)
+        return replace(submission, tested=tuple(folders))
+
+    inputs = (replace(i, submissions=tuple(map(named, i.submissions))) for i in checked.inputs)
+    return replace(checked, inputs=tuple(inputs))
+
+
+def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
+    """Return the files by name, and notes on those that need a package that is not installed."""
+    sections = tables(result)
+    files: dict[str, str | bytes] = {}
+    for number, kind in enumerate(KINDS):
+        of_kind = [section for section in sections if section.kind is kind]
+        if of_kind or not number:
+            files[kind.file] = tables_csv(of_kind)
+    notes = []
+    for name, make in _MADE.items():
+        try:
+            files[name] = make(result)
+        except MissingPackageError as error:
+            notes.append(f"no {name}: {error}")
+    return files, notes
+
+
+# ---- what is printed ------------------------------------------------------------------------
+
+_WIDTH = 80
+_SHOWN_MISSING, _SHOWN_NOTES = 5, 2  # of two lines at most
+_COLUMNS = (
+    Column("Table", whole=True, of=attrgetter("title")),
+    Column("Systems", 7, numbers=True, of=lambda section: len(section.rows)),
+    Column("Scores", 6, numbers=True, of=attrgetter("number")),
+)
+
+
+def summary(written: Written, folder: Path, view: View) -> str:
+    """Return the tables and files that were written, and the missing parts: about 30 lines."""
+    result = written.publication
+    terminal = Terminal(view)
+    numbers = (
+        wording.counted(len(result.submitters), "submitter"),
+        wording.counted(len({score.row for score in result.scores}), "system"),
+        wording.counted(len(result.scores), "result set"),
+        f"{len(result.scores) - len(result.without_score)} with a score",
+    )
+    terminal.paragraph((f"{result.title}: {', '.join(numbers)}", PLAIN))
+    terminal.line()
+    if sections := tables(result):
+        terminal.table(table_of(_COLUMNS, sections))
+    for line in (*_written(written, folder), *_remarks(written, folder)):
+        terminal.line((line, PLAIN))
+    return terminal.text()
+
+
+def _written(written: Written, folder: Path) -> Iterator[str]:
+    yield from _folded(f"In {folder}: {', '.join(written.files)}")
+    more = [f"{written.new} new"] if written.new else []
+    more += [f"{written.withdrawn} of withdrawn systems"] if written.withdrawn else []
+    in_brackets = f" ({', '.join(more)})" if more else ""
+    rows = wording.counted(len(written.publication.rows), "system")
+    yield from _folded(f"Private ids of {rows} in {written.ids}{in_brackets}")
+
+
+def _remarks(written: Written, folder: Path) -> Iterator[str]:
+    result = written.publication
+    file = folder / "results.json"
+    notes = list(result.notes)
+    if gaps := len(result.official_gaps):
+        notes.append(
+            f"{OFFICIAL}: {wording.counted(gaps, 'gap')} in the official tables: see {file}"
+        )
+    yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
+    yield from _listed("Notes", notes, _SHOWN_NOTES, file)
+
+
+def _listed(title: str, remarks: Sequence[str], limit: int, file: Path) -> Iterator[str]:
+    if remarks:
+        yield from ("", f"{title} ({len(remarks)}):")
+    for remark in remarks[:limit]:
+        yield from _folded(f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}")
+    if len(remarks) > limit:
+        yield from _folded(f"  and {len(remarks) - limit} more: see {file}")
+
+
+def _folded(text: str) -> list[str]:
+    return wrap(visible(text), _WIDTH, subsequent_indent="    ", break_on_hyphens=False)

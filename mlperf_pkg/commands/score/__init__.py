@@ -1,1 +1,0 @@
-"""Scores, and how each is computed."""

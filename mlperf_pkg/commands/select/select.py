@@ -1,0 +1,269 @@
+"""The runs to submit of each result set, as text, JSON, Markdown and CSV.
+
+All formats have the runs by start; all but CSV have the windows, and their median.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from operator import itemgetter
+from typing import Any
+
+from msgspec import Struct
+
+from mlperf_pkg.checker.scores import scores
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.infra.text import escape_markdown
+from mlperf_pkg.render import headings
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import Terminal
+from mlperf_pkg.render.view import View
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
+from mlperf_pkg.results.selection import Selection, select
+from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.run.model import Run
+
+FORMAT = "mlperf-pkg/selection/1"
+
+_COLUMNS = (
+    Column("Runs by start, windows"),
+    Column("Minutes", 9, numbers=True),
+    Column("Status", 46),
+)
+_SET_NAMES = ("id", "submitter", "system", "benchmark", "division", "round")
+_RUN_FIELDS = ("number", "path", "status", "minutes", "chosen")
+_SET_FIELDS = ("state", "selected_minutes", "median_minutes", "reason")
+_CSV = [
+    Column(key=field, of=itemgetter(field)) for field in (*_SET_NAMES, *_RUN_FIELDS, *_SET_FIELDS)
+]
+
+
+class State(StrEnum):
+    """The outcome for a result set."""
+
+    SELECTED = "selected"
+    NOTHING_TO_SELECT = "nothing_to_select"
+    INVALID = "invalid"
+    NOT_CHECKED = "not_checked"
+
+
+class SelectedSet(Struct, frozen=True):
+    """A result set and the selection of its runs.
+
+    ``selection`` is None where there is nothing to choose: the rulebook does not cover the
+    benchmark, or all models of weak scaling count.
+    """
+
+    row: ResultSetRow
+    runs: tuple[Run, ...]
+    selection: Selection | None
+
+    @property
+    def state(self) -> State:
+        """The outcome."""
+        if self.row.runs_required is None:
+            return State.NOT_CHECKED
+        if self.selection is None:
+            valid = self.row.score_minutes is not None
+        else:
+            valid = bool(self.selection.chosen)
+        if not valid:
+            return State.INVALID
+        more = self.selection is not None and len(self.selection.choice.windows) > 1
+        return State.SELECTED if more else State.NOTHING_TO_SELECT
+
+    @property
+    def reason(self) -> str:
+        """Why there is no selection, or a remark on it."""
+        if self.row.runs_required is None:
+            return f"not checked: {self.row.score_note}"
+        if self.selection is None:
+            return self.row.score_note or "nothing to select: all models of weak scaling count"
+        if self.state is State.NOTHING_TO_SELECT:
+            return f"nothing to select: {len(self.runs)} of {self.row.runs_required} runs"
+        return self.selection.choice.reason
+
+    @property
+    def ordered_runs(self) -> tuple[Run, ...]:
+        """All runs, by start where there is a selection."""
+        return self.selection.runs if self.selection else self.runs
+
+    @property
+    def chosen(self) -> tuple[Run, ...]:
+        """The runs to submit."""
+        if self.selection is not None:
+            return self.selection.chosen
+        return self.runs if self.state is State.NOTHING_TO_SELECT else ()
+
+
+class Selections(Struct, frozen=True):
+    """All result sets of a report, each with its selection.
+
+    ``left_out`` are the paths of logs that name no benchmark and so belong to no result set. A run
+    that failed so early is in no window, although by the rules it counts.
+    """
+
+    report: Report
+    sets: tuple[SelectedSet, ...]
+    left_out: tuple[str, ...]
+
+
+def selections(checked: Checked) -> Selections:
+    """Return the selection of each result set of a check."""
+    by_path = {run.path: run for run in checked.runs}
+    sets = tuple(
+        _selected(scored.row, tuple(by_path[run.path] for run in scored.runs))
+        for scored in scores(checked).sets
+    )
+    considered = {run.path for selected in sets for run in selected.runs}
+    left_out = tuple(path for path in by_path if path not in considered)
+    return Selections(checked.report, sets, left_out)
+
+
+def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
+    rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
+    if rules is None or row.scaling == "weak":
+        return SelectedSet(row, runs, None)
+    return SelectedSet(row, runs, select(runs, rules.runs))
+
+
+# ---- formats ------------------------------------------------------------------------------
+
+
+def text(selections: Selections, view: View) -> str:
+    """Render for a terminal or a pipe."""
+    terminal = Terminal(view)
+    if selections.sets:
+        terminal.table(_table(selections), apart=True)
+    else:
+        terminal.line((headings.NO_RESULT_SET, PLAIN))
+    for line in _ending(selections):
+        terminal.paragraph((line, PLAIN))
+    return terminal.text()
+
+
+def markdown(selections: Selections, _: View) -> str:
+    """Render for the summary of a CI job, a section per result set."""
+    sections = tables.markdown(_table(selections))
+    paragraphs = [
+        "## MLPerf selection of runs",
+        sections,
+        *map(escape_markdown, _ending(selections)),
+    ]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def json(selections: Selections, _: View) -> str:
+    """Render each result set with its runs by start, its windows and the chosen runs."""
+    report: dict[str, Any] = as_json(selections.report)
+    head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
+    sets = [_as_json(selected) for selected in selections.sets]
+    left_out = {"left_out": selections.left_out}
+    return json_text({"format": FORMAT, **head, "result_sets": sets, **left_out})
+
+
+def csv(selections: Selections, _: View) -> str:
+    """Render one row per run by start, with the outcome of its set beside it."""
+    rows = [
+        {**fields, "selected_minutes": fields["minutes"], **run, "number": number}
+        for fields in map(_as_json, selections.sets)
+        for number, run in enumerate(fields["runs"], 1)
+    ]
+    return tables.csv(table_of(_CSV, rows))
+
+
+SELECT_FORMATS: Mapping[str, Callable[[Selections, View], str]] = {
+    "text": text,
+    "json": json,
+    "markdown": markdown,
+    "csv": csv,
+}
+
+
+def _as_json(selected: SelectedSet) -> dict[str, Any]:
+    choice = selected.selection.choice if selected.selection else None
+    chosen = choice.chosen if choice else None
+    is_chosen = {run.path for run in selected.chosen}
+    return {
+        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES)},
+        "runs_found": selected.row.runs_found,
+        "runs_required": selected.row.runs_required,
+        "state": selected.state,
+        "reason": selected.reason,
+        "median_minutes": choice.median if choice else None,
+        "minutes": chosen.minutes if chosen else None,
+        "runs": [
+            {"path": run.path, "start_ms": run.start_ms, "minutes": run.minutes}
+            | {"status": run.status, "converged": run.converged, "chosen": run.path in is_chosen}
+            for run in selected.ordered_runs
+        ],
+        "windows": [
+            {"first": window.first + 1, "last": window.last + 1, "minutes": window.minutes}
+            | {"reason": window.reason, "chosen": window is chosen}
+            for window in (choice.windows if choice else ())
+        ],
+    }
+
+
+def _table(selections: Selections) -> Table:
+    title = headings.system_titles(selections.report)
+    groups = [
+        Group(
+            f"{wording.benchmark(selected.row)}: {title(selected.row)}",
+            [*_run_rows(selected), *_window_rows(selected)],
+            list(_remarks(selected)),
+        )
+        for selected in selections.sets
+    ]
+    return Table(_COLUMNS, groups)
+
+
+def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
+    for number, run in enumerate(selected.ordered_runs, 1):
+        status = run.status or "no run_stop"
+        failed = not run.converged or run.minutes is None
+        outcome = f"{status}, counts as infinite" if failed else status
+        yield f"{number}  {name(run.path)}", wording.minutes(run.minutes), outcome
+
+
+def _window_rows(selected: SelectedSet) -> Iterator[Any]:
+    choice = selected.selection.choice if selected.selection else None
+    if choice is None or selected.state is State.NOTHING_TO_SELECT:
+        return
+    for window in choice.windows:
+        runs, minutes = f"runs {window.first + 1} to {window.last + 1}", _minutes(window.minutes)
+        if window is choice.chosen:
+            yield [(cell, HEADING) for cell in (runs, minutes, "chosen")]
+        else:
+            yield runs, minutes, window.reason
+    if choice.median is not None:
+        yield "median", _minutes(choice.median), ""
+
+
+def _minutes(value: float) -> str:
+    return wording.minutes(value) if math.isfinite(value) else "infinite"
+
+
+def _remarks(selected: SelectedSet) -> Iterator[str]:
+    if selected.state is State.INVALID:
+        yield f"no valid result: {selected.reason}"
+    elif selected.reason:
+        yield selected.reason
+    if selected.state is State.SELECTED:
+        yield f"submit {', '.join(name(run.path) for run in selected.chosen)}"
+    without_start = sum(run.start_ms is None for run in selected.runs)
+    if selected.selection and without_start:
+        yield f"{wording.counted(without_start, 'run')} without run_start, sorted last"
+
+
+def _ending(selections: Selections) -> Iterator[str]:
+    if selections.left_out:
+        number = wording.counted(len(selections.left_out), "log")
+        paths = ", ".join(selections.left_out)
+        yield f"{number} without a benchmark name, in no window: {paths}"
+    yield headings.round_in_words(selections.report)

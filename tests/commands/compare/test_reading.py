@@ -1,0 +1,54 @@
+"""Published scores in CSV files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.commands.compare.reading import read_published
+from mlperf_pkg.errors import UserError
+
+
+def test_scores_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(
+        b"\xef\xbb\xbfbenchmark,system,minutes,round,submitter,accelerators,source\r\n"
+        b"resnet,dgx,28.771,v1.0,NVIDIA,8,press\r\nbert,dgx,,1.0,NVIDIA,8,\r\nbert,dgx,2,,,,\r\n"
+    )
+    one, two = read_published(path, 3)
+    assert (one.benchmark, one.system, one.minutes) == ("resnet", "dgx", 28.771)
+    assert (one.round, one.submitter, one.accelerators, one.argument) == ("1.0", "NVIDIA", 8, 3)
+    assert (two.round, two.submitter, two.accelerators, two.path) == (None, None, None, f"{path}:4")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ":1: no column system or benchmark or minutes; expected system, benchmark, minutes"),
+        ("system,benchmark\n", ":1: no column minutes; expected system, benchmark, minutes"),
+        ("system,benchmark,minutes\na,b,x\n", ":2: minutes is 'x'; expected a number above 0"),
+        ("system,benchmark,minutes\na,b,nan\n", ":2: minutes is 'nan'"),
+        ("system,benchmark,minutes\na,b,-1\n", ":2: minutes is '-1'"),
+        ("system,benchmark,minutes\na,,1\n", ":2: benchmark is empty; expected a name"),
+        (
+            "system,benchmark,score_minutes,nodes\na,b,1,1.5\n",
+            ":2: nodes is '1.5'; expected a whole",
+        ),
+        ("system,benchmark,minutes,round\na,b,1,two\n", ":2: round is 'two'; expected a round"),
+        (f"system,benchmark,minutes\na,b,{'1' * 200_000}\n", "field larger than field limit"),
+    ],
+)
+def test_a_table_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UserError) as caught:
+        read_published(path, 0)
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="not text in UTF-8"):
+        read_published(path, 0)

@@ -1,0 +1,263 @@
+"""Tables written and read back, in all formats."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlperf_pkg.commands.export.files import Destination
+from mlperf_pkg.commands.export.formats import FORMATS
+from mlperf_pkg.commands.export.rows import Rows, common_rounds, in_order, merged
+from mlperf_pkg.commands.export.schema import TABLES, Column
+from mlperf_pkg.errors import UserError
+
+VALUES: Mapping[type, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=8)
+    | st.sampled_from(["=1+1", "a; =1", "'=1", "\ud800", "\x00", 'a,b\n"c']),
+    int: st.integers(0, 2**62),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+    datetime: st.datetimes(timezones=st.just(UTC)).map(
+        lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000)
+    ),
+}
+# No format holds these: they become null.
+IN_NULLABLE: Mapping[type, st.SearchStrategy[Any]] = {
+    int: st.none() | st.sampled_from([2**63, -(2**70)]),
+    float: st.none() | st.sampled_from([float("nan"), float("inf"), 10**400]),
+}
+FIXED = {
+    "usage": st.sampled_from(["training", "hpc"]),
+    "round": st.sampled_from(["0.7", "5.1", "10.0"]),
+}
+each_ending = pytest.mark.parametrize("ending", FORMATS)
+CONNECT: Mapping[str, Any] = {".sqlite": sqlite3.connect, ".duckdb": duckdb.connect}
+each_database = pytest.mark.parametrize("ending", CONNECT)
+
+
+def values(column: Column) -> st.SearchStrategy[Any]:
+    strategy = FIXED.get(column.name, VALUES[column.type])
+    if not column.nullable or column.name in FIXED:
+        return strategy
+    return strategy | IN_NULLABLE.get(column.type, st.none())
+
+
+def with_keys(tables: Rows) -> Rows:
+    """The rows with keys that exist, without those that need one and have none."""
+    changed = dict(tables)
+
+    def link(name: str, field: str, keys: Sequence[tuple[Any, ...]]) -> None:
+        changed[name] = replaced(changed[name], name, field, keys)
+
+    def own(name: str) -> list[tuple[Any, ...]]:
+        return [(*row[:2], f"{name} {i}") for i, row in enumerate(changed[name])]
+
+    none = [("hpc", "0.7", None)] * 3
+    link("systems", "path", own("systems"))
+    link("result_sets", "system_path", own("systems") or none)
+    link("result_sets", "id", own("result_sets"))
+    link("runs", "set_id", own("result_sets"))
+    link("runs", "path", own("runs"))
+    link("evaluations", "run_path", own("runs"))
+    link("settings", "set_id", own("result_sets"))
+    link("findings", "set_id", own("result_sets") or none)
+    return in_order(changed)
+
+
+def replaced(
+    of_table: Sequence[tuple[Any, ...]], name: str, field: str, keys: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    place = [column.name for column in TABLES[name].columns].index(field)
+    return [
+        (*key[:2], *row[2:place], key[2], *row[place + 1 :])
+        for row, key in zip(of_table, keys, strict=False)
+    ]
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        name: st.lists(st.tuples(*map(values, table.columns)), max_size=3)
+        for name, table in TABLES.items()
+    }
+).map(with_keys)
+
+
+TIME = datetime(2022, 4, 20, 20, 31, 30, 146000, tzinfo=UTC)
+
+
+def row(name: str, round_: str, text: str = "text") -> tuple[Any, ...]:
+    """A row of a table, with the same text, or 1, in all further columns."""
+    more = {str: text, int: 1, float: 1.5, bool: True, datetime: TIME}
+    return ("training", round_, *(more[column.type] for column in TABLES[name].columns[2:]))
+
+
+def rows(*rounds: str, text: str = "text") -> Rows:
+    return {name: [row(name, round_, text) for round_ in rounds] for name in TABLES}
+
+
+def seen(tables: Rows, ending: str) -> Rows:
+    """Rows as read from CSV: an empty cell is null, and some characters are escaped."""
+    if ending != ".csv":
+        return tables
+    with TemporaryDirectory() as folder:
+        destination = Destination(Path(folder) / f"once{ending}")
+        destination.write(tables, replace=False)
+        return destination.read()
+
+
+@each_ending
+@settings(max_examples=20, deadline=None)
+@given(tables=ROWS)
+def test_rows_are_read_as_they_were_written(ending: str, tables: Rows) -> None:
+    expected = seen(tables, ending)
+    with TemporaryDirectory() as folder:
+        destination = Destination(Path(folder) / f"results{ending}")
+        destination.write(expected, replace=False)
+        assert destination.read() == expected
+
+
+@pytest.mark.parametrize("ending", sorted(set(FORMATS) - {".duckdb"}))
+def test_appended_rounds_give_the_same_bytes(ending: str, tmp_path: Path) -> None:
+    together, apart = Destination(tmp_path / f"one{ending}"), Destination(tmp_path / f"two{ending}")
+    together.write(merged({}, rows("1.0", "5.1")), replace=False)
+    apart.write(merged({}, rows("5.1", text="older")), replace=False)
+    for more in (rows("1.0"), rows("5.1")):
+        apart.write(merged(apart.read(), more), replace=True)
+    assert contents(together.path) == contents(apart.path)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return {file.name if path.is_dir() else "": file.read_bytes() for file in files}
+
+
+def test_each_round_is_a_row_group(tmp_path: Path) -> None:
+    destination = Destination(tmp_path / "runs.parquet", "runs")
+    destination.write(
+        merged({}, {"runs": [row("runs", "5.1")] * 3 + [row("runs", "2.0")]}), replace=False
+    )
+    file = pq.ParquetFile(destination.path)
+    groups = [file.read_row_group(number).column("round").to_pylist() for number in range(2)]
+    assert groups == [["2.0"], ["5.1"] * 3]
+    assert file.num_row_groups == 2
+    assert file.schema_arrow.field("minutes").metadata[b"unit"] == b"minutes"
+
+
+@each_database
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(f"INSERT INTO {name} SELECT * FROM {name}" for name in TABLES if name != "findings"),
+        "DELETE FROM systems",  # each of these rows is referred to
+        "DELETE FROM runs",
+        "UPDATE result_sets SET system_path = 'other'",
+        "UPDATE runs SET set_id = 'other'",
+        "UPDATE evaluations SET run_path = 'other'",
+        "UPDATE settings SET set_id = 'other'",
+        "UPDATE findings SET set_id = 'other'",
+    ],
+)
+def test_databases_enforce_keys(ending: str, statement: str, tmp_path: Path) -> None:
+    path = tmp_path / f"results{ending}"
+    Destination(path).write(rows("1.0"), replace=False)
+    with closing(CONNECT[ending](path)) as database:
+        if ending == ".sqlite":
+            database.execute("PRAGMA foreign_keys = ON")
+        with pytest.raises((sqlite3.IntegrityError, duckdb.ConstraintException)):
+            database.execute(statement)
+
+
+@each_database
+def test_databases_have_the_indexes(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"results{ending}"
+    Destination(path).write({}, replace=False)
+    place = "sqlite_master" if ending == ".sqlite" else "duckdb_indexes()"
+    with closing(CONNECT[ending](path)) as database:
+        indexes = database.execute(f"SELECT sql FROM {place} WHERE sql LIKE 'CREATE INDEX%'")
+        statements = {re.sub(r'[ ";]', "", sql) for (sql,) in indexes.fetchall()}
+    assert statements == {
+        sql.replace(" ", "") for table in TABLES.values() for sql in table.create_indexes
+    }
+
+
+def test_times_are_times(tmp_path: Path) -> None:
+    for ending in FORMATS:
+        Destination(tmp_path / f"r{ending}").write(rows("1.0"), replace=False)
+    with closing(sqlite3.connect(tmp_path / "r.sqlite")) as database:
+        statement = "SELECT start, strftime('%Y-%m-%d %H:%M:%f', start) FROM runs"
+        assert database.execute(statement).fetchall() == [
+            ("2022-04-20T20:31:30.146Z", "2022-04-20 20:31:30.146")
+        ]
+    with closing(duckdb.connect(tmp_path / "r.duckdb")) as database:
+        statement = "SELECT start, typeof(start), epoch_ms(start) FROM runs"
+        assert database.execute(statement).fetchall() == [
+            (TIME.replace(tzinfo=None), "TIMESTAMP_MS", int(TIME.timestamp() * 1000))
+        ]
+    column = pq.read_table(tmp_path / "r.parquet" / "runs.parquet").column("start")
+    assert (str(column.type), column.to_pylist()) == ("timestamp[ms, tz=UTC]", [TIME])
+    assert ",2022-04-20T20:31:30.146Z," in (tmp_path / "r.csv" / "runs.csv").read_text("utf-8")
+
+
+def test_common_rounds() -> None:
+    assert common_rounds(rows("1.0", "5.1"), rows("5.1", "6.0")) == "training 5.1"
+    assert common_rounds(rows("1.0"), {"findings": [(None, None)]}) == ""
+
+
+@each_ending
+@pytest.mark.parametrize("content", [b"", b"no table\n", b"\x00" * 5000])
+def test_other_files_are_not_exports(ending: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"results{ending}"
+    if Destination(path).is_folder:
+        path.mkdir()
+        for name in TABLES:
+            (path / f"{name}{ending}").write_bytes(content)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=r"is not an export of this version"):
+        Destination(path).read()
+
+
+@each_ending
+def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
+    destination = Destination(tmp_path / f"results{ending}")
+    destination.write(rows("1.0"), replace=False)
+    before = contents(destination.path)
+    with pytest.raises(UserError, match="exists already and is not overwritten"):
+        destination.write(rows("2.0"), replace=False)
+    broken: Any = {**rows("2.0"), "findings": [None]}
+    with pytest.raises((TypeError, sqlite3.Error)):
+        destination.write(broken, replace=True)
+    assert contents(destination.path) == before
+    assert [path.name for path in tmp_path.iterdir()] == [destination.path.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "message"),
+    [
+        ("missing/results.csv", None, "the folder .* does not exist"),
+        ("results.sqlite", "folder", "is not a regular file"),
+        ("results.csv", "file", "is not a folder that contains only tables"),
+        ("results.csv", "folder", "is not a folder that contains only tables"),
+    ],
+)
+def test_early_refusals(name: str, make: str | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if make == "folder":
+        path.mkdir()
+        (path / "notes.txt").touch()
+    elif make == "file":
+        path.touch()
+    with pytest.raises(UserError, match=message):
+        Destination(path).refuse_early((), replace=True)

@@ -1,0 +1,182 @@
+"""Private ids: permanent, unique, and those of the official summarizer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mlperf_logging.result_summarizer import result_summarizer
+
+from mlperf_pkg.commands.results.ids import (
+    Candidate,
+    PrivateIds,
+    hashed_text,
+    own_id,
+    read_ids,
+)
+from mlperf_pkg.errors import UserError
+
+DESCRIPTION = {
+    "division": "closed",
+    "submitter": "ACME",
+    "system_name": "dgx",
+    "number_of_nodes": 1,
+    "host_processor_model_name": "EPYC",
+    "host_processors_per_node": 2,
+    "accelerator_model_name": "H100",
+    "accelerators_per_node": 8,
+    "framework": "PyTorch",
+}
+EMPTY = PrivateIds(Path("none"), {})
+
+
+def candidate(key: str, text: str | None = None, own: str | None = None) -> Candidate:
+    return Candidate(key, key if text is None else text, key.rpartition("/")[2], own)
+
+
+def ids_of(ids: PrivateIds) -> dict[str, str]:
+    return {key: ids[key] for key in ids.entries}
+
+
+def test_they_are_those_of_the_official_summarizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_summarizer, "_hashed_strings", set())
+    variants = {
+        "ACME/dgx": DESCRIPTION,
+        "ACME/dgx2": DESCRIPTION,  # the same text: the summarizer adds the name of the system
+        "ACME/pod": {**DESCRIPTION, "number_of_nodes": "4"},
+        "Müller/dgx": {**DESCRIPTION, "submitter": "Müller"},
+    }
+    official = {
+        key: result_summarizer._get_id_from_sysinfo(description, key.rpartition("/")[2])
+        for key, description in variants.items()
+    }
+    own = [candidate(key, hashed_text(value)) for key, value in variants.items()]
+    assert ids_of(EMPTY.extended(own)) == official
+    assert ids_of(EMPTY.extended(reversed(own))) == official
+
+
+ROWS = st.lists(
+    st.builds(
+        candidate,
+        st.sampled_from([f"{submitter}/{system}" for submitter in "AB" for system in "abcd"]),
+        st.sampled_from(["", "one", "two"]),
+        st.sampled_from([None, None, "red-oak", "blue-elm"]),
+    ),
+    unique_by=lambda row: row.key,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ROWS, max_size=6))
+def test_whatever_is_added_or_withdrawn_ids_stay_and_differ(
+    tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Candidate]]
+) -> None:
+    file = tmp_path_factory.mktemp("ids") / "privateid.json"
+    ever: dict[str, str] = {}
+    for rows in rounds:
+        ids = read_ids(file).extended(rows)
+        ids.write()
+        now = ids_of(read_ids(file))
+        assert {row.key for row in rows} <= now.keys()
+        assert ever.items() <= now.items()
+        assert len({*now.values()}) == len(now)
+        ever = now
+
+
+@given(ROWS, st.randoms())
+def test_the_order_of_rows_does_not_matter(rows: list[Candidate], random: Any) -> None:
+    ids = ids_of(EMPTY.extended(rows))
+    random.shuffle(rows)
+    assert ids_of(EMPTY.extended(rows)) == ids
+
+
+def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it() -> None:
+    ids = EMPTY.extended([candidate("A/a", own="red-oak"), candidate("A/b", own="red-oak")])
+    assert ids["A/a"] == "red-oak"
+    assert ids["A/b"] == EMPTY.extended([candidate("A/b")])["A/b"]
+
+
+def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_path: Path) -> None:
+    file = tmp_path / "privateid.json"
+    file.write_text('{"A/a": {"private_id": "x", "by": "chair"}}', "utf-8")
+    read_ids(file).extended([candidate("A/b", own="red-oak")]).write()
+    assert json.loads(file.read_text("utf-8")) == {
+        "A/a": {"private_id": "x", "by": "chair"},
+        "A/b": {"private_id": "red-oak"},
+    }
+
+
+def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
+    ids = PrivateIds(tmp_path / "ids", {}).extended([candidate("A/\udcff")])
+    ids.write()
+    assert ids_of(read_ids(tmp_path / "ids")) == ids_of(ids)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "ids:1: found the end; expected a value"),
+        ("[]", "ids:1: expected private ids by row"),
+        ('{"A/a": "x"}', "ids:1: expected private ids by row"),
+        ('{"A/a": {}}', "ids:1: expected private ids by row"),
+        ('{"A/a": {"private_id": 7}}', "ids:1: expected private ids by row"),
+        ('{"A/a": {"private_id": " "}}', "ids:1: expected private ids by row"),
+        ('{"A/a": {"private_id": "\\u001b[31m"}}', "ids:1: expected private ids by row"),
+        (
+            '{"A/a": {"private_id": "x"},\n "A/b": {"private_id": "x"}}',
+            "ids:2: A/b has the private id of A/a",
+        ),
+        (
+            '{"A/a": {"private_id": "x"},\n "A/a": {"private_id": "y"}}',
+            "ids:2: the key 'A/a' is repeated (first on line 1)",
+        ),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "ids"
+    file.write_text(text, "utf-8")
+    with pytest.raises(UserError) as raised:
+        read_ids(file)
+    assert message in str(raised.value)
+    assert file.read_text("utf-8") == text
+
+
+def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    ids = read_ids(tmp_path / "ids").extended([candidate("A/" + "a" * 2_000_000, "")])
+    with pytest.raises(UserError, match="bytes of private ids"):
+        ids.write()
+    assert not (tmp_path / "ids").exists()
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        read_ids(tmp_path)
+
+
+def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) -> None:
+    ids = read_ids(tmp_path / "ids").extended([candidate("A/a")])
+    (tmp_path / "ids").write_text("{}", "utf-8")
+    with pytest.raises(UserError, match="exists already"):
+        ids.write()
+
+
+@pytest.mark.parametrize(
+    ("text", "private_id"),
+    [
+        (None, None),
+        ("", None),
+        ("{", None),
+        ("[]", None),
+        ('{"private_id": 7}', None),
+        ('{"private_id": ""}', None),
+        ('{"private_id": "a\\nb"}', None),
+        (json.dumps({"private_id": "x" * 101}), None),
+        ('{"private_id": "red-oak"}', "red-oak"),
+    ],
+)
+def test_the_id_of_a_tree(text: str | None, private_id: str | None) -> None:
+    assert own_id(text) == private_id

@@ -1,0 +1,355 @@
+"""The official tables of small simulated trees."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
+from mlperf_pkg.commands.results.systems import COLUMNS, REQUIRED, system_cells
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.submission.params import KEEP_SCALING
+from tests.helpers.official_summarizer import official_files, rows
+from tests.helpers.trees import (
+    SYSTEM,
+    simulated,
+    simulated_models,
+    write_set,
+    write_submission,
+    write_system,
+)
+
+DESCRIPTION = {
+    **dict.fromkeys(REQUIRED, ""),
+    "division": "closed",
+    "number_of_nodes": "4",
+    "host_processors_per_node": 2,
+    "accelerators_per_node": "16",
+}
+
+
+KEPT = frozenset({KEEP_SCALING})  # as the summarizer alone
+
+
+def summary_of(root: Path, round_: str = "2.0") -> Summary:
+    return summarize(check([str(root)], Options(round=round_, flags=KEPT)))
+
+
+def cells(table: Table) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+# ---- against the official summarizer ------------------------------------------------------
+
+
+def logs_with(old: bytes, new: bytes, name: str = "result_*.txt") -> Callable[[Path], None]:
+    """A change of the logs of a submission."""
+
+    def change(root: Path) -> None:
+        for log in (root / "results" / SYSTEM / "resnet").glob(name):
+            log.write_bytes(log.read_bytes().replace(old, new))
+
+    return change
+
+
+def described(**changes: Any) -> Callable[[Path], object]:
+    """A change of the description of its system."""
+    return lambda root: write_system(root / "systems", **changes)
+
+
+def with_file(path: str, text: str) -> Callable[[Path], object]:
+    return lambda root: (root / "results" / SYSTEM / path).write_text(text)
+
+
+def two_systems(root: Path) -> None:
+    write_system(root / "systems", "b", system_name="tpu-v3", accelerator_model_name="tpu-v3")
+    write_set(root / "results" / "b" / "resnet", simulated())
+
+
+def no_results(root: Path) -> None:
+    write_system(root / "systems", "idle")
+    (root / "results" / "idle").mkdir()
+
+
+def large_batch(root: Path) -> None:
+    for log in (root / "results" / SYSTEM / "resnet").iterdir():
+        batch = b'"global_batch_size", "value": '
+        head, _, tail = log.read_bytes().partition(batch)
+        log.write_bytes(head + batch + b"10000000" + tail.lstrip(b"0123456789"))
+
+
+COMMIT = "TensorFlow 2.4 commit hash = 0123 dirty"
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "none": lambda root: None,
+    "scaled": with_file("resnet/scaling.json", '{"scaling_factor": 1.5}'),
+    "two systems": two_systems,
+    "one run failed": logs_with(b'"success"', b'"aborted"', "result_0.txt"),
+    "no convergence": logs_with(b'"success"', b'"aborted"'),
+    "no batch size": logs_with(b"global_batch_size", b"batch"),
+    "open division": described(division="open"),
+    "commit hash": described(framework=COMMIT, hw_notes="a, b", sw_notes="c"),
+    "private id": with_file("privateid.json", '{"private_id": "red-oak"}'),
+    "no results": no_results,
+    "no description": lambda root: write_set(root / "results" / "x" / "resnet", simulated()),
+    "odd values": described(number_of_nodes=1, status=None, framework='a "b", ü'),
+    "large batch": large_batch,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_byte(tmp_path: Path, change: str) -> None:
+    root = write_submission(tmp_path / "Graphcore")
+    CHANGES[change](root)
+    ours = summary_of(root)
+    assert official_files(root, "training", "2.0.0", tmp_path) == {
+        "summary.csv": ours.plain.csv(),
+        "summary.json": ours.plain.json(),
+        "summary_detailed.csv": ours.detailed.csv(),
+        "summary_detailed.json": ours.detailed.json(),
+    }
+
+
+NUMBERS = random.Random(4)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [NUMBERS.uniform(-1e4, 1e4) for _ in range(500)],
+        [NUMBERS.uniform(0, 1) * 10.0 ** NUMBERS.randint(-20, 20) for _ in range(500)],
+        [0.0, -0.0, 0.5e-10, 1.5e-10, 0.99999999999, 1 / 3, 1e16, 1e15, 1e-15, math.inf, math.nan],
+        [2.0**-k for k in range(60)],
+    ],
+)
+def test_numbers_in_json_are_those_of_pandas(values: list[float]) -> None:
+    ours = [json.loads(Table(("x",), ((v,),)).json())[0]["x"] for v in values]
+    frame = pd.DataFrame({"x": values})
+    assert ours == [record["x"] for record in json.loads(frame.to_json(orient="records"))]
+
+
+# ---- what is ours -------------------------------------------------------------------------
+
+
+def test_columns(tmp_path: Path) -> None:
+    table = summary_of(write_submission(tmp_path / "Graphcore")).plain
+    benchmarks = ("bert", "dlrm", "maskrcnn", "minigo", "resnet", "ssd", "rnnt", "unet3d")
+    assert table.columns == (*COLUMNS, *benchmarks, "details_url", "code_url")
+
+
+def test_left_out(tmp_path: Path) -> None:
+    """The official summarizer crashes on all but the second."""
+    root = write_submission(tmp_path / "ACME")
+    write_set(root / "results" / SYSTEM / "chess", simulated())
+    write_set(root / "results" / "unknown" / "resnet", simulated())
+    write_system(root / "systems", "vague", number_of_nodes="many")
+    write_set(root / "results" / "vague" / "resnet", simulated())
+    summary = summary_of(root)
+    assert summary.left_out == (
+        f"results/{SYSTEM}/chess: not a benchmark of round 2.0",
+        "results/unknown: no systems/unknown.json",
+        "results/vague: systems/vague.json: number_of_nodes is not a whole number",
+    )
+    assert len(summary.plain.rows) == 1
+
+
+def test_several_submissions_are_sorted(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        root = write_submission(tmp_path / name)
+        write_system(root / "systems", submitter=name)
+    assert [row["submitter"] for row in cells(summary_of(tmp_path).plain)] == ["a", "b"]
+
+
+def test_loose_logs_have_no_tables(tmp_path: Path) -> None:
+    write_set(tmp_path, simulated())
+    with pytest.raises(UserError, match="expected submissions, all of one round"):
+        summary_of(tmp_path)
+
+
+def test_formulas_are_harmless_in_csv_only() -> None:
+    table = Table(("x", "y"), (("=1+1", -1.5), (" @x", None), ("a\x1b[31m\ud800", math.nan)))
+    assert rows(table.csv())[1:] == [["'=1+1", "-1.5"], ["' @x", ""], ["a\\x1b[31m\\ud800", ""]]
+    assert json.loads(table.json())[0]["x"] == "=1+1"
+
+
+def test_empty_cells_come_last() -> None:
+    table = Table.of(("x", "y"), [{"x": "b"}, {"y": 1.0}, {"x": "b", "y": 2.0}, {"x": "a"}])
+    assert table.rows == (("a", None), ("b", 2.0), ("b", None), (None, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "column", "expected"),
+    [
+        ({}, "accelerators_count", 64),
+        ({}, "host_processors_count", 8),
+        ({"status": None}, "availability", None),
+        ({"hw_notes": "a", "sw_notes": ""}, "notes", "a"),
+        ({"system_name": "tpu-v3"}, "system", "TPUv3.32"),
+        ({"accelerator_model_name": "tpu-v3"}, "accelerator_model_name", "TPUv3"),
+        ({"framework": "TensorFlow commit hash = 1"}, "framework", "TensorFlow"),
+        ({"framework": "JAX commit hash = 1"}, "framework", "JAX commit hash = 1"),
+    ],
+)
+def test_specs(changes: dict[str, Any], column: str, expected: object) -> None:
+    assert system_cells({**DESCRIPTION, **changes}, None)[column] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(None, ""), ("{}", ""), ("[]", ""), ("{", ""), ('{"private_id": 7}', "7")],
+)
+def test_private_id(text: str | None, expected: str) -> None:
+    assert system_cells(DESCRIPTION, text)["private_id"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("hw_notes", 1, "hw_notes or sw_notes is not a string"),
+        ("accelerators_per_node", "", "accelerators_per_node is not a whole number"),
+        ("number_of_nodes", None, "number_of_nodes is not a whole number"),
+        ("number_of_nodes", 10**400, "number_of_nodes is too large"),
+    ],
+)
+def test_unusable_specs(name: str, value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        system_cells({**DESCRIPTION, name: value}, None)
+
+
+def test_missing_specs() -> None:
+    lacking = dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"})
+    with pytest.raises(ValueError, match="no framework, no hw_notes"):
+        system_cells(lacking, None)
+
+
+# ---- weak scaling -------------------------------------------------------------------------
+
+
+def write_hpc(root: Path, models: int) -> Path:
+    """Many models trained at once, of which all but ``models`` fail the official checker."""
+    write_system(root / "systems", "box")
+    logs = simulated_models(12)
+    lost = [log.replace(b'"run_start"', b'"start"') for log in logs[models:]]
+    write_set(root / "results" / "box" / "weak" / "cosmoflow", (*logs[:models], *lost))
+    return root
+
+
+@pytest.mark.parametrize(("models", "counted"), [(9, None), (10, 10.0), (12, 12.0)])
+def test_weak_scaling(tmp_path: Path, models: int, counted: float | None) -> None:
+    root = write_hpc(tmp_path / "ACME", models)
+    ours = summarize(check([str(root)], Options("hpc", "3.0")))
+    assert ours.weak
+    assert ours.weak.json() == official_files(root, "hpc", "3.0.0", tmp_path)["summary.json"]
+    assert [row["cosmoflow:number_of_models"] for row in cells(ours.weak)] == [counted]
+    assert ours.plain.rows == ours.detailed.rows == ()
+
+
+_NAMES = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+SHEET = ("division", "availability", "resnet")
+
+
+def tables_of(*rows: tuple[Any, ...], weak: Table | None = None) -> Summary:
+    plain = Table(SHEET, rows)
+    return Summary("hpc" if weak else "training", "2.0", plain, plain, weak, (), (), crashed=False)
+
+
+def read(data: bytes | None) -> dict[str, list[list[str]]]:
+    """The texts of the cells of each sheet."""
+    assert data is not None
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        strings = _texts(archive, "xl/sharedStrings.xml")
+        book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+        titles = [sheet.attrib["name"] for sheet in book.iterfind(".//x:sheet", _NAMES)]
+        sheets = (
+            ElementTree.fromstring(archive.read(f"xl/worksheets/sheet{number}.xml"))
+            for number in range(1, len(titles) + 1)
+        )
+        return {
+            title: [[_text(cell, strings) for cell in row] for row in sheet.iterfind(".//x:row", _NAMES)]
+            for title, sheet in zip(titles, sheets, strict=True)
+        }  # fmt: skip
+
+
+def _texts(archive: zipfile.ZipFile, name: str) -> list[str]:
+    root = ElementTree.fromstring(archive.read(name))
+    return [element.text or "" for element in root.iterfind(".//x:t", _NAMES)]
+
+
+def _text(cell: ElementTree.Element, strings: list[str]) -> str:
+    value = cell.findtext("x:v", None, _NAMES)
+    if value is None:
+        return ""
+    return strings[int(value)] if cell.attrib.get("t") == "s" else value
+
+
+def test_sheets_sections_and_numbers() -> None:
+    data = official_workbook(
+        tables_of(
+            ("closed", "cloud", 1.5),
+            ("closed", "Research", None),
+            ("closed", "Available on-premise", 2.5),
+            ("closed", "on the moon", 3.5),
+            ("open", "rdi", 4.5),
+            ("ajar", None, 5.5),
+        )
+    )
+    header = ["ID", *SHEET]
+    blank = [""] * 3
+    assert read(data) == {
+        "closed": [
+            header,
+            ["Available on-premise", *blank],
+            ["2.0-0000", "closed", "Available on-premise", "2.5"],
+            ["Available cloud", *blank],
+            ["2.0-0001", "closed", "cloud", "1.5"],
+            ["Research, Development, or Internal (RDI)", *blank],
+            ["2.0-0002", "closed", "Research"],
+            ["on the moon", *blank],
+            ["2.0-0003", "closed", "on the moon", "3.5"],
+        ],
+        "open": [
+            header,
+            ["Research, Development, or Internal (RDI)", *blank],
+            ["2.0-0004", "open", "rdi", "4.5"],
+        ],
+        "other": [header, ["no availability", *blank], ["2.0-0005", "ajar", "5.5"]],
+    }
+
+
+def test_weak_scaling_has_sheets_of_its_own() -> None:
+    weak = Table(SHEET, (("closed", "cloud", 1.0),))
+    assert list(read(official_workbook(tables_of(weak=weak)))) == [
+        "closed",
+        "open",
+        "closed weak scaling",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (("cloud", "=1+1"), ["cloud", "=1+1"]),  # a string, which no spreadsheet computes
+        (("\ud800", "\x1b[31m\ufffe"), ["\\ud800", "\\x1b[31m\\ufffe"]),
+        (("cloud", 10**400), ["cloud", str(10**400)]),  # is not a double
+    ],
+)
+def test_cells_of_a_workbook(cells: tuple[Any, ...], shown: list[str]) -> None:
+    data = official_workbook(tables_of(("closed", *cells)))
+    assert read(data)["closed"][-1] == ["2.0-0000", "closed", *shown]
+
+
+def test_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = official_workbook(tables_of(("closed", "cloud", 1.5)))
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert official_workbook(tables_of(("closed", "cloud", 1.5))) == first

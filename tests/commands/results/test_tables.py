@@ -1,0 +1,374 @@
+"""The tables of small simulated rounds, and what they say is missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import tarfile
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.commands.results.ids import PrivateIds
+from mlperf_pkg.commands.results.publication import (
+    Publication,
+    publication,
+    ranks,
+    rounded,
+    systems_with_results,
+)
+from mlperf_pkg.commands.results.tables import file_contents, page, results_json, tables, workbook
+from mlperf_pkg.config import Config, WaiverConfig
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, verdicts_of
+from mlperf_pkg.render.table import records
+from tests.commands.results.test_official import read
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+
+ROUND = "training_results_v2.0"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A round of one submitter, with one result set."""
+    write_submission(tmp_path / ROUND / "ACME")
+    return tmp_path / ROUND
+
+
+def published(root: Path) -> Publication:
+    return collected(check([str(root)], Options(jobs=1)))
+
+
+def collected(checked: Checked, verdict: Basis = Basis.OFFICIAL) -> Publication:
+    systems = systems_with_results("round", checked)
+    ids = PrivateIds(Path("ids.json"), {}).extended(system.candidate for system in systems)
+    return publication(checked, systems, ids, verdict)
+
+
+def shown(root: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each table, by its title, with the columns that are not empty."""
+    return {
+        section.title: [
+            {name: cell for name, cell in record.items() if cell is not None}
+            for record in records(section.table)
+        ]
+        for section in tables(published(root))
+    }
+
+
+def test_a_table(root: Path) -> None:
+    write_system(root / "ACME" / "systems", hw_notes="one", sw_notes="two")
+    (row,) = shown(root)["Closed: Available on-premise"]
+    base = "https://github.com/mlcommons/training_results_v2.0/blob"
+    assert list(row) == [
+        "id", "submitter", "system", "processor", "processors", "accelerator", "accelerators",
+        "software", "resnet", "details", "code", "notes", "remarks",
+    ]  # fmt: skip
+    assert row["id"].count("-") == 3
+    assert row["details"] == f"{base}/main/ACME/systems/{SYSTEM}.json"
+    assert row["code"] == f"{base}/master/ACME/benchmarks"
+    assert row["notes"] == "one;two"
+    assert (row["processors"], row["accelerators"]) == (2, 16)
+
+
+def test_a_division_that_does_not_exist(root: Path) -> None:
+    write_system(root / "ACME" / "systems", division="ajar", status=7)
+    result = published(root)
+    assert [table.title for table in tables(result)] == ["No division: no known category"]
+    assert result.missing[0] == f"ACME/systems/{SYSTEM}.json: no usable division, availability"
+
+
+@pytest.mark.parametrize(
+    ("status", "category"),
+    [("Available in cloud", "Available cloud"), ("on the moon", "no known category")],
+)
+def test_categories(root: Path, status: str, category: str) -> None:
+    write_system(root / "ACME" / "systems", status=status)
+    (row,) = published(root).rows
+    assert row.category == category
+
+
+def test_divisions_and_categories_are_tables_of_their_own(root: Path) -> None:
+    write_submission(root / "Open", division="open", seed=8)
+    write_submission(root / "Cloud", seed=9)
+    write_system(root / "Cloud" / "systems", status="cloud", submitter="Cloud")
+    assert list(shown(root)) == [
+        "Closed: Available cloud",
+        "Closed: Available on-premise",
+        "Open: Available on-premise",
+    ]
+
+
+# ---- bad input gives the rest ---------------------------------------------------------------
+
+
+def broken_logs(root: Path, *numbers: int) -> None:
+    """A log that is not one counts as a failed run, and one may fail."""
+    for number in numbers:
+        log = root / "ACME" / "results" / SYSTEM / "resnet" / f"result_{number}.txt"
+        log.write_bytes(b"\0" * 100)
+
+
+def too_few_runs(root: Path) -> object:
+    return write_set(root / "ACME" / "results" / SYSTEM / "ssd", simulated("ssd")[:2])
+
+
+FILE = f"ACME/systems/{SYSTEM}.json"
+UNDESCRIBED = f"{FILE}: missing, or not a system description"
+BAD: list[tuple[Callable[[Path], object], int, list[str]]] = [
+    (lambda root: None, 1, []),
+    (
+        lambda root: remove(root / FILE),
+        0,
+        [UNDESCRIBED, f"ACME/results/{SYSTEM}/resnet: not valid: SET110: systems/{SYSTEM}.json is"],
+    ),
+    (lambda root: remove(root / "ACME" / "systems"), 0, [UNDESCRIBED, "not valid: SET110"]),
+    (lambda root: (root / FILE).write_text("{"), 0, [UNDESCRIBED, "not valid: SET110"]),
+    (
+        lambda root: write_system((root / FILE).parent, framework=..., number_of_nodes="two"),
+        1,
+        ["no usable framework, host_processors_count, accelerators_count"],
+    ),
+    (lambda root: broken_logs(root, 0), 1, []),
+    (lambda root: broken_logs(root, 1, 2), 0, ["/resnet: not valid: "]),
+    (too_few_runs, 1, ["/ssd: not valid: SET101: the number of runs"]),
+    (
+        lambda root: (root / "ACME" / "results" / "idle").mkdir(),
+        1,
+        ["ACME/results/idle: no result set; expected <benchmark>/result_*.txt"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "number", "missing"), BAD)
+def test_bad_input(
+    root: Path, change: Callable[[Path], object], number: int, missing: list[str]
+) -> None:
+    write_submission(root / "Other", seed=8)
+    write_system(root / "Other" / "systems", submitter="Other")
+    change(root)
+    result = published(root)
+    valid = [score for score in result.scores if not score.reason]
+    assert len(valid) == number + 1
+    assert all(part in line for part, line in zip(missing, result.missing, strict=True))
+    assert sum(len(rows) for rows in shown(root).values()) == number + 1
+
+
+def test_an_invalid_score_is_only_in_the_list(root: Path) -> None:
+    too_few_runs(root)
+    (row,) = shown(root)["Closed: Available on-premise"]
+    assert "resnet" in row
+    assert "ssd" not in row
+    ssd = next(score for score in published(root).scores if score.benchmark == "ssd")
+    assert (ssd.minutes, ssd.published_minutes, ssd.energy_joules, ssd.rank) == (None,) * 4
+
+
+def test_spellings_of_a_submitter(root: Path) -> None:
+    write_system(root / "ACME" / "systems", submitter="ACME")
+    write_submission(root / "Acme", seed=8)
+    write_system(root / "Acme" / "systems", submitter="Acme")
+    result = published(root)
+    assert result.notes == ("one submitter in 2 spellings: ACME, Acme",)
+    assert [(submitter.name, submitter.results) for submitter in result.submitters] == [("ACME", 2)]
+
+
+def test_ranks(root: Path) -> None:
+    for name, seed in (("B", 8), ("C", 7)):
+        write_submission(root / name, seed=seed)
+        write_system(root / name / "systems", submitter=name)
+    write_system(root / "ACME" / "systems", submitter="A")
+    result = published(root)
+    assert [(s.name, s.rank) for s in result.submitters] == [("ACME", 1), ("B", 1), ("C", 1)]
+    by_row = {score.row.partition("/")[0]: score for score in result.scores}
+    assert {score.of for score in by_row.values() if not score.reason} <= {2, 3}
+
+
+def test_another_id_in_the_tree_is_noted(root: Path) -> None:
+    file = root / "ACME" / "results" / SYSTEM / "privateid.json"
+    file.write_text('{"private_id": "red-oak"}', "utf-8")
+    assert published(root).rows[0].id == "red-oak"
+    checked = check([str(root)], Options(jobs=1))
+    systems = systems_with_results("round", checked)
+    entries = {f"ACME/{SYSTEM}": {"private_id": "blue-elm"}}
+    result = publication(checked, systems, PrivateIds(Path("x/ids.json"), entries))
+    assert result.rows[0].id == "blue-elm"
+    assert result.notes == (
+        f"ACME/results/{SYSTEM}/privateid.json: red-oak is not used; ids.json has blue-elm",
+    )
+
+
+def test_verdicts_and_waivers_are_noted(root: Path) -> None:
+    for number in (1, 2):
+        (root / "ACME" / "results" / SYSTEM / "resnet" / f"result_{number}.txt").unlink()
+    waivers = (WaiverConfig("SET101", "*", Waiver("agreed", "Jane", "2999-12-31"), 1),)
+    checked = check([str(root)], Options(jobs=1, config=Config(waivers=waivers)))
+    result = collected(checked)
+    (score,) = result.scores
+    assert (score.reason, score.official, score.waived) == ("", "fail", ("SET101",))
+    assert score.published_minutes is not None
+    assert result.notes == (
+        f"result sets in the tables that {result.tool['reference']} rejects: 1",
+        "result sets in the tables with waived findings: 1",
+    )
+
+
+def failing(root: Path, code: str, basis: Basis) -> Checked:
+    """The round with an error of a code and basis in its only result set."""
+    checked = check([str(root)], Options(jobs=1))
+    (result,) = checked.sets
+    error = Finding(code, "wrong", result.row.path, basis=basis)
+    findings = (*result.findings, error)
+    row = replace(result.row, verdict=verdicts_of(findings), official_minutes=30.5)
+    return replace(checked, sets=(replace(result, row=row, findings=findings),))
+
+
+REASON = "not valid: RUN157: wrong"
+LEFT_OUT = [
+    (Basis.BOTH, REASON, REASON, "rules: RUN157"),
+    (Basis.OFFICIAL, "", "", "official: RUN157"),
+    (Basis.RULES, "", REASON, "rules: RUN157"),
+    (Basis.ADVICE, "", "", ""),
+]
+
+
+@pytest.mark.parametrize(("basis", "official", "rules", "remarks"), LEFT_OUT)
+def test_which_verdict_leaves_a_score_out(
+    root: Path, basis: Basis, official: str, rules: str, remarks: str
+) -> None:
+    checked = failing(root, "RUN157", basis)
+    for verdict, reason in ((Basis.OFFICIAL, official), (Basis.RULES, rules)):
+        result = collected(checked, verdict)
+        (score,) = result.scores
+        own = checked.sets[0].row.score_minutes
+        minutes = 30.5 if verdict is Basis.OFFICIAL else own
+        assert (score.reason, score.remarks) == (reason, remarks)
+        assert score.minutes == (None if reason else minutes)
+        shown = f"resnet: {remarks}" if remarks and not reason else ""
+        assert result.rows[0].remarks == shown
+
+
+def test_without_an_official_verdict_the_rules_decide(root: Path) -> None:
+    checked = failing(root, "RUN157", Basis.RULES)
+    row = checked.sets[0].row
+    row = replace(row, verdict=Verdicts(Verdict.NOT_CHECKED, row.verdict.rules))
+    checked = replace(checked, sets=(replace(checked.sets[0], row=row),))
+    (score,) = collected(checked).scores
+    assert (score.reason, score.minutes) == (REASON, None)
+
+
+def test_an_archive_has_the_ids_of_its_folder(root: Path) -> None:
+    archive = root.parent / "round.tar.gz"
+    with tarfile.open(archive, "w:gz") as stream:
+        stream.add(root, "v2.0")
+    assert [row.key for row in published(archive).rows] == [f"ACME/{SYSTEM}"]
+
+
+def test_one_submission_has_the_ids_of_its_round(root: Path) -> None:
+    assert published(root).rows[0].key == published(root / "ACME").rows[0].key == f"ACME/{SYSTEM}"
+
+
+def test_no_submission(tmp_path: Path) -> None:
+    write_set(tmp_path / "logs", simulated())
+    with pytest.raises(UserError, match="round: no submission; expected <submitter>"):
+        published(tmp_path)
+
+
+# ---- the formats ----------------------------------------------------------------------------
+
+FORMULA = '=HYPERLINK("http://evil.test")'
+MARKUP = "</td><script>alert(1)</script>\x1b[31m\u202e"
+
+
+@pytest.fixture
+def hostile(root: Path) -> Path:
+    write_system(
+        root / "ACME" / "systems",
+        submitter=FORMULA,
+        system_name=MARKUP,
+        framework=f"1;{FORMULA}",
+        hw_notes=MARKUP,
+        sw_notes="",
+    )
+    return root
+
+
+def test_the_page_holds_text_as_text(hostile: Path) -> None:
+    text = page(published(hostile))
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "default-src 'none'; style-src 'sha256-" in text
+
+
+def test_a_workbook(hostile: Path) -> None:
+    result = published(hostile)
+    data = workbook(result)
+    assert data == workbook(result)
+    sheets = read(data)
+    assert list(sheets) == ["closed", "without a score"]
+    head, section, row = sheets["closed"]
+    assert head[:3] == ["id", "submitter", "system"]
+    assert section[0] == "Available on-premise"
+    assert row[1] == FORMULA  # a string, which no spreadsheet computes
+    assert "\x1b" not in row[2]
+
+
+def test_json(hostile: Path) -> None:
+    document = json.loads(results_json(published(hostile)))
+    assert document["format"] == "mlperf-pkg/publication/1"
+    (table,) = document["tables"]
+    assert table["rows"][0]["submitter"] == FORMULA
+    assert document["scores"][0]["rank"] == 1
+
+
+def test_csv_has_no_formula(hostile: Path) -> None:
+    files, notes = file_contents(published(hostile))
+    assert notes == []
+    text = files["results.csv"]
+    assert isinstance(text, str)
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["submitter"] == f"'{FORMULA}"
+    assert row["software"] == f"1;'{FORMULA}"
+    assert (row["division"], row["category"]) == ("closed", "Available on-premise")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        (math.nan, None),
+        (math.inf, None),
+        (0.0, 0.0),
+        (9.8064, 9.806),
+        (9.8065, 9.807),  # Python's format says 9.806
+        (0.6325, 0.633),
+        (4.0085, 4.009),
+        (273.1399999, 273.14),
+    ],
+)
+def test_rounding(value: float | None, expected: float | None) -> None:
+    assert rounded(value) == expected
+
+
+@given(st.floats(0, 1e9))
+def test_rounding_is_to_the_nearest(value: float) -> None:
+    result = rounded(value)
+    assert result is not None
+    assert abs(Decimal(repr(result)) - Decimal(repr(value))) <= Decimal("0.000501")
+    assert rounded(result) == result
+
+
+def test_ranks_are_within_groups_and_shared() -> None:
+    values = [("a", 2.0), ("b", 9.0), ("a", 1.0), ("a", 2.0), ("a", 3.0)]
+    assert ranks(values) == [(2, 4), (1, 1), (1, 4), (2, 4), (4, 4)]
