@@ -15,8 +15,16 @@ from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.table import rule_table
-from tests.helpers.messages import faults_of
-from tests.helpers.rule_logs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
+from tests.helpers.rule_logs import (
+    EVALUATION,
+    Choice,
+    Log,
+    cases,
+    faults_of,
+    passing_log,
+    read,
+    to_bytes,
+)
 
 _DAY_MS = 86_400_000
 _TRIALS: tuple[Any, ...] = (

@@ -18,7 +18,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS, Runs, version_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import FAILURES, RunPlan, plans, refusal, simulate_run, simulate_set
-from tests.helpers.official_rcp import official_rcp, officially_valid
+from tests.helpers.official import official_rcp, officially_valid
 from tests.helpers.rulesets import require_ruleset
 from tests.helpers.simulated_logs import records, values
 

@@ -22,7 +22,7 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round
 from mlperf_pkg.simulate.rounds import deal
-from tests.helpers.package_checker import package_verdict
+from tests.helpers.official import package_verdict
 from tests.helpers.rulesets import EVERY_ROUND, require_ruleset
 from tests.helpers.simulated_logs import records
 

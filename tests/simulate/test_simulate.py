@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import reference_points
 from mlperf_pkg.simulate import RunPlan, newest_round, optimizers, plans, simulate_run, simulate_set
-from tests.helpers.official_rcp import official_rcp
+from tests.helpers.official import official_rcp
 from tests.helpers.simulated_logs import evaluations, reached, records, run_ms, time_of, values
 
 RECIPES = [("resnet", "lars"), ("resnet", "sgd"), ("bert", "lamb"), ("rnnt", "lamb")]

@@ -14,8 +14,7 @@ from mlperf_pkg.rulebook.check import check_rulebook
 from mlperf_pkg.rulebook.metaschema import metaschema
 from mlperf_pkg.rulebook.upstream.known_points import LEDGER, known_points, review
 from mlperf_pkg.rulebook.upstream.points import Kind
-from tests.helpers.reference_points import RUNS, point, points_in
-from tests.helpers.upstream import change, copied
+from tests.helpers.upstream import RUNS, change, copied, point, points_in
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 TYPO = "13790871552"

@@ -12,7 +12,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.upstream.points import PointProblem, lint
-from tests.helpers.reference_points import RUNS, folder_with, point, points_in
+from tests.helpers.upstream import RUNS, folder_with, point, points_in
 
 ROUND = load_round("training", "4.1")
 
