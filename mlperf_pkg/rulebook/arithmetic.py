@@ -1,8 +1,4 @@
-"""Formulas as trees, and in words: arithmetic as a person writes it, without CEL.
-
-What formulas of rules use of CEL is also valid Python but for ``&&`` and ``||``, so Python's parser
-reads it; nothing is executed.
-"""
+"""Formulas in words: arithmetic as a person writes it."""
 
 from __future__ import annotations
 
@@ -11,6 +7,8 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
+
+from mlperf_pkg.rulebook.formula import tree_of
 
 Values: TypeAlias = Mapping[str, str]
 
@@ -44,18 +42,17 @@ _DIGITS, _MOST_DIGITS = 6, 17  # of a number; the most tell all doubles apart
 @lru_cache
 def parsed(formula: str) -> ast.expr | None:
     """Return the tree of a formula; None if it uses what cannot be put into words."""
-    text = formula.replace("&&", " and ").replace("||", " or ")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = tree_of(formula)
         in_words(tree)
-    except (SyntaxError, ValueError, RecursionError):
+    except (ValueError, MemoryError, RecursionError):
         return None
     return tree
 
 
 @lru_cache(maxsize=1024)
 def text_of(tree: ast.expr) -> str:
-    """Return the CEL of an expression that has no ``&&`` or ``||``."""
+    """Return the formula of an expression that has no ``&&`` or ``||``."""
     return ast.unparse(tree)
 
 
@@ -154,8 +151,6 @@ class _Words:
         match tree:
             case ast.Constant(value=float() | int() as number):
                 return plain(number, commas=self._commas)
-            case ast.Constant(value=str() as text):
-                return f'"{text}"'
             case ast.Name(id=name):
                 return self._values.get(name, name)
             case ast.Attribute(value=ast.Name(id="metadata"), attr=name):

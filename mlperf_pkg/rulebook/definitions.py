@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlperf_pkg.rulebook.formula import names_in
+from mlperf_pkg.rulebook.formula import RESERVED, names_in
 from mlperf_pkg.rulebook.problems import Steps
 
 DEFINE = "define"
@@ -14,18 +14,7 @@ WRITTEN = "written"
 """The field of an expanded rule that keeps its formula as the file has it."""
 
 _OWN_NAMES = frozenset({"true", "false", "value", "nth", "metadata", "previous", "math"})
-# Source: the language definition of CEL, reserved words and names of types.
-_CEL_NAMES = frozenset([
-    "as", "bool", "break", "bytes", "const", "continue", "double", "else", "for", "function", "if",
-    "import", "in", "int", "let", "list", "loop", "map", "namespace", "null", "null_type",
-    "package", "return", "string", "type", "uint", "var", "void", "while",
-])  # fmt: skip
 SIMULATION = "simulation"  # its formulas are values, not conditions
-
-
-def reserved_names() -> frozenset[str]:
-    """Return the names that CEL reserves, which neither a key nor a definition can have."""
-    return _CEL_NAMES
 
 
 def formulas(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
@@ -48,7 +37,7 @@ def complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[Ste
     names = list(definitions)
     for index, name in enumerate(names):
         steps = (DEFINE, name)
-        if name in _OWN_NAMES | _CEL_NAMES:
+        if name in _OWN_NAMES | RESERVED:
             yield steps, f"define must not use the name {name!r}, which formulas already know"
         if name not in used:
             yield steps, f"no formula of this file uses {name!r}"

@@ -57,8 +57,8 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     record must meet the constraints of ``reaches``. The records' metadata must list each of
     ``tensors`` exactly once.
 
-    ``formula`` is CEL over this key's ``value``, its ``metadata``, the values of other keys, and
-    ``nth``: the number of records of this key before this one, since the last record of the key
+    ``formula`` is a condition on this key's ``value``, its ``metadata``, the values of other keys,
+    and ``nth``: the number of records of this key before this one, since the last record of the key
     ``nth_since``. ``written`` is the formula as its file has it, with the meaning of the names
     that the file defines; None where it uses none. ``units`` says what metadata count in it. With
     ``last`` it is evaluated only for the last record, and sees the final values of the run.

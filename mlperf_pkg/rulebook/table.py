@@ -23,7 +23,7 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Formula, condition, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
@@ -192,7 +192,7 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
         table = rule_table(usage, round_name, "closed", benchmark, frozenset(chosen))
         for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
             if compiled.formula:
-                compiled.formula.prepare()
+                condition(compiled.formula.text)
 
 
 # ---- what of the whole log ---------------------------------------------------------------

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.rulebook.arithmetic import parsed
 from mlperf_pkg.rulebook.definitions import (
     SIMULATION,
     complaints_of_definitions,
     expanded,
     formulas,
-    reserved_names,
 )
-from mlperf_pkg.rulebook.formula import compile_formula, names_in
+from mlperf_pkg.rulebook.formula import FormulaError, condition, quantity
 from mlperf_pkg.rulebook.metaschema import complaints, kind_of, owner_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
-from mlperf_pkg.rulebook.quantity import compile_quantity
 from mlperf_pkg.rulebook.strictyaml import parse, problem_at
-
-_REASON = re.compile(r"<input>:\d+:(\d+): (.+)")
 
 
 def validated(file: RuleFile, data: bytes) -> dict[str, Any]:
@@ -46,18 +40,10 @@ def _problems(file: RuleFile, complaints: Iterable[tuple[Steps, str]]) -> Iterat
 def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     for steps, text in formulas(document):
         owner = owner_of(steps[:-1], document)
-        reserved = sorted(names_in(text) & reserved_names())
-        if reserved:
-            yield steps, f"formula of {owner} uses {', '.join(reserved)}, which CEL reserves"
-            continue
         try:
-            compile_formula(text)
-        except MissingPackageError as error:
-            yield steps, f"formula of {owner}: {error}"
-            continue
-        except ValueError as error:
-            problem = _reason(error) or "expected a condition, which is true or false"
-            yield steps, f"formula of {owner} is not valid: {problem}"
+            condition(text)
+        except FormulaError as error:
+            yield steps, f"formula of {owner} is not valid: {error}"
             continue
         if parsed(text) is None and not _has_needed(document, steps):
             message = "cannot be put into words: say with needed what the rule expects"
@@ -78,17 +64,7 @@ def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Ste
     """Yield the formulas of a simulation that do not give a number."""
     for steps, text in formulas(document.get(SIMULATION, {}), (SIMULATION,)):
         try:
-            compile_quantity(text)
-        except (MissingPackageError, ValueError) as error:
+            quantity(text)
+        except FormulaError as error:
             name = ".".join(map(str, steps[:-1]))
-            yield steps, f"formula of {name} is not valid: {_reason(error) or error}"
-
-
-def _reason(error: Exception) -> str:
-    """Return in one line why the CEL library refused a formula; empty if it did not."""
-    match = _REASON.search(str(error))
-    if not match:
-        return ""
-    column, text = match.groups()
-    hint = " (write whole numbers with a point: 2.0)" if "int" in text else ""
-    return f"{text} at column {column}{hint}"
+            yield steps, f"formula of {name} is not valid: {error}"

@@ -24,9 +24,8 @@ from mlperf_pkg.rulebook.expectation import (
     interval_of,
     member_of,
 )
-from mlperf_pkg.rulebook.formula import Operands, names_in
+from mlperf_pkg.rulebook.formula import Operands, amount, names_in
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.quantity import amount
 from mlperf_pkg.run.evaluations import KEYS, POSITION_UNITS
 
 _LONGEST = 100  # characters of a calculation
@@ -115,7 +114,7 @@ def _found(tree: ast.expr, operands: Operands, value: Any) -> Any:
         return value
     if member := member_of(tree, "metadata"):
         return _whole(operands.metadata.get(member))
-    number = amount(text_of(tree), operands)
+    number = amount(tree, operands)
     if number is None or not math.isfinite(number):
         return number
     return _whole(float(f"{number:.{_DIGITS}g}"))
@@ -176,7 +175,7 @@ class _Calculation:
 
     def _limit(self, limit: Limit) -> str:
         bound = limit.bound
-        number = amount(text_of(bound), self._operands)
+        number = amount(bound, self._operands)
         if number is None or not math.isfinite(number):
             reasons = _values(names_in(text_of(bound)), self._operands)
             words = in_words(bound, self._texts, commas=self._commas)
@@ -190,7 +189,7 @@ class _Calculation:
         return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
 
     def _tolerance(self, limit: Limit) -> float:
-        tolerance = limit.tolerance and amount(text_of(limit.tolerance), self._operands)
+        tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
         return tolerance if isinstance(tolerance, int | float) else 0.0
 
     def _reason(self, bound: ast.expr, text: str) -> str:
@@ -206,7 +205,7 @@ class _Calculation:
 
     def _range(self, limits: Sequence[Limit]) -> str:
         """Return limits that all hold, the lower ones first."""
-        numbers = [amount(text_of(limit.bound), self._operands) for limit in limits]
+        numbers = [amount(limit.bound, self._operands) for limit in limits]
         if None in numbers:
             return _in_general(self._terms, self._operands)
         by_kind = {
@@ -231,5 +230,5 @@ class _Exact(ast.NodeTransformer):
         """Return a copy of a node without such rounding."""
         if not isinstance(node, ast.expr) or not (rounded := rounding(node)):
             return self.generic_visit(type(node)(**dict(ast.iter_fields(node))))
-        before, after = (amount(text_of(part), self._operands) for part in (rounded[0], node))
+        before, after = (amount(part, self._operands) for part in (rounded[0], node))
         return self.visit(rounded[0]) if before == after else node

@@ -17,10 +17,9 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
+from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate, names_in
 from mlperf_pkg.rulebook.logged import Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
 from mlperf_pkg.simulate.model import Assigned, Setting, Value
 from mlperf_pkg.simulate.recipe import Recipe

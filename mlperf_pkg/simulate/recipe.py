@@ -18,10 +18,10 @@ from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.rulebook.files import ROUND
+from mlperf_pkg.rulebook.formula import evaluate
 from mlperf_pkg.rulebook.inheritance import layers, problem_of
 from mlperf_pkg.rulebook.load import simulation_of
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.simulate.model import EpochRecords, Setting, Value
 from mlperf_pkg.simulate.settings import Computed
 

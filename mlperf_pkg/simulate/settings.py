@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, convert
 
-from mlperf_pkg.rulebook.formula import names_in
-from mlperf_pkg.rulebook.quantity import evaluate
+from mlperf_pkg.rulebook.formula import evaluate, names_in
 from mlperf_pkg.simulate.model import Assigned, Setting, Value
 
 

@@ -52,7 +52,6 @@ def test_numbers_with_commas(number: float, text: str) -> None:
         ("metadata.epoch_num - previous.epoch_num >= 1.0", "epoch_num - the previous epoch_num is at least 1"),
         ("value == 0.9 || batch >= 4.0", "it is 0.9 or 12800 is at least 4"),
         ("(value < 1.0 || value > 2.0) && other != 3.0", "(it is below 1 or it is above 2) and other is not 3"),
-        ('metadata.status == "success"', 'status is "success"'),
         ("math.isFinite(1.0 / value)", "1 / it is finite"),
     ],
 )  # fmt: skip

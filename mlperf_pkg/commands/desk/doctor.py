@@ -33,7 +33,6 @@ EXTRAS = {
     "xlsx": "workbooks",
     "encrypt": "encrypted archives",
     "cluster": "checks by a Dask cluster, and paths in S3",
-    "cel": "formulas of your own rules that are not simple",
 }
 """What each extra of the package adds for users."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, target_test
-from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
 from mlperf_pkg.rulebook.logged import first_logged
 from mlperf_pkg.rulebook.model import Joined, Round, Rule
 
@@ -70,7 +70,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
-        formula = compile_formula(rule.formula) if rule.formula else None
+        formula = Formula(rule.formula) if rule.formula else None
         return met and (not formula or formula.holds(record, seen))
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False

@@ -182,5 +182,5 @@ def python_of(constraints: Mapping[str, Any], formula: str | None) -> list[str]:
 
 
 def _python(formula: str) -> str:
-    """Return CEL as Python, from which it differs only in ``and`` and ``or``."""
+    """Return a formula as Python, from which it differs only in ``and`` and ``or``."""
     return formula.replace("&&", " and ").replace("||", " or ")
