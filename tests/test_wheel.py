@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from mlperf_pkg.rulebook.compile import compiled
-from mlperf_pkg.rulebook.files import COMPILED
+from mlperf_pkg.rulebook.documents import COMPILED
 from tests.helpers.logs import good_log
 from tests.helpers.wheels import built_wheel, copied_source, run
 from tests.tools.owner import copied_files, owner

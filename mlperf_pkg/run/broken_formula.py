@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.arithmetic import in_words, plain, rounding, text_of
-from mlperf_pkg.rulebook.breach import Breach
+from mlperf_pkg.rulebook.constraints import Breach
 from mlperf_pkg.rulebook.expectation import (
     MULTIPLE,
     Expectation,
@@ -21,8 +20,12 @@ from mlperf_pkg.rulebook.expectation import (
     expectation,
     has_record,
     in_general,
+    in_words,
     interval_of,
     member_of,
+    plain,
+    rounding,
+    text_of,
 )
 from mlperf_pkg.rulebook.formula import Operands, amount, names_in
 from mlperf_pkg.rulebook.model import Rule

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.formula import Formula, Operands, names_in
 from mlperf_pkg.rulebook.logged import Logged
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.of_value import holds as meets
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable
 from mlperf_pkg.run.rules import Refusal, RuleChecker, target_in_words
 

@@ -13,7 +13,7 @@ from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.rounds import (
     Sureness,
     day_of,

@@ -16,7 +16,7 @@ from mlperf_pkg.findings import Basis, Finding, in_order, verdicts_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import LogFile, Run
 

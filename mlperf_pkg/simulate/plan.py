@@ -9,10 +9,9 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import RulebookError, UserError
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.files import ROUND, rounds, usages
-from mlperf_pkg.rulebook.inheritance import problem_of
+from mlperf_pkg.rulebook.documents import ROUND, error_of, rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.rounds import where_instead
@@ -153,7 +152,7 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
         message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"
-        raise RulebookError(str(problem_of(usage, round_name, ROUND, ("benchmarks",), message)))
+        raise error_of(usage, round_name, ROUND, ("benchmarks",), message)
     return rules, recipe_of(usage, round_name, benchmark)
 
 

@@ -17,9 +17,8 @@ from msgspec import Struct, convert, field
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.rulebook.files import ROUND
+from mlperf_pkg.rulebook.documents import ROUND, error_of, layers
 from mlperf_pkg.rulebook.formula import evaluate
-from mlperf_pkg.rulebook.inheritance import layers, problem_of
 from mlperf_pkg.rulebook.load import simulation_of
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.model import EpochRecords, Setting, Value
@@ -87,7 +86,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def error(self, message: str, *steps: str) -> RulebookError:
         """Return an error about the part of the section that ``steps`` lead to, with its line."""
-        return RulebookError(str(problem_of(*self.of, ("simulation", *steps), message)))
+        return error_of(*self.of, ("simulation", *steps), message)
 
 
 class Schedule(Struct, frozen=True):
@@ -159,9 +158,7 @@ def untrained_of(recipe: Recipe, benchmark: Benchmark) -> Number | Mapping[str, 
     fields: Mapping[str, Any] = benchmark.target.get("fields", {})
     targets = list(fields.values()) or [benchmark.target]
     if not all(any(map(is_number, target.values())) for target in targets):
-        raise RulebookError(
-            str(problem_of(*recipe.of, ("target",), "target has no number to train towards"))
-        )
+        raise error_of(*recipe.of, ("target",), "target has no number to train towards")
     if recipe.untrained is not None:
         return recipe.untrained
     defaults = [_untrained(target) for target in targets]

@@ -13,7 +13,7 @@ from mlperf_pkg.results.rcp import (
     reference_hyperparameters,
     reference_points,
 )
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.simulate.recipe import Recipe, Typical

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import is_covered, reference_points
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import where_instead

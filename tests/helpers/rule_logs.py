@@ -18,7 +18,7 @@ from typing import Any
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Logged, first_logged

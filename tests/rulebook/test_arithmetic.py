@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.rulebook.arithmetic import in_words, parsed, plain
-from mlperf_pkg.rulebook.expectation import in_general
+from mlperf_pkg.rulebook.expectation import in_general, in_words, parsed, plain
 
 
 @pytest.mark.parametrize(

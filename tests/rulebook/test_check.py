@@ -16,7 +16,7 @@ from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from tests.helpers.own_rules import BENCHMARK, BENCHMARK_FILE, FILES, ROUND, ROUND_FILE, written
 

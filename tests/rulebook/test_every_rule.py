@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.table import rule_table
 from tests.helpers.rule_logs import (
     EVALUATION,

@@ -11,11 +11,11 @@ import pytest
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, tensors
-from mlperf_pkg.rulebook.metaschema import metaschema
 from mlperf_pkg.rulebook.model import REQUIRED_OF_BENCHMARKS, REQUIRED_OF_ROUNDS
 from mlperf_pkg.rulebook.table import rule_table
+from mlperf_pkg.rulebook.validate import metaschema
 
 ROUND = """
 round: "1.0"

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.rounds import (
     BenchmarkUsage,
     Sureness,

@@ -12,7 +12,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.rcp import RcpResult, allowance, is_covered, judge, prune, reference_points
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Runs, version_of
 from mlperf_pkg.run.model import LogFile, Run

@@ -17,7 +17,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra import folders
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round

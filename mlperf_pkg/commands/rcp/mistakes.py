@@ -18,10 +18,16 @@ from mlperf_pkg.render import tables
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.upstream.known_points import KnownPoint, known_points
-from mlperf_pkg.rulebook.upstream.points import Kind, PointProblem, lint, lint_file
+from mlperf_pkg.rulebook.upstream.points import (
+    Kind,
+    KnownPoint,
+    PointProblem,
+    known_points,
+    lint,
+    lint_file,
+)
 
 FORMAT = "mlperf-pkg/rcp-lint/1"
 _MEANING = {

@@ -18,8 +18,7 @@ from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import published_results
-from mlperf_pkg.rulebook.files import rounds
-from mlperf_pkg.rulebook.inheritance import model_of
+from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run

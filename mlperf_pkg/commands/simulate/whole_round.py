@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.simulate import RoundPlan, write_round
 from mlperf_pkg.simulate.tree import Written
 

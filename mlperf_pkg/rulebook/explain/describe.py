@@ -10,12 +10,11 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.rulebook.constraints import needed_in_words
+from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
-from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
-from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.rounds import where_instead
 
 EVERY_RUN = "every run"

@@ -21,7 +21,7 @@ from mlperf_pkg.commands.desk import doctor
 from mlperf_pkg.commands.desk.doctor import EXTRAS, FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import MissingPackageError, data_folder
-from mlperf_pkg.rulebook.files import COMPILED
+from mlperf_pkg.rulebook.documents import COMPILED
 from tests.helpers.ci import ROOT
 from tests.helpers.program import call
 

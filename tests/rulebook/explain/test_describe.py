@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
@@ -21,7 +22,6 @@ from mlperf_pkg.rulebook.explain.describe import (
     rulebook_codes,
     with_basis,
 )
-from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Rule
 

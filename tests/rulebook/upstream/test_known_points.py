@@ -11,9 +11,8 @@ import pytest
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.metaschema import metaschema
-from mlperf_pkg.rulebook.upstream.known_points import LEDGER, known_points, review
-from mlperf_pkg.rulebook.upstream.points import Kind
+from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, known_points, review
+from mlperf_pkg.rulebook.validate import metaschema
 from tests.helpers.upstream import RUNS, change, copied, point, points_in
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"

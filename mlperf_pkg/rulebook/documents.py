@@ -1,0 +1,322 @@
+"""The YAML files of the rulebook: found, read, and laid over those that they inherit from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
+from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.rulebook.model import SECTIONS, is_round_name, version_of
+
+# ---- a file, and what is wrong in it ------------------------------------------------------
+
+Step: TypeAlias = str | int
+"""A name in a mapping or an index in a list; several lead to a part of a document."""
+
+Steps: TypeAlias = tuple[Step, ...]
+
+
+class RuleFile(Struct, frozen=True):
+    """One YAML file; ``shown`` is its name in messages: ``rules/training/7.0/newb.yaml``."""
+
+    path: Path
+    shown: str
+
+
+class Problem(Struct, frozen=True, order=True):
+    """What is wrong in a file, and on which line."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        """Return the problem as compilers report it: ``file:line: message``."""
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+def refuse(problems: Sequence[Problem]) -> None:
+    """Raise an error that reports every problem, one a line.
+
+    Raises:
+        RulebookError: there is a problem.
+    """
+    if problems:
+        raise RulebookError("\n".join(map(str, sorted(set(problems)))))
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return ``; did you mean 'bert'?`` with the most similar of some names; empty if none is."""
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+# ---- which files --------------------------------------------------------------------------
+
+COMPILED = "compiled.msgpack"
+"""The name of the file that ``rulebook.compile`` writes beside the YAML files."""
+
+ROUND = "round"
+"""The name of the file of a round, without ``.yaml``."""
+
+Document: TypeAlias = dict[str, Any]
+
+
+@per_rulebook
+def usages() -> tuple[str, ...]:
+    """Return the usages that the rulebook has, sorted: hpc and training."""
+    paths = (path for folder in rules_folders() for path in folder.glob(f"*/*/{ROUND}.yaml"))
+    names = {path.parent.parent.name for path in paths if is_round_name(path.parent.name)}
+    return tuple(sorted(names))
+
+
+@per_rulebook
+def rounds(usage: str) -> tuple[str, ...]:
+    """Return the rounds that the rulebook has for a usage, oldest first."""
+    folders = (folder / usage for folder in rules_folders())
+    paths = (path for folder in folders for path in folder.glob(f"*/{ROUND}.yaml"))
+    names = {path.parent.name for path in paths}
+    return tuple(sorted(filter(is_round_name, names), key=version_of))
+
+
+def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
+    """Return a file of a round; None where the round does not have it."""
+    return next(rule_files(f"{usage}/{round_name}/{stem}.yaml"), None)
+
+
+def own_stems(usage: str, round_name: str) -> list[str]:
+    """Return the names of the files of a round, without ``.yaml``, sorted."""
+    folders = (folder / usage / round_name for folder in rules_folders())
+    paths = (path for folder in folders for path in folder.glob("*.yaml"))
+    return sorted({path.stem for path in paths})
+
+
+def rule_files(name: str) -> Iterator[RuleFile]:
+    """Yield the file of a name in each folder of rules that has it, the user's own first."""
+    for folder in rules_folders():
+        if os.path.isfile(f"{folder}/{name}"):  # noqa: PTH113 - most do not exist; Path is slower
+            yield RuleFile(folder / name, _shown(folder, name))
+
+
+def file_in(folder: Path, name: str) -> RuleFile:
+    """Return a file of a folder of rules, under the name that messages use."""
+    return RuleFile(folder / name, _shown(folder, name))
+
+
+def _shown(folder: Path, name: str) -> str:
+    if folder == data_folder("rules"):
+        return f"rules/{name}"
+    here = Path.cwd()
+    above = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return (above / name).as_posix()
+
+
+# ---- what a file says ---------------------------------------------------------------------
+
+
+def read(file: RuleFile) -> Document:
+    """Return what a file says.
+
+    It is taken from ``COMPILED`` where that has this very text, which is ten times faster; else it
+    is validated.
+
+    Raises:
+        RulebookError: the file is not valid.
+    """
+    data = file.path.read_bytes()
+    document = _compiled().get(data)
+    if document is not None:
+        plain: Document = msgspec.msgpack.decode(document)
+        return plain
+    from mlperf_pkg.rulebook.validate import validated  # noqa: PLC0415 - slow to import
+
+    return validated(file, data)
+
+
+@cache
+def _compiled() -> Mapping[bytes, msgspec.Raw]:
+    """Return what the files of the package's rulebook say, by their bytes."""
+    path = data_folder("rules") / COMPILED
+    kind = dict[bytes, msgspec.Raw]
+    return msgspec.msgpack.decode(path.read_bytes(), type=kind) if path.is_file() else {}
+
+
+# ---- what a file says together with those that it inherits from ---------------------------
+
+_KEYED_FIELDS = ("always", "values")  # of a section ``simulation``
+
+
+@per_rulebook
+def own(usage: str, round_name: str, stem: str) -> Document:
+    """Return what a file of a round says itself; nothing where the round does not have it.
+
+    Raises:
+        RulebookError: the file is not valid.
+    """
+    file = own_file(usage, round_name, stem)
+    return read(file) if file else {}
+
+
+@per_rulebook
+def inherited(usage: str, round_name: str, stem: str) -> Document:
+    """Return what a file of a round says, laid over that of the round it extends.
+
+    Raises:
+        RulebookError: a file is not valid, or it names a round or benchmark that does not exist.
+    """
+    parent = parent_of(usage, round_name)
+    merged = {} if parent is None else dict(inherited(usage, parent, stem))
+    document = dict(own(usage, round_name, stem))
+    if model := model_of(usage, round_name, stem):
+        _lay_over(merged, inherited(usage, round_name, model))
+        del document["like"]
+    _lay_over(merged, document)
+    return merged
+
+
+def _lay_over(below: Document, above: Document) -> None:
+    for name, content in above.items():
+        if name in SECTIONS:
+            section = {**below.get(name, {}), **content}
+            below[name] = {key: rules for key, rules in section.items() if rules is not None}
+        elif name == "sources":
+            below[name] = _merged_sources(below.get(name, {}), content)
+        elif name == "simulation":
+            below[name] = _merged(below.get(name, {}), content)
+        else:
+            below[name] = content
+
+
+def _merged_sources(below: Document, above: Document) -> Document:
+    """Return the keys of each source; a key has the source of the topmost file that names it."""
+    of_above = {key for keys in above.values() for key in keys}
+    return {
+        source: [
+            *(key for key in below.get(source, ()) if key not in of_above),
+            *above.get(source, ()),
+        ]
+        for source in {**below, **above}
+    }
+
+
+def _merged(below: Document, above: Document) -> Document:
+    """Return a section ``simulation`` laid over an inherited one."""
+    keyed = {
+        name: {
+            key: value
+            for key, value in {**below.get(name, {}), **above[name]}.items()
+            if value is not None
+        }
+        for name in _KEYED_FIELDS
+        if above.get(name) is not None
+    }
+    merged = {**below, **above, **keyed}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+@per_rulebook
+def parent_of(usage: str, round_name: str) -> str | None:
+    """Return the earlier round that a round extends, None where it extends none.
+
+    Raises:
+        RulebookError: that round does not exist, or is not an earlier one.
+    """
+    parent: str | None = own(usage, round_name, ROUND).get("extends")
+    if parent is None:
+        return None
+    if parent not in rounds(usage):
+        earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
+        message = f"round {round_name} extends {parent}, which does not exist"
+        message += suggestion(parent, earlier)
+    elif version_of(parent) < version_of(round_name):
+        return parent
+    else:
+        message = f"round {round_name} extends {parent}; expected an earlier round"
+    raise _own_error(usage, round_name, ROUND, "extends", message)
+
+
+def model_of(usage: str, round_name: str, stem: str) -> str | None:
+    """Return the benchmark whose rules a benchmark takes over by ``like``, if any.
+
+    Raises:
+        RulebookError: the round has no such benchmark, or that one is like this one.
+    """
+    model: str | None = own(usage, round_name, stem).get("like")
+    if model is None:
+        return None
+    ancestry = list(_ancestry(usage, round_name))
+    if model in (stem, ROUND) or not any(own_file(usage, name, model) for name in ancestry):
+        stems = {other for name in ancestry for other in own_stems(usage, name)}
+        others = stems - {stem, ROUND}
+        message = f"{stem} is like {model}, which has no rules{suggestion(model, others)}"
+        raise _own_error(usage, round_name, stem, "like", message)
+    followers, follower = set(), model
+    while follower not in followers:
+        if follower == stem:
+            message = f"{stem} is like {model}, which is like {stem}"
+            raise _own_error(usage, round_name, stem, "like", message)
+        followers.add(follower)
+        follower = own(usage, round_name, follower).get("like", "")
+    return model
+
+
+def _ancestry(usage: str, round_name: str | None) -> Iterator[str]:
+    """Yield a round and those that it extends, directly or not."""
+    while round_name is not None:
+        yield round_name
+        round_name = parent_of(usage, round_name)
+
+
+def layers(usage: str, round_name: str, stem: str) -> Iterator[tuple[RuleFile, Document]]:
+    """Yield the files that a document is made from, the topmost first, with what each says."""
+    if file := own_file(usage, round_name, stem):
+        yield file, own(usage, round_name, stem)
+    if model := model_of(usage, round_name, stem):
+        yield from layers(usage, round_name, model)
+    if parent := parent_of(usage, round_name):
+        yield from layers(usage, parent, stem)
+
+
+def problem_of(usage: str, round_name: str, stem: str, steps: Steps, message: str) -> Problem:
+    """Return a problem of the part of an inherited document that ``steps`` lead to.
+
+    It is in the topmost file that has this part; where none has, at the top of the topmost file.
+    """
+    from mlperf_pkg.rulebook.validate import problem_at  # noqa: PLC0415 - only a mistake needs it
+
+    files = list(layers(usage, round_name, stem))
+    owners = [file for file, document in files if _has(document, steps[:2])]
+    if owners:
+        return problem_at(owners[0], steps, message)
+    return Problem(files[0][0].shown, 1, message)
+
+
+def _has(document: Any, steps: Steps) -> bool:
+    for step in steps:
+        if not isinstance(document, dict) or step not in document:
+            return False
+        document = document[step]
+    return True
+
+
+def error_of(usage: str, round_name: str, stem: str, steps: Steps, message: str) -> RulebookError:
+    """Return an error about a part of an inherited document; see ``problem_of``."""
+    return RulebookError(str(problem_of(usage, round_name, stem, steps, message)))
+
+
+def _own_error(usage: str, round_name: str, stem: str, step: str, message: str) -> RulebookError:
+    """Return an error about a part of a file from which nothing can be inherited."""
+    from mlperf_pkg.rulebook.validate import problem_at  # noqa: PLC0415 - only a mistake needs it
+
+    file = own_file(usage, round_name, stem)
+    assert file  # noqa: S101 - it says what is wrong
+    return RulebookError(str(problem_at(file, (step,), message)))
