@@ -18,9 +18,6 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import per_rulebook, rules_read_from
 from mlperf_pkg.rulebook.documents import (
     ROUND,
-    Problem,
-    RuleFile,
-    Steps,
     file_in,
     inherited,
     model_of,
@@ -31,7 +28,6 @@ from mlperf_pkg.rulebook.documents import (
     read,
     rounds,
     rule_files,
-    suggestion,
     usages,
 )
 from mlperf_pkg.rulebook.formula import names_in
@@ -46,6 +42,7 @@ from mlperf_pkg.rulebook.model import (
     Rules,
     is_round_name,
 )
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, problem_at, validated
 
 _SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")

@@ -23,7 +23,6 @@ from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.documents import (
     ROUND,
     Document,
-    Steps,
     error_of,
     inherited,
     own,
@@ -47,6 +46,7 @@ from mlperf_pkg.rulebook.model import (
     Runs,
     ruleset_source,
 )
+from mlperf_pkg.rulebook.problems import Steps
 
 
 @per_rulebook

@@ -14,7 +14,7 @@ from mlperf_pkg.run.convergence import NOT_CONVERGED, Convergence
 from mlperf_pkg.run.readers import Seed
 
 if TYPE_CHECKING:
-    from mlperf_pkg.run.curve import Curve
+    from mlperf_pkg.run.evaluations import Curve
 
 
 class LogFile(msgspec.Struct, frozen=True):

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import ast
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, needed_in_words
-from mlperf_pkg.rulebook.formula import Operands
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Breach, Part, needed_in_words
+from mlperf_pkg.rulebook.constraints import holds as meets
+from mlperf_pkg.rulebook.expectation import (
+    MULTIPLE,
+    Expectation,
+    Limit,
+    expectation,
+    has_record,
+    in_general,
+    in_words,
+    interval_of,
+    member_of,
+    plain,
+    rounding,
+    text_of,
+)
+from mlperf_pkg.rulebook.formula import Formula, Operands, amount, names_in
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
-from mlperf_pkg.run.crashes import reason_of
+from mlperf_pkg.run.convergence import reason_of
+from mlperf_pkg.run.evaluations import KEYS, POSITION_UNITS
 from mlperf_pkg.run.readers import TensorList
 
 if TYPE_CHECKING:
-    from mlperf_pkg.run.joined_metrics import Joiner
+    from mlperf_pkg.run.readers import Joiner
+
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
@@ -127,7 +149,7 @@ class RuleChecker:
         self._last_missed: tuple[Rule, Any] | None = None  # what the last evaluation missed
         self._series: dict[str, tuple[int, int]] = {}
         if table.joined:
-            from mlperf_pkg.run.joined_metrics import Joiner  # noqa: PLC0415 - few need it
+            from mlperf_pkg.run.readers import Joiner  # noqa: PLC0415 - few need it
 
             self._joiner = Joiner(table.joined)
 
@@ -362,3 +384,435 @@ def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
             break
     return check
+
+
+_CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
+# Keys that a truncated log lacks. By the rules its run did not converge, which is forgiven once.
+_AT_THE_END = frozenset(
+    {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
+)
+
+
+def conclude(rules: RuleChecker, *, success: bool, hidden: Set[str]) -> None:
+    """Check the rules that depend on the whole log.
+
+    ``success`` is the status in ``run_stop``; ``hidden`` are the keys of records that the log holds
+    but that the official parser does not read. Findings are now ``Pending``, unless no later
+    record could have prevented them.
+    """
+    rules.findings.ended = True
+    rules.take_joined()
+    conclusions, table = _Conclusions(rules, hidden), rules.table
+    for refusal in rules.evidence.refusals:
+        of_joined = table.joined is not None and refusal.compiled.rule.key == table.joined.key
+        conclusions.refuse(refusal, settled=not of_joined)
+    conclusions.count(table)
+    conclusions.conclude(table, success=success)
+
+
+class _Conclusions:
+    """Checks the rules that depend on the whole log, at its end."""
+
+    def __init__(self, rules: RuleChecker, hidden: Set[str]) -> None:
+        self._evidence = rules.evidence
+        self._seen = rules.evidence.seen
+        self._findings = rules.findings
+        self._hidden = hidden
+
+    def refuse(self, refusal: Refusal, *, settled: bool) -> None:
+        """Report a formula that does not hold for a record.
+
+        If it holds for the final values of the run, only the order of the records is wrong.
+        """
+        formula, rule = refusal.compiled.formula, refusal.compiled.rule
+        assert formula  # noqa: S101
+        final = {key: self._seen[key].last for key in self._seen.keys() & formula.names}
+        operands = refusal.operands.with_values(final)
+        changed = operands != refusal.operands
+        if changed and rule.basis is Basis.BOTH and formula.evaluate(operands):
+            keys = " and ".join(sorted(final))
+            hint = f"log {keys} before it: the official checker reads in order"
+            rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
+        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, settled=settled)
+
+    def count(self, table: RuleTable) -> None:
+        """Check how often keys are logged."""
+        for compiled in table.counting.to_check(self._seen):
+            rule, occurs = compiled.rule, compiled.rule.occurs
+            logged = self._seen.get(rule.key)
+            if isinstance(occurs, dict) and "or" in occurs:
+                self._either(rule, frozenset({rule.key, occurs["or"]}))
+            elif isinstance(occurs, dict):
+                self._count_within(rule, logged, occurs)
+            elif logged is None:
+                self._missing(rule, rule.key, hidden=rule.key in self._hidden)
+            elif occurs == "once" and logged.count > 1:
+                self._repeated(rule, logged)
+
+    def conclude(self, table: RuleTable, *, success: bool) -> None:
+        """Check the other rules; ``success`` is the status in ``run_stop``."""
+        for compiled in table.concluded:
+            if logged := self._seen.get(compiled.rule.key):
+                self._conclude(compiled, logged, success=success)
+
+    # ---- how often a key is logged --------------------------------------------------------
+
+    def _either(self, rule: Rule, keys: frozenset[str]) -> None:
+        if not keys & self._seen.keys():
+            self._missing(rule, " or ".join(sorted(keys)), hidden=bool(keys & self._hidden))
+
+    def _missing(self, rule: Rule, subject: str, *, hidden: bool) -> None:
+        times = "once" if rule.occurs == "once" else "at least once"
+        cut_off = rule.key in _AT_THE_END and "run_stop" not in self._seen
+        if rule.basis is Basis.BOTH and (hidden or cut_off):
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        ignored = "appears only on lines the official checker ignores"
+        message = f"{subject} {ignored if hidden else 'is not logged'}; expected {times}"
+        self._findings.add(rule, None, expected=f"logged {times}", message=message)
+
+    def _count_within(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+        """Check ``at_least`` and ``at_most`` of the number of records, equal or not."""
+        count = logged.count if logged else 0
+        if meets(count, limits):
+            return
+        excess = count > limits.get("at_most", count)
+        expected = needed_in_words(limits)
+        self._findings.add(
+            rule,
+            logged.last_number if logged and excess else None,
+            value=count,
+            expected=f"logged {expected} times",
+            message=f"{_times_logged(rule, count)}; expected {expected}",
+            settled=excess,
+        )
+
+    def _repeated(self, rule: Rule, logged: Logged) -> None:
+        if logged.same:
+            rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
+            values = "always with the same value"
+        else:
+            values = "with different values"
+            line = self._findings.line_of(logged.first_number)
+            first, last = shown(logged.first), shown(logged.last)
+            rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
+        self._findings.add(
+            rule,
+            logged.last_number,
+            value=logged.count,
+            expected="logged once",
+            message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
+            settled=not logged.same,
+        )
+
+    # ---- targets, tensors and formulas ----------------------------------------------------
+
+    def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
+        rule, evidence = compiled.rule, self._evidence
+        if compiled.reaches and rule.code not in evidence.met | evidence.incomparable:
+            self._missed(rule, logged, success=success)
+        if rule.tensors is not None:
+            self._compare_tensors(rule, logged, compiled.tensors)
+        if rule.no_later_than:
+            self._compare_start(rule, logged)
+        if rule.covers_target and success:
+            self._compare_stop(rule, logged)
+        if compiled.formula and not compiled.in_passing:
+            self._evaluate(rule, compiled.formula, logged)
+
+    def _missed(self, rule: Rule, logged: Logged, *, success: bool) -> None:
+        """Report a missed target; the rules forgive one such run, unless it says success."""
+        if not success and rule.basis is Basis.BOTH:
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        expected = target_in_words(rule)
+        subject = f"{rule.key} never reaches the target, the last value is {{found}}"
+        message = f"{subject}; expected {{expected}}"
+        self._findings.add(
+            rule, logged.last_number, value=logged.last, expected=expected, message=message
+        )
+
+    def _compare_start(self, rule: Rule, logged: Logged) -> None:
+        """Report a key whose first record is later than that of a key of ``no_later_than``."""
+        keys = [key for key in rule.no_later_than if key in self._seen]
+        key = min(keys, key=lambda key: self._seen[key].earliest_ms, default=rule.key)
+        late_ms = logged.earliest_ms - self._seen[key].earliest_ms
+        if late_ms > _CLOCKS_MS:
+            self._report_time(rule, logged, late_ms, "after", key)
+
+    def _compare_stop(self, rule: Rule, logged: Logged) -> None:
+        """Report a stop before the first evaluation that reached the target.
+
+        There is no tolerance for clocks if the evaluation is logged after the stop, too.
+        """
+        reached_ms = self._evidence.reached_ms
+        early_ms = 0.0 if reached_ms is None else reached_ms - logged.earliest_ms
+        start = self._seen.get("run_start")
+        is_backwards = start is not None and logged.earliest_ms < start.earliest_ms  # RUN155
+        allowed_ms = 0.0 if self._evidence.reached_late else _CLOCKS_MS
+        if early_ms > allowed_ms and not is_backwards:
+            event = "the evaluation that reached the target"
+            self._report_time(rule, logged, early_ms, "before", event)
+
+    def _report_time(
+        self, rule: Rule, logged: Logged, distance_ms: float, side: str, event: str
+    ) -> None:
+        limit = "no later" if side == "after" else "no earlier"
+        self._findings.add(
+            rule,
+            logged.first_number,
+            value=round(distance_ms / 1000, 3),
+            expected=f"{limit} than {event}",
+            message=f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}",
+            settled=True,
+        )
+
+    def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
+        tensors = self._evidence.tensors
+        if differences := tensors.differences(expected):
+            subject = f"{rule.key} does not list each tensor of the model once"
+            self._findings.add(
+                rule,
+                logged.last_number,
+                value=differences,
+                expected=f"{len(expected)} tensors",
+                message=f"{subject}: {{found:s}}; expected {{expected}}",
+                settled=tensors.has_too_many(expected),
+            )
+
+    def _evaluate(self, rule: Rule, formula: Formula, logged: Logged) -> None:
+        """Evaluate a formula on the final values; other rules report missing keys."""
+        if not names_in(rule.formula or "") - {"value"} <= self._seen.keys():
+            return
+        last = Record(rule.key, 0, logged.last, logged.metadata)
+        if not formula.answer(last, self._seen):
+            operands = formula.operands(last, self._seen)
+            if not rule.last or None not in operands.metadata.values():
+                self._report_formula(rule, logged.last_number, operands, logged.last)
+
+    def _report_formula(
+        self,
+        rule: Rule,
+        number: int,
+        operands: Operands,
+        value: Any,
+        *,
+        settled: bool = False,
+    ) -> None:
+        breach = breach_of(rule, operands, value)
+        self._findings.add(
+            rule,
+            number,
+            value=breach.found,
+            expected=breach.expected,
+            message=rule.message or breach.message,
+            settled=settled,
+        )
+
+
+def _times_logged(rule: Rule, count: int) -> str:
+    return f"{rule.key} is logged {{found:,}} time" + ("" if count == 1 else "s")
+
+
+_LONGEST = 100  # characters of a calculation
+_FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
+_DIGITS = 12  # of the difference between doubles
+_OF_A_RECORD = frozenset({"value", "nth"})
+
+
+class _Terms(Struct, frozen=True):
+    """The part of a rule that the words for what it expects depend on."""
+
+    key: str
+    formula: str
+    needed: str | None
+
+
+def breach_of(rule: Rule, operands: Operands, value: Any) -> Breach:
+    """Return how a record with this ``value`` and ``operands`` breaks the formula of a rule."""
+    terms = _Terms(rule.key, rule.formula or "", rule.needed)
+    expects = expectation(terms.formula)
+    if not expects:
+        message = f"{rule.key} is {{found}}; expected {{expected}}"
+        return Breach(value, _in_general(terms, operands), message)
+    needed = _expected(terms, expects, operands)
+    member = member_of(expects.amount, "metadata")
+    if member and operands.metadata.get(member) is None:
+        message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
+        return Breach(None, needed, message)
+    return Breach(_found(expects.amount, operands, value), needed, _message(rule, expects))
+
+
+def _in_general(terms: _Terms, operands: Operands) -> str:
+    """Return what a formula expects where it sets no limits, with the values it depends on."""
+    words = in_general(terms.formula, terms.key)
+    if not expectation(terms.formula):
+        words = f"that {words}"
+    return _with_reasons(terms.needed or words, _values(names_in(terms.formula), operands))
+
+
+def _values(names: frozenset[str], operands: Operands) -> list[str]:
+    """Return what the keys of a formula are, in words."""
+    return [
+        f"{name} has no value before it" if value is None else f"{name} is {_shown(value)}"
+        for name in sorted(names - _OF_A_RECORD)
+        for value in [operands.values.get(name)]
+    ]
+
+
+def _shown(value: Any) -> str:
+    number = _number(value)
+    return shown(value) if number is None else plain(number)
+
+
+def _number(value: Any) -> float | None:
+    return None if isinstance(value, bool) else to_float(value)
+
+
+def _with_reasons(words: str, reasons: Sequence[str]) -> str:
+    return f"{words} ({' and '.join(reasons)})" if reasons else words
+
+
+# ---- the amount that was found ------------------------------------------------------------
+
+
+def _message(rule: Rule, expects: Expectation) -> str:
+    """Return the template of a message about an amount."""
+    tree = expects.amount
+    is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", MULTIPLE)
+    at, every = ("", "") if is_bound else ("at ", "every ")
+    logged = "evaluated" if rule.key in KEYS else f"{rule.key} is logged"
+    if member := interval_of(tree):
+        return f"{logged} every {{found:,}} {_unit(rule, member)}; expected {every}{{expected}}"
+    if member := member_of(tree, "metadata"):
+        first = "first " if rule.first else ""
+        return f"{first}{logged} at {{found:,}} {_unit(rule, member)}; expected {at}{{expected}}"
+    return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+
+
+def _unit(rule: Rule, member: str) -> str:
+    return rule.units.get(member) or POSITION_UNITS.get(member, member)
+
+
+def _found(tree: ast.expr, operands: Operands, value: Any) -> Any:
+    """Return the amount: as logged if it is the value or a member, else as a number."""
+    if isinstance(tree, ast.Name):
+        return value
+    if member := member_of(tree, "metadata"):
+        return _whole(operands.metadata.get(member))
+    number = amount(tree, operands)
+    if number is None or not math.isfinite(number):
+        return number
+    return _whole(float(f"{number:.{_DIGITS}g}"))
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole double as an integer, and anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# ---- what the formula expects -------------------------------------------------------------
+
+
+def _expected(terms: _Terms, expects: Expectation, operands: Operands) -> str:
+    """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
+    values = tuple((name, value) for name, value in operands.values.items() if name != "value")
+    is_numeric = all(type(value) in (int, float) for _, value in values)
+    if is_numeric and not _is_of_record(terms.formula):
+        return _expected_for(terms, values)
+    return _Calculation(terms, operands, expects.amount).expected(expects)
+
+
+@lru_cache(maxsize=1024)
+def _expected_for(terms: _Terms, values: tuple[tuple[str, float], ...]) -> str:
+    """Return all limits in words, which are the same for most records and runs of a set."""
+    expects = expectation(terms.formula)
+    assert expects  # noqa: S101
+    return _Calculation(terms, Operands(dict(values), {}, {}), expects.amount).expected(expects)
+
+
+@lru_cache
+def _is_of_record(formula: str) -> bool:
+    """Return whether the limits of a formula depend on the value or metadata of a record."""
+    expects = expectation(formula)
+    limits = expects.limits if expects else ()
+    parts = [part for limit in limits for part in (limit.bound, limit.tolerance) if part]
+    return any(map(has_record, parts))
+
+
+class _Calculation:
+    """Calculates what a formula expects, and says how."""
+
+    def __init__(self, terms: _Terms, operands: Operands, tree: ast.expr) -> None:
+        self._terms = terms
+        self._operands = operands
+        self._commas = bool(interval_of(tree) or member_of(tree, "metadata"))
+        self._texts = {
+            name: plain(number, commas=self._commas)
+            for name, value in operands.values.items()
+            if (number := _number(value)) is not None
+        }
+
+    def expected(self, expects: Expectation) -> str:
+        """Return all limits in words, as ``_expected``."""
+        if expects.alternatives or len(expects.limits) == 1:
+            return " or ".join(map(self._limit, expects.limits))
+        return self._range(expects.limits)
+
+    def _limit(self, limit: Limit) -> str:
+        bound = limit.bound
+        number = amount(bound, self._operands)
+        if number is None or not math.isfinite(number):
+            reasons = _values(names_in(text_of(bound)), self._operands)
+            words = in_words(bound, self._texts, commas=self._commas)
+            if len(words) > _LONGEST and self._terms.needed:
+                return _with_reasons(self._terms.needed, reasons)
+            return limit.kind + _with_reasons(words, reasons)
+        tolerance = self._tolerance(limit)
+        text = plain(number, tolerance, commas=self._commas)
+        is_shown = tolerance > _FOR_ROUNDING * abs(number)
+        within = f", to within {plain(tolerance, commas=self._commas)}" if is_shown else ""
+        return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
+
+    def _tolerance(self, limit: Limit) -> float:
+        tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
+        return tolerance if isinstance(tolerance, int | float) else 0.0
+
+    def _reason(self, bound: ast.expr, text: str) -> str:
+        """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size"."""
+        if isinstance(bound, ast.Name):
+            return f", the {bound.id}"
+        words = in_words(_Exact(self._operands).visit(bound), self._texts, commas=self._commas)
+        if words == text:
+            return ""
+        if len(words) > _LONGEST:
+            return f" ({self._terms.needed})" if self._terms.needed else ""
+        return f" = {words}"
+
+    def _range(self, limits: Sequence[Limit]) -> str:
+        """Return limits that all hold, the lower ones first."""
+        numbers = [amount(limit.bound, self._operands) for limit in limits]
+        if None in numbers:
+            return _in_general(self._terms, self._operands)
+        by_kind = {
+            limit.kind: plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
+            for limit, number in zip(limits, numbers, strict=True)
+            if number is not None
+        }
+        if by_kind.keys() == {"at least ", "at most "}:
+            words = f"{by_kind['at least ']} to {by_kind['at most ']}"
+        else:
+            words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
+        return _with_reasons(words, [self._terms.needed] if self._terms.needed else [])
+
+
+class _Exact(ast.NodeTransformer):
+    """Leaves out the rounding of numbers that need none."""
+
+    def __init__(self, operands: Operands) -> None:
+        self._operands = operands
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return a copy of a node without such rounding."""
+        if not isinstance(node, ast.expr) or not (rounded := rounding(node)):
+            return self.generic_visit(type(node)(**dict(ast.iter_fields(node))))
+        before, after = (amount(part, self._operands) for part in (rounded[0], node))
+        return self.visit(rounded[0]) if before == after else node

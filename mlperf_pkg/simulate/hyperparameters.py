@@ -21,9 +21,7 @@ from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate, names_in
 from mlperf_pkg.rulebook.logged import Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
-from mlperf_pkg.simulate.model import Assigned, Setting, Value
-from mlperf_pkg.simulate.recipe import Recipe
-from mlperf_pkg.simulate.settings import candidates, names_of
+from mlperf_pkg.simulate.recipe import Assigned, Recipe, Setting, Value, candidates, names_of
 
 KeyedRules = Mapping[str, KeyRules]
 Settings = Mapping[str, Setting]

@@ -11,7 +11,7 @@ from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.formula import Formula
 from mlperf_pkg.rulebook.logged import Logged, first_logged
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.run.broken_formula import breach_of
+from mlperf_pkg.run.rules import breach_of
 
 _CEIL = "math.ceil(12288.0 / global_batch_size) * global_batch_size"
 _EVERY = f"metadata.samples_count - previous.samples_count == {_CEIL}"

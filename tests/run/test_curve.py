@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.curve import Curve, CurveReader, Phase, goals
+from mlperf_pkg.run.evaluations import Curve, CurveReader, Phase, goals
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, line, records, run_of

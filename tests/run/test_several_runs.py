@@ -17,8 +17,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.reading import read_run
-from mlperf_pkg.run.several_runs import RunCounter
+from mlperf_pkg.run.reading import RunCounter, read_run
 from tests.helpers.logs import edited, good_log, joined, records, run_of, without
 
 LOGS = [good_log(seed=seed) for seed in range(5)]

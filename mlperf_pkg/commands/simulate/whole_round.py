@@ -10,7 +10,7 @@ from msgspec import Struct
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.simulate import RoundPlan, write_round
-from mlperf_pkg.simulate.tree import Written
+from mlperf_pkg.simulate.rounds import Written
 
 
 class RoundOrder(Struct, frozen=True, kw_only=True):
