@@ -46,8 +46,6 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
-    ``passes`` is all of ``checks`` in one call.
-
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
@@ -57,7 +55,6 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     rule: Rule
     checks: tuple[Check, ...]
-    passes: Test
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -280,7 +277,7 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
     return Checklist(
         rules=tuple(rules),
-        passes=rules[0].passes if len(rules) == 1 else _all_of(checks),
+        passes=_all_of(checks),
         more=tuple([rule for rule in rules if rule.has_more]),
     )
 
@@ -318,7 +315,6 @@ def _compiled(rule: Rule) -> CompiledRule:
     return CompiledRule(
         rule=rule,
         checks=checks,
-        passes=_all_of(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,

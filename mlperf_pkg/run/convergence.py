@@ -52,6 +52,12 @@ class Convergence(msgspec.Struct, frozen=True):
     positions: tuple[float, ...] = ()
 
 
+NO_CONVERGENCE = Convergence(
+    converged=False, to_converge=NOT_CONVERGED, batch_size=-1, benchmark=None
+)
+"""That of a log of which nothing could be read."""
+
+
 class ConvergenceReader:
     """Follows the lines of a log that hold one of ``words``; call ``result`` at its end.
 

@@ -101,6 +101,8 @@ def _measured(value: Any) -> float | None:
     return number if number is not None and abs(number) < _LARGEST else None
 
 
+# ---- the curve of a run, for charts and tables: nothing is judged here -------------------
+
 MS_PER_MINUTE = 60_000
 
 
@@ -151,19 +153,6 @@ def goals(rules: Benchmark | None) -> dict[str, float]:
     return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
-class _Interval(Struct, frozen=True):
-    """A phase of a run, in milliseconds since the epoch."""
-
-    phase: Phase
-    start_ms: float
-    stop_ms: float
-
-    def after(self, start_ms: float) -> Span:
-        """Return the phase in minutes from the start of the run."""
-        start, stop = self.start_ms - start_ms, self.stop_ms - start_ms
-        return Span(self.phase, start / MS_PER_MINUTE, stop / MS_PER_MINUTE)
-
-
 class CurveReader:
     """Follows the records of ``keys``; ``rules`` are those of the benchmark, if it has any.
 
@@ -178,7 +167,7 @@ class CurveReader:
         self._line_of = line_of
         self._start_ms: float | None = None
         self._evaluations: list[Evaluation] = []
-        self._intervals: list[_Interval] = []
+        self._intervals: list[tuple[Phase, float, float]] = []  # in milliseconds
         self._began_ms: dict[str, float] = {}
 
     def take(self, record: Record, number: int) -> None:
@@ -196,20 +185,19 @@ class CurveReader:
         """Return what was read so far; an empty curve before ``run_start``."""
         if self._start_ms is None:
             return Curve()
-        spans = (interval.after(self._start_ms) for interval in self._shown_intervals())
+        has_epochs = any(phase is Phase.EPOCH for phase, *_ in self._intervals)
+        zero_ms = self._start_ms
+        spans = [
+            Span(phase, (start_ms - zero_ms) / MS_PER_MINUTE, (stop_ms - zero_ms) / MS_PER_MINUTE)
+            for phase, start_ms, stop_ms in self._intervals
+            if not (has_epochs and phase is Phase.BLOCK)
+        ]
         finite = (span for span in spans if isfinite(span.start) and isfinite(span.stop))
         return Curve(tuple(self._evaluations), tuple(finite))
-
-    def _shown_intervals(self) -> Iterator[_Interval]:
-        """Yield the phases, without blocks if epochs are logged."""
-        epochs = any(interval.phase is Phase.EPOCH for interval in self._intervals)
-        for interval in self._intervals:
-            if not (epochs and interval.phase is Phase.BLOCK):
-                yield interval
 
     def _edge(self, record: Record) -> None:
         name, _, edge = record.key.partition("_")
         if edge == "start":
             self._began_ms.setdefault(name, float(record.time_ms))
         elif (start_ms := self._began_ms.pop(name, None)) is not None:
-            self._intervals.append(_Interval(_PHASES[name], start_ms, float(record.time_ms)))
+            self._intervals.append((_PHASES[name], start_ms, float(record.time_ms)))

@@ -38,7 +38,7 @@ from mlperf_pkg.run.readers import (
     hyperparameters_of,
     of_head,
 )
-from mlperf_pkg.run.rules import RuleChecker, conclude
+from mlperf_pkg.run.rules import RuleChecker
 
 if TYPE_CHECKING:
     from mlperf_pkg.run.evaluations import CurveReader
@@ -124,7 +124,7 @@ class _Reading:
         unofficial = (record.key for record in self._reader.unofficial)
         keys = frozenset([key for key in unofficial if isinstance(key, str)])
         self._killed = not self._clock.stopped and "run_stop" not in keys
-        conclude(self._rules, success=self._is_success, hidden=keys)
+        self._rules.conclude(success=self._is_success, hidden=keys)
         if self._reader.crash or self._reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or OTHER_RECORDS
         self._check_records()
@@ -153,15 +153,13 @@ class _Reading:
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds.seeds),
             seeds_unreadable=self._seeds.unreadable,
-            crash=self._reader.crash or rules.evidence.crash,
+            crash=self._reader.crash or rules.crash,
             fingerprint=self._fingerprint.digest,
             batch_sizes=self._distinct.values("global_batch_size"),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=hyperparameters_of(
-                rules.evidence.seen, rules.table.followed, self._others
-            ),
+            hyperparameters=hyperparameters_of(rules.seen, rules.table.followed, self._others),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice, repeat
 from pathlib import Path
@@ -129,7 +130,8 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
         division = [*decks][number % _OPEN_EVERY == 1 and len(decks) > 1]
         size = min(plan.sets or 1 + number % 2, len(decks[division]))
         accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
-        submitter = _submitter(plan, number * plan.submitters // plan.systems)
+        submission = number * plan.submitters // plan.systems + 1
+        submitter = f"Submitter{submission:0{len(str(plan.submitters))}}"
         benchmarks = tuple(islice(cards[division], size))
         system = SystemPlan(
             round=plan,
@@ -212,9 +214,10 @@ def _require_sound(plan: RoundPlan) -> None:
     look_up("round", plan.round, rounds(plan.usage))
     for name in plan.divisions:
         look_up("division", name, DIVISIONS)
+    names = load_round(plan.usage, plan.round).benchmarks
     for name in plan.benchmarks:
         where = where_instead(plan.usage, plan.round, name)
-        look_up(f"benchmark of round {plan.round}", name, _benchmarks(plan), where)
+        look_up(f"benchmark of round {plan.round}", name, names, where)
     for name in plan.failures:
         look_up("failure", name, FAILURES)
     for name in ("submitters", "systems", "sets"):
@@ -225,16 +228,11 @@ def _require_sound(plan: RoundPlan) -> None:
         )
 
 
-def _benchmarks(plan: RoundPlan) -> Sequence[str]:
-    return load_round(plan.usage, plan.round).benchmarks
-
-
 def _deck(plan: RoundPlan, division: str) -> list[str]:
     """Return the benchmarks that a division can have."""
-    chosen = plan.benchmarks or _benchmarks(plan)
-    return [
-        name for name in _benchmarks(plan) if name in chosen and _is_accepted(plan, name, division)
-    ]
+    names = load_round(plan.usage, plan.round).benchmarks
+    chosen = plan.benchmarks or names
+    return [name for name in names if name in chosen and _is_accepted(plan, name, division)]
 
 
 def _is_accepted(plan: RoundPlan, benchmark: str, division: str) -> bool:
@@ -250,10 +248,6 @@ def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
         return False
     runs, drop = rules.runs.required, rules.runs.drop
     return bool(reference_points(plan.usage, round_.ruleset, benchmark, runs=runs, drop=drop))
-
-
-def _submitter(plan: RoundPlan, number: int) -> str:
-    return f"Submitter{number + 1:0{len(str(plan.submitters))}}"
 
 
 def _run_plan(system: SystemPlan, benchmark: str, dice: Random) -> RunPlan:
@@ -287,78 +281,7 @@ def _power(
         yield f"{folder}/{name}", log
 
 
-class Written(Struct, frozen=True):
-    """The numbers of systems, result sets and logs that were written, and the bytes of all."""
-
-    systems: int
-    sets: int
-    logs: int
-    size: int
-
-
-def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False) -> Written:
-    """Simulate a round into the folder ``target``, which appears only once it is complete.
-
-    With ``force``, a simulated round there is replaced, never anything else.
-
-    Raises:
-        UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
-    """
-    systems = deal(plan)
-    _refuse_to_replace(target, force=force)
-    try:
-        with new_folder(target, lambda there: force and _is_ours(there)) as folder:
-            counts = [_write(folder, common_files(plan, systems))]
-            counts += _write_systems(folder, systems, min(jobs, len(systems)))
-    except OSError as error:
-        raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
-    logs, sizes = zip(*counts, strict=True)
-    return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
-
-
-def _refuse_to_replace(target: Path, *, force: bool) -> None:
-    if not target.exists() and not target.is_symlink():
-        return
-    if not _is_ours(target):
-        raise UserError(
-            f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
-        )
-    if not force:
-        raise UserError(f"{target}: exists already; --force replaces it")
-
-
-def _is_ours(target: Path) -> bool:
-    try:
-        with (target / NOTICE).open("rb") as stream:
-            beginning = stream.read(len(NOTICE_BEGINS))
-    except OSError:
-        return False
-    return beginning == NOTICE_BEGINS.encode() and not target.is_symlink()
-
-
-def _write_systems(folder: Path, systems: Sequence[SystemPlan], jobs: int) -> list[tuple[int, int]]:
-    write = partial(_write_system, folder)
-    if jobs == 1:
-        return list(map(write, systems))
-    with pool(jobs) as executor:
-        return list(executor.map(write, systems))
-
-
-def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:
-    return _write(folder, system_files(system))
-
-
-def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
-    """Write the files; return the number of logs among them, and the bytes of all."""
-    logs = size = 0
-    for name, content in files:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-        logs += path.name.startswith("result_")
-        size += len(content)
-    return logs, size
-
+# ---- invented files: notice, code, system descriptions -------------------------------------
 
 NOTICE = "README.md"
 NOTICE_BEGINS = "# Simulated by mlperf-pkg"
@@ -426,3 +349,73 @@ def code(benchmark: str, config: str | None) -> dict[str, str]:
         f"echo 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
         config or _CONFIG: "# Simulated: nothing is configured.\n",
     }
+
+
+# ---- the tree: all of it or nothing ---------------------------------------------------------
+
+
+class Written(Struct, frozen=True):
+    """The numbers of systems, result sets and logs that were written, and the bytes of all."""
+
+    systems: int
+    sets: int
+    logs: int
+    size: int
+
+
+def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False) -> Written:
+    """Simulate a round into the folder ``target``, which appears only once it is complete.
+
+    With ``force``, a simulated round there is replaced, never anything else.
+
+    Raises:
+        UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
+    """
+    systems = deal(plan)
+    _refuse_to_replace(target, force=force)
+    try:
+        with new_folder(target, lambda there: force and _is_ours(there)) as folder:
+            counts = [_write(folder, common_files(plan, systems))]
+            write = partial(_write_system, folder)
+            with pool(jobs) if (jobs := min(jobs, len(systems))) > 1 else nullcontext() as workers:
+                counts += (workers.map if workers else map)(write, systems)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
+    logs, sizes = zip(*counts, strict=True)
+    return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
+
+
+def _refuse_to_replace(target: Path, *, force: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not _is_ours(target):
+        raise UserError(
+            f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
+        )
+    if not force:
+        raise UserError(f"{target}: exists already; --force replaces it")
+
+
+def _is_ours(target: Path) -> bool:
+    try:
+        with (target / NOTICE).open("rb") as stream:
+            beginning = stream.read(len(NOTICE_BEGINS))
+    except OSError:
+        return False
+    return beginning == NOTICE_BEGINS.encode() and not target.is_symlink()
+
+
+def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:
+    return _write(folder, system_files(system))
+
+
+def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
+    """Write the files; return the number of logs among them, and the bytes of all."""
+    logs = size = 0
+    for name, content in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        logs += path.name.startswith("result_")
+        size += len(content)
+    return logs, size

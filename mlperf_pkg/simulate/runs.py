@@ -1,4 +1,4 @@
-"""Simulate one run, or the runs of a result set."""
+"""Simulate one run, the runs of a result set, or the logs of a run's power meters."""
 
 from __future__ import annotations
 
@@ -113,6 +113,8 @@ def _dice(seed: int | str) -> Random:
     return Random(seed)  # noqa: S311 - a simulation, not a secret
 
 
+# ---- lines, as the official logger writes them ----------------------------------------------
+
 _CALLER = {"file": "simulate/writer.py", "lineno": 52}
 """The place in the code that each record names. It stays the same, so that the same seed gives the
 same bytes in later versions too."""
@@ -125,7 +127,10 @@ _ENCODE = json.JSONEncoder().encode
 def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
     """Return the log of these events at these times, in milliseconds since the epoch.
 
-    Where ``written`` is less than 1, return that part of the records, and half of the next one.
+    Not through the official logger: for every record it walks the stack to look up its caller and
+    creates a JSON encoder, which takes nearly all the time of a simulation.
+    ``tests/simulate/test_writer.py`` compares the lines. Where ``written`` is less than 1, return
+    that part of the records, and half of the next one.
 
     Raises:
         TypeError: JSON cannot hold a value.
@@ -150,6 +155,8 @@ def _line(time_ms: int, event: Event) -> str:
     }
     return f"{_MARK}{_ENCODE(record)}\n"
 
+
+# ---- power (power_measurement.adoc) --------------------------------------------------------
 
 _HOST_WATTS, _ACCELERATOR_WATTS, _SWITCH_WATTS = 1500.0, 700.0, 900.0
 _NOISE = 0.05
