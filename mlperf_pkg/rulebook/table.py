@@ -7,7 +7,6 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from itertools import chain, product
 from typing import Any
 
@@ -27,8 +26,6 @@ from mlperf_pkg.rulebook.formula import Formula, condition, names_in, of_a_recor
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
-
-_DECODER = msgspec.msgpack.Decoder(tuple[Rule, ...])
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -84,8 +81,7 @@ class KeyRules(msgspec.Struct, frozen=True):
 
     Later ``submission_*`` records are not checked. ``quiet`` says that the later ones need only
     themselves, and which keys were logged before them. The rules need the values of the keys
-    ``related``, and the order of those ``ordered``. ``concluded`` are the rules about the whole
-    log, except those about the number of records, which are ``counted``.
+    ``related``, and the order of those ``ordered``.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -94,28 +90,6 @@ class KeyRules(msgspec.Struct, frozen=True):
     quiet: bool
     related: frozenset[str]
     ordered: frozenset[str]
-    concluded: tuple[CompiledRule, ...]
-    counted: tuple[CompiledRule, ...]
-
-
-class Counting(msgspec.Struct, frozen=True):
-    """The ``rules`` about how often their key is logged.
-
-    Where all ``required`` keys are logged, and those of ``once`` once, only the ``special`` rules
-    can be broken: those with limits, or with another key that will do.
-    """
-
-    rules: tuple[CompiledRule, ...]
-    required: frozenset[str]
-    once: frozenset[str]
-    special: tuple[CompiledRule, ...]
-
-    def to_check(self, seen: Seen) -> tuple[CompiledRule, ...]:
-        """Return the rules that the records of a whole log may break."""
-        usual = self.required <= seen.keys() and all(
-            [seen[key].count == 1 for key in self.once]  # noqa: C419 - twice as fast
-        )
-        return self.special if usual else self.rules
 
 
 class RuleTable(msgspec.Struct, frozen=True):
@@ -123,14 +97,14 @@ class RuleTable(msgspec.Struct, frozen=True):
 
     ``followed`` are all keys whose records the rules need, those of ``keys`` and others. Those in
     ``quiet`` need not be taken in the order of the log, by the rules of their later records.
-    ``concluded`` are the rules about the whole log that are not about a number of records;
-    ``joined`` are the metrics to join before they are checked.
+    ``counted`` are the rules about how often their key is logged, ``concluded`` the others about
+    the whole log; ``joined`` are the metrics to join before they are checked.
     """
 
     keys: Mapping[str, KeyRules]
     followed: frozenset[str]
     quiet: Mapping[str, tuple[CompiledRule, ...]]
-    counting: Counting
+    counted: tuple[CompiledRule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
 
@@ -157,14 +131,15 @@ def rule_table(
     if benchmark and not rules:
         # Its own layer might replace any of these rules, so only those of its identity hold.
         keys = {key: keys[key] for key in keys if key.startswith("submission_")}
+    every = list(chain.from_iterable([of_key.rules for of_key in keys.values()]))
     joined = rules.joined if rules and division else None
     related = frozenset([joined.of] if joined else ()).union(*[k.related for k in keys.values()])
     return RuleTable(
         keys=keys,
         followed=related.union(keys, *[k.ordered for k in keys.values()]),
         quiet={key: k.later.rules for key, k in keys.items() if k.quiet and key not in related},
-        counting=_counting([rule for of_key in keys.values() for rule in of_key.counted]),
-        concluded=tuple([rule for of_key in keys.values() for rule in of_key.concluded]),
+        counted=tuple([compiled for compiled in every if compiled.rule.occurs]),
+        concluded=tuple(filter(_concludes, every)),
         joined=joined,
     )
 
@@ -203,33 +178,11 @@ def _concludes(compiled: CompiledRule) -> bool:
     return compiled.reaches is not None or rule.tensors is not None or at_the_end or timed
 
 
-def _counting(rules: Sequence[CompiledRule]) -> Counting:
-    return Counting(
-        rules=tuple(rules),
-        required=frozenset([r.rule.key for r in rules if isinstance(r.rule.occurs, str)]),
-        once=frozenset([r.rule.key for r in rules if r.rule.occurs == "once"]),
-        special=tuple([r for r in rules if isinstance(r.rule.occurs, Mapping)]),
-    )
-
-
 # ---- what of a record ---------------------------------------------------------------------
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _compile_once(of_key) for key, of_key in rules.items()}
-
-
-def _compile_once(rules: tuple[Rule, ...]) -> KeyRules:
-    """Compile the rules of a key once for all rounds that have the same ones."""
-    try:
-        return _compile_encoded(msgspec.msgpack.encode(rules))
-    except OverflowError:  # an integer of more than 64 bits, in a user's own rules
-        return _key_rules(rules)
-
-
-@cache
-def _compile_encoded(encoded: bytes) -> KeyRules:
-    return _key_rules(_DECODER.decode(encoded))
+    return {key: _key_rules(of_key) for key, of_key in rules.items()}
 
 
 def _related(rule: Rule) -> set[str]:
@@ -268,8 +221,6 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset().union(*map(_related, rules)),
         ordered=frozenset().union(*map(_ordered, rules)),
-        concluded=tuple(filter(_concludes, compiled)),
-        counted=tuple([rule for rule in compiled if rule.rule.occurs]),
     )
 
 

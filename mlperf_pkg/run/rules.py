@@ -336,7 +336,7 @@ class RuleChecker:
             self._check_all(self._joiner.records())
         for refusal in self._refusals:
             self._refuse(refusal)
-        for compiled in self.table.counting.to_check(self.seen):
+        for compiled in self.table.counted:
             self._count(compiled.rule)
         for compiled in self.table.concluded:
             if logged := self.seen.get(compiled.rule.key):
