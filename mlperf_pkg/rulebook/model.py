@@ -23,6 +23,12 @@ REQUIRED_OF_BENCHMARKS = ("runs", "target", "convergence")
 """The fields that a round and a benchmark must have after inheritance."""
 
 
+EVALUATION_KEYS = frozenset({"eval_accuracy", "eval_error", "averaged_validation_loss"})
+"""The keys of evaluations; the last is that of Flux.1 in the Open division."""
+
+POSITION_UNITS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
+"""The metadata that count training, with their units, in the order in which they are tried."""
+
 LOGGING = "mlperf-logging"
 """The document that rules cite for what only the official checker requires."""
 

@@ -104,7 +104,7 @@ class RuleTable(msgspec.Struct, frozen=True):
     keys: Mapping[str, KeyRules]
     followed: frozenset[str]
     quiet: Mapping[str, tuple[CompiledRule, ...]]
-    counted: tuple[CompiledRule, ...]
+    counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
 
@@ -138,7 +138,7 @@ def rule_table(
         keys=keys,
         followed=related.union(keys, *[k.ordered for k in keys.values()]),
         quiet={key: k.later.rules for key, k in keys.items() if k.quiet and key not in related},
-        counted=tuple([compiled for compiled in every if compiled.rule.occurs]),
+        counted=tuple([compiled.rule for compiled in every if compiled.rule.occurs]),
         concluded=tuple(filter(_concludes, every)),
         joined=joined,
     )

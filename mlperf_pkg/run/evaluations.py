@@ -15,14 +15,9 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Benchmark
 
-KEYS = frozenset({"eval_accuracy", "eval_error", "averaged_validation_loss"})
-"""The keys of evaluations; the last is that of Flux.1 in the Open division."""
-
-POSITION_UNITS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
-"""The metadata that count training, with their units, in the order in which they are tried."""
-
+KEYS = EVALUATION_KEYS
 _LARGEST = 1e100  # products of larger numbers overflow
 
 

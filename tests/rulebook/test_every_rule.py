@@ -150,7 +150,7 @@ def _says_what_is_needed(finding: Finding, case: Case) -> bool:
         return expected.startswith("logged ")
     if case.word == "no_later_than":
         return expected.removeprefix("no later than ") in case.rule.no_later_than
-    if case.word == "formula":  # it says the values of a run: tests/run/test_broken_formula.py
+    if case.word == "formula":  # it says the values of a run: tests/rulebook/test_expectation.py
         return expected not in case.needed.values() or expected == case.rule.needed
     return expected.endswith(case.needed[case.word])
 
