@@ -8,11 +8,10 @@ import pytest
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.expectation import in_general, in_words, parsed, plain
+from mlperf_pkg.rulebook.expectation import breach_of, in_general, in_words, parsed, plain
 from mlperf_pkg.rulebook.formula import Formula
 from mlperf_pkg.rulebook.logged import Logged, first_logged
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.run.rules import breach_of
 
 
 @pytest.mark.parametrize(
