@@ -350,7 +350,7 @@ def _of_the_run(tree: ast.expr) -> bool:
 
 _LONGEST = 100  # characters of a calculation
 _FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
-_DIGITS = 12  # of the difference between doubles
+_SIGNIFICANT = 12  # of the difference between doubles
 _OF_A_RECORD = frozenset({"value", "nth"})
 
 
@@ -440,7 +440,7 @@ def _found(tree: ast.expr, operands: Operands, value: Any) -> Any:
     number = amount(tree, operands)
     if number is None or not math.isfinite(number):
         return number
-    return _whole(float(f"{number:.{_DIGITS}g}"))
+    return _whole(float(f"{number:.{_SIGNIFICANT}g}"))
 
 
 def _whole(value: Any) -> Any:
