@@ -178,6 +178,9 @@ class _Fields:
         return self._fields[name]
 
 
+# ---- why an official checker crashes on a log ---------------------------------------------
+
+
 def reason_of(error: Exception) -> str:
     """Return what is wrong where this code raises the same error as the official checker.
 

@@ -172,10 +172,7 @@ class SeedReader:
             hash((file, lineno))
         except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
             self.unreadable = self.unreadable or f"line {line}: {reason_of(error)}"
-        else:
-            self._keep(seed)
-
-    def _keep(self, seed: Seed) -> None:
+            return
         if len(self.seeds) < MAX_SEEDS:
             self.seeds.append(seed)
         else:
@@ -202,20 +199,20 @@ class InstanceScale:
 
     def result(self) -> int | None:
         """Return nodes times accelerators of a node, at least one; None if one is not a number."""
-        try:
-            nodes, accelerators = (int(self._values[key]) for key in SCALE_KEYS)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            return None
-        return nodes * max(accelerators, 1)
+        nodes, accelerators = map(self._number, SCALE_KEYS)
+        return None if nodes is None or accelerators is None else nodes * max(accelerators, 1)
 
     @property
     def nodes(self) -> int | None:
         """The number of nodes; None if it is not a number, or one that no system has."""
+        nodes = self._number("number_of_nodes")
+        return nodes if nodes is not None and 0 <= nodes <= _MAX_NODES else None
+
+    def _number(self, key: str) -> int | None:
         try:
-            nodes = int(self._values["number_of_nodes"])
+            return int(self._values[key])
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
-        return nodes if 0 <= nodes <= _MAX_NODES else None
 
 
 # ---- hyperparameters ---------------------------------------------------------------------
@@ -411,6 +408,9 @@ class Fingerprint:
             return msgspec.msgpack.encode(events)
         except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode the value
             return repr(events).encode("utf-8", "backslashreplace")
+
+
+# ---- metrics that are logged one by one and judged together -------------------------------
 
 
 class Joiner:

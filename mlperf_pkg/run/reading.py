@@ -67,7 +67,7 @@ def read_run(log: LogFile) -> Run:
             reading.take(block)
         reading.conclude(problem_of(stream))
     count = reading.counter.count
-    return with_cause(reading.run(), log, count, read_run) if count > 1 else reading.run()
+    return _with_cause(reading.run(), log, count) if count > 1 else reading.run()
 
 
 class _Reading:
@@ -99,7 +99,11 @@ class _Reading:
         steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
-        self._curve = _curve_reader(identity, line_of) if log.curve else None
+        self._curve: CurveReader | None = None
+        if log.curve:
+            from mlperf_pkg.run.evaluations import CurveReader  # noqa: PLC0415 - only charts need it
+
+            self._curve = CurveReader(rules_of(identity), line_of)
         self._takers = self._takers_by_key()
 
     def take(self, block: Block) -> None:
@@ -118,14 +122,16 @@ class _Reading:
 
     def conclude(self, problem: str | None) -> None:
         """Check what depends on the whole log; nothing does if it ended early for a ``problem``."""
-        if problem or not self._has_records:
+        reader = self._reader
+        has_records = self._records or reader.parse_errors or reader.crash or reader.unofficial
+        if problem or not has_records:  # there may be records that cannot be read
             self._report_unread(problem)
             return
-        unofficial = (record.key for record in self._reader.unofficial)
+        unofficial = (record.key for record in reader.unofficial)
         keys = frozenset([key for key in unofficial if isinstance(key, str)])
         self._killed = not self._clock.stopped and "run_stop" not in keys
         self._rules.conclude(success=self._is_success, hidden=keys)
-        if self._reader.crash or self._reader.parse_errors:
+        if reader.crash or reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or OTHER_RECORDS
         self._check_records()
         self._check_end()
@@ -210,13 +216,6 @@ class _Reading:
     def _is_success(self) -> bool:
         return self._clock.status == "success"
 
-    @property
-    def _has_records(self) -> bool:
-        """Whether there is a line with a record, even if it cannot be read."""
-        reader = self._reader
-        unread = reader.parse_errors or reader.crash or reader.unofficial
-        return bool(self._records or unread)
-
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
         from mlperf_pkg.infra.content import foreign_text  # noqa: PLC0415 - logs need none
@@ -283,12 +282,6 @@ class _Reading:
         )
 
 
-def _curve_reader(identity: Identity, line_of: Callable[[int], int]) -> CurveReader:
-    from mlperf_pkg.run.evaluations import CurveReader  # noqa: PLC0415 - only charts need it
-
-    return CurveReader(rules_of(identity), line_of)
-
-
 def _both(first: Taker, second: Taker) -> Taker:
     def take(record: Record, number: int) -> None:
         first(record, number)
@@ -296,6 +289,8 @@ def _both(first: Taker, second: Taker) -> Taker:
 
     return take
 
+
+# ---- several runs in one file, which breaks dozens of rules on order and number -----------
 
 _FIRST_KEYS = frozenset({"cache_clear", "init_start"})
 _MAX_BYTES = 1 << 30  # of a file whose runs are judged one by one
@@ -329,45 +324,37 @@ class RunCounter(Struct):
         self._may_begin = self._may_begin or len(initialised) > before
 
 
-def with_cause(run: Run, log: LogFile, count: int, read: Callable[[LogFile], Run]) -> Run:
+def _with_cause(run: Run, log: LogFile, count: int) -> Run:
     """Return the run of a file of ``count`` runs, without the findings that only this causes.
 
-    A finding has a cause of its own if one of the runs, which ``read`` reads alone, has one of the
-    same code.
+    A finding has a cause of its own if one of the runs, read alone, has one of the same code.
     """
     lines = _first_lines(log.source)
     own = {"LOG111"}
     if log.source.size <= _MAX_BYTES:
         for part in _parts(log.source, lines):
-            alone = read(replace(log, source=Source(run.path, part), round=run.round))
+            alone = read_run(replace(log, source=Source(run.path, part), round=run.round))
             own.update(finding.code for finding in alone.findings)
     else:
         own.update(finding.code for finding in run.findings)
     kept = [finding for finding in run.findings if finding.code in own]
     dropped = [finding for finding in run.findings if finding.code not in own]
     official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
-    findings = in_order([*kept, _finding(run.path, count, lines, official=official)])
-    verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
-    return replace(run, findings=findings, verdicts=verdicts)
-
-
-def _finding(path: str, count: int, lines: list[int], *, official: bool) -> Finding:
     shown = ", ".join(map(str, lines[:_MAX_LINES])) + ", ..." * (len(lines) > _MAX_LINES)
-    before = f"line{'s' * (len(lines) > 1)} {shown}"
-    return Finding(
+    cause = Finding(
         code="LOG111",
         message="the file has {found} runs; expected {expected}: split it into one file per run,"
-        f" before {before}",
-        path=path,
+        f" before line{'s' * (len(lines) > 1)} {shown}",
+        path=run.path,
         line=lines[0] if lines else None,
         basis=Basis.BOTH if official else Basis.RULES,
         found=count,
         expected=1,
         source=codes()["LOG111"].source,
     )
-
-
-# ---- where runs begin ---------------------------------------------------------------------
+    findings = in_order([*kept, cause])
+    verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
+    return replace(run, findings=findings, verdicts=verdicts)
 
 
 def _first_lines(source: Source) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import FAILURES, RunPlan, plans, refusal, simulate_run, simulate_set
 from tests.helpers.official import official_rcp, officially_valid
 from tests.helpers.rulesets import require_ruleset
-from tests.helpers.simulated_logs import records, values
+from tests.helpers.simulated_logs import values
 
 NO_FILE = "it has no rule file for them and crashes"
 NOT_LISTED = "its list of benchmarks lacks this one"
@@ -173,12 +172,3 @@ def test_closed_set_passes_the_official_rcp_test_unscaled(plan: RunPlan, tmp_pat
     logs = simulate_set(plan, 3)
     verdict = official_rcp(logs, tmp_path, plan.usage, ruleset(plan))
     assert verdict == (True, "RCP found", 1.0)
-
-
-@pytest.mark.parametrize("plan", NEWEST, ids=named)
-def test_runs_of_a_set_follow_one_another(plan: RunPlan) -> None:
-    times = [
-        [record["time_ms"] for record in records(log)] for log in simulate_set(plan, 4, runs=3)
-    ]
-    assert all(one == sorted(one) for one in times)
-    assert all(one[-1] < other[0] for one, other in pairwise(times))

@@ -169,11 +169,6 @@ def test_newest_round_of_what_there_is_not() -> None:
         newest_round("hpc", "bert")
 
 
-def test_default_start_is_in_the_submission_period() -> None:
-    first, *_ = records(simulate_run(PLAN, 1))
-    assert first["time_ms"] == 1_651_795_200_000  # 2022-05-06
-
-
 @pytest.mark.parametrize(
     ("failure", "gone"),
     [
