@@ -88,12 +88,9 @@ def plain(number: float, tolerance: float = 0.0, *, commas: bool = False) -> str
     fewest = max(_DIGITS, min(len(str(int(abs(number)))), _MOST_DIGITS))
     digits = range(fewest, _MOST_DIGITS + 1)
     texts = (f"{number:.{count}g}" for count in digits)
-    text = next(text for text in texts if _is_near(number, text, tolerance))
+    near = (text for text in texts if abs(float(text) - number) <= tolerance)
+    text = next(near, repr(number))
     return f"{float(text):,}" if commas else text
-
-
-def _is_near(number: float, text: str, tolerance: float) -> bool:
-    return abs(float(text) - number) <= tolerance or float(text) == number
 
 
 class _Words:
@@ -155,11 +152,9 @@ class _Words:
                 return f"{self.of(left, _SUM)} {_RELATIONS[type(operator)]} {self.of(right, _SUM)}"
             case ast.BoolOp(op=operator, values=parts):
                 word = " and " if isinstance(operator, ast.And) else " or "
-                return word.join(self._clause(part) for part in parts)
+                texts = [(self.of(part), isinstance(part, ast.BoolOp)) for part in parts]
+                return word.join(f"({text})" if nested else text for text, nested in texts)
         raise ValueError(f"there are no words for {type(tree).__name__}")
-
-    def _clause(self, tree: ast.expr) -> str:
-        return f"({self.of(tree)})" if isinstance(tree, ast.BoolOp) else self.of(tree)
 
 
 # ---- parts of a formula --------------------------------------------------------------------
@@ -244,8 +239,8 @@ def expectation(formula: str) -> Expectation | None:
     tree = parsed(formula)
     if not isinstance(tree, ast.BoolOp):
         return _of_comparison(tree) if tree else None
-    if any(_of_the_run(part) for part in tree.values):
-        return None
+    if any(names_in(text_of(part)) and not has_record(part) for part in tree.values):
+        return None  # a part is about other keys alone
     parts = [part for part in map(_of_comparison, tree.values) if part]
     alternatives = isinstance(tree.op, ast.Or)
     if alternatives:  # others are for logs that count differently: epoch_num >= 168
@@ -339,11 +334,6 @@ def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             return left, right
     return None
-
-
-def _of_the_run(tree: ast.expr) -> bool:
-    """Return whether a condition is about other keys alone."""
-    return bool(names_in(text_of(tree))) and not has_record(tree)
 
 
 # ---- what a record has that breaks a formula, and what is expected in its run --------------

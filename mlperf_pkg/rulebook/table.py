@@ -192,10 +192,6 @@ def _related(rule: Rule) -> set[str]:
     return {*keys, *chain.from_iterable(map(names_in, filter(None, formulas)))}
 
 
-def _ordered(rule: Rule) -> list[str]:
-    return [*rule.constraints.get("after", ()), *rule.constraints.get("before", ())]
-
-
 def _is_quiet(compiled: CompiledRule) -> bool:
     rule = compiled.rule
     return not (
@@ -220,7 +216,9 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         later=later,
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset().union(*map(_related, rules)),
-        ordered=frozenset().union(*map(_ordered, rules)),
+        ordered=frozenset().union(
+            *[rule.constraints.get(name, ()) for rule in rules for name in ("after", "before")]
+        ),
     )
 
 

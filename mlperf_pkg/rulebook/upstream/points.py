@@ -1,4 +1,4 @@
-"""Check the reference convergence points of an mlperf-logging for mistakes in the data.
+"""Check the reference convergence points of an mlperf-logging for mistakes, new or known.
 
 A mistake in a point changes the RCP test of every result set that is compared with it. The points
 are those of the folder ``rcp_checker``; ``known_points.py`` has the mistakes that are known.
@@ -99,13 +99,13 @@ def lint(folder: Path, rounds: Iterable[Round]) -> list[PointProblem]:
         problem
         for round_ in rounds
         for path in sorted(points_folder(folder, round_).glob("rcps_*.json"))
-        for problem in _of_file(folder, round_, path)
+        for problem in lint_file(
+            path,
+            round_,
+            path.stem.removeprefix("rcps_"),
+            visible(path.relative_to(folder).as_posix()),
+        )
     ]
-
-
-def _of_file(folder: Path, round_: Round, path: Path) -> Iterator[PointProblem]:
-    file = visible(path.relative_to(folder).as_posix())
-    yield from lint_file(path, round_, path.stem.removeprefix("rcps_"), file)
 
 
 def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[PointProblem]:
@@ -194,16 +194,14 @@ def read_points(path: Path) -> dict[str, PointRecord]:
     except ValueError as error:  # of JSON, UTF-8 and msgspec
         raise UserError(f"{file}: not reference points: {visible(str(error))}") from error
     for point, record in records.items():
-        if not record.to_converge or not all(map(math.isfinite, _numbers(record))):
+        if not record.to_converge or not all(
+            map(math.isfinite, [record.batch_size, *record.to_converge])
+        ):
             raise UserError(
                 f"{file}: not reference points: {visible(point)} has no finite numbers of epochs"
                 " or samples to converge"
             )
     return records
-
-
-def _numbers(record: PointRecord) -> list[float]:
-    return [record.batch_size, *record.to_converge]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -282,7 +280,13 @@ def review(folder: Path | None = None) -> PointReview:
     """
     root = folder or official_folder()
     every_round = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
-    return compared(lint(root, every_round), _of_rounds(root, every_round))
+    present = {
+        (round_.usage, round_.name)
+        for round_ in every_round
+        if points_folder(root, round_).is_dir()
+    }
+    entries = [entry for entry in known_points() if (entry.usage, entry.round) in present]
+    return compared(lint(root, every_round), entries)
 
 
 def compared(problems: Sequence[PointProblem], entries: Sequence[KnownPoint]) -> PointReview:
@@ -297,16 +301,6 @@ def compared(problems: Sequence[PointProblem], entries: Sequence[KnownPoint]) ->
 
 def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
     return str(item.kind), item.usage, item.round, item.benchmark, item.point
-
-
-def _of_rounds(root: Path, every_round: Sequence[Round]) -> list[KnownPoint]:
-    """Return the known mistakes of the rounds of which an mlperf-logging has points."""
-    present = {
-        (round_.usage, round_.name)
-        for round_ in every_round
-        if points_folder(root, round_).is_dir()
-    }
-    return [entry for entry in known_points() if (entry.usage, entry.round) in present]
 
 
 # ---- the list -----------------------------------------------------------------------------

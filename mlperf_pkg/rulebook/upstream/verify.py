@@ -80,14 +80,15 @@ def accepted() -> tuple[Accepted, ...]:
         UserError: the file is missing or not valid.
     """
     try:
-        return tuple(map(_entry, json.loads(ledger_path().read_text("utf-8"))))
+        entries = json.loads(ledger_path().read_text("utf-8"))
+        return tuple(
+            Accepted(
+                entry["key"], tuple(entry["upstream"]), tuple(entry["rulebook"]), str(entry["why"])
+            )
+            for entry in entries
+        )
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(f"{ledger_path()}: {reason_of(error)}") from error
-
-
-def _entry(fields: Mapping[str, Any]) -> Accepted:
-    upstream_digests, conditions = tuple(fields["upstream"]), tuple(fields["rulebook"])
-    return Accepted(fields["key"], upstream_digests, conditions, str(fields["why"]))
 
 
 def accept(differences: Iterable[Difference], why: str) -> None:
@@ -168,21 +169,17 @@ def _round(root: Path, round_: Round) -> Iterator[Difference]:
                 places = merged.setdefault((key, theirs, ours), [])
                 places.append((f"{division} {name}", file))
     for (key, theirs, ours), places in merged.items():
+        files = {file for _, file in places}
         yield Difference(
             kind="rule",
             usage=round_.usage,
             round=round_.name,
             key=key,
-            file=_common_file(round_, {file for _, file in places}),
+            file=f"compliance_checker/{files.pop() if len(files) == 1 else _folder(round_)}",
             where=tuple(dict.fromkeys(where for where, _ in places)),
             upstream=theirs,
             rulebook=ours,
         )
-
-
-def _common_file(round_: Round, files: set[str]) -> str:
-    folder = f"{round_.usage}_{round_.ruleset}"
-    return f"compliance_checker/{files.pop() if len(files) == 1 else folder}"
 
 
 def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
@@ -345,25 +342,19 @@ def _merged_lists(parts: Iterable[str]) -> Iterator[str]:
 
 def _of_whole_log(rules: Mapping[str, Iterable[Rule]], join: Joined | None) -> dict[str, set[str]]:
     """Return the conditions that no single key is about, by the key to report."""
-    conditions_by_key: dict[str, set[str]] = {WHOLE_LOG: set(_joined(join)) if join else set()}
+    conditions_by_key: dict[str, set[str]] = {WHOLE_LOG: set()}
+    if join:
+        text = f"{join.of} by {join.by} and {join.name}, together as {join.key}"
+        conditions_by_key[WHOLE_LOG].add(text)
     for rule in (rule for key_rules in rules.values() for rule in key_rules):
         if isinstance(rule.occurs, Mapping) and "or" in rule.occurs:
             key, text = either(rule.key, rule.occurs["or"])
             conditions_by_key.setdefault(key, set()).add(text)
         if rule.tensors is not None:
-            conditions_by_key[WHOLE_LOG] |= _tensors(rule)
+            names = ", ".join(map(repr, rule.tensors))
+            text = f"sorted(collected({rule.key}.metadata.tensor)) == sorted([{names}])"
+            conditions_by_key[WHOLE_LOG] |= conditions(text)
     return conditions_by_key
-
-
-def _tensors(rule: Rule) -> frozenset[str]:
-    names = ", ".join(map(repr, rule.tensors or ()))
-    return conditions(f"sorted(collected({rule.key}.metadata.tensor)) == sorted([{names}])")
-
-
-def _joined(joined_: Joined) -> frozenset[str]:
-    return frozenset(
-        {f"{joined_.of} by {joined_.by} and {joined_.name}, together as {joined_.key}"}
-    )
 
 
 # ---- constraints as expressions -----------------------------------------------------------
