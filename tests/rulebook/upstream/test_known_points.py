@@ -110,17 +110,9 @@ WRONG = {
     "a set that is a number": (entry(sets="{at: [3]}"), 5, "expected a string"),
     "a point twice": (entry() + "      x: {}\n", 6, "'x' is given twice, first on line 5"),
     "not YAML": ("outlier: ]", 1, "not valid YAML"),
-    "in two groups": (
-        entry() + entry().replace("outlier:\n", ""),
-        9,
-        "outlier of x is listed twice, first at",
-    ),
-    "in the rulebook already": (
-        entry(point="gpt3_ref_3072"),
-        None,
-        "outlier of gpt3_ref_3072 is listed twice, first at",
-    ),
-}
+    "in two groups": (entry() + entry().replace("outlier:\n", ""), 9, "outlier of x is listed twice, first at"),
+    "in the rulebook already": (entry(point="gpt3_ref_3072"), None, "outlier of gpt3_ref_3072 is listed twice, first at"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)
