@@ -60,20 +60,16 @@ def rule_files(name: str) -> Iterator[RuleFile]:
     """Yield the file of a name in each folder of rules that has it, the user's own first."""
     for folder in rules_folders():
         if os.path.isfile(f"{folder}/{name}"):  # noqa: PTH113 - most do not exist; Path is slower
-            yield RuleFile(folder / name, _shown(folder, name))
+            yield file_in(folder, name)
 
 
 def file_in(folder: Path, name: str) -> RuleFile:
     """Return a file of a folder of rules, under the name that messages use."""
-    return RuleFile(folder / name, _shown(folder, name))
-
-
-def _shown(folder: Path, name: str) -> str:
     if folder == data_folder("rules"):
-        return f"rules/{name}"
+        return RuleFile(folder / name, f"rules/{name}")
     here = Path.cwd()
     above = folder.relative_to(here) if folder.is_relative_to(here) else folder
-    return (above / name).as_posix()
+    return RuleFile(folder / name, (above / name).as_posix())
 
 
 # ---- what a file says ---------------------------------------------------------------------

@@ -103,6 +103,11 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     fatal: bool = False
 
     @property
+    def official(self) -> bool:
+        """Whether the official checker tests it."""
+        return self.basis in (Basis.BOTH, Basis.OFFICIAL)
+
+    @property
     def formula_text(self) -> str:
         """The formula as a person reads it."""
         return self.written or self.formula or ""

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
@@ -258,8 +257,7 @@ def _all_of(checks: Sequence[Check]) -> Test:
 
 def _compiled(rule: Rule) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
-    official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-    of_each = official or (of_a_record(rule.formula or "") and not rule.last)
+    of_each = rule.official or (of_a_record(rule.formula or "") and not rule.last)
     in_passing = bool(rule.formula) and of_each
     return CompiledRule(
         rule=rule,
@@ -267,7 +265,7 @@ def _compiled(rule: Rule) -> CompiledRule:
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
-        without_answer=not official,
+        without_answer=not rule.official,
         has_more=in_passing or rule.tensors is not None or rule.reached or bool(rule.reaches),
         tensors=frozenset(rule.tensors or ()),
     )

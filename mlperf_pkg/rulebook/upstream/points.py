@@ -1,7 +1,9 @@
 """Check the reference convergence points of an mlperf-logging for mistakes, new or known.
 
 A mistake in a point changes the RCP test of every result set that is compared with it. The points
-are those of the folder ``rcp_checker``; ``known_points.py`` has the mistakes that are known.
+are those of the folder ``rcp_checker``. ``rules/reference_points.yaml`` lists the mistakes that are
+known, with the reason why they are accepted and the published result sets that they touch. One that
+is not listed is new; one that is listed and no longer in the data is stale.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.findings import Severity
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.documents import rounds, usages
@@ -293,7 +293,11 @@ def official_rules(
     """
     table = rule_table(usage, round_name, division, benchmark, chosen)
     rules = {
-        key: [compiled.rule for compiled in key_rules.rules if _official(compiled.rule)]
+        key: [
+            compiled.rule
+            for compiled in key_rules.rules
+            if compiled.rule.official and compiled.rule.severity is Severity.ERROR
+        ]
         for key, key_rules in table.keys.items()
     }
     of_keys = {
@@ -304,10 +308,6 @@ def official_rules(
     return {
         key: of_keys.get(key, frozenset()) | whole.get(key, frozenset()) for key in of_keys | whole
     }
-
-
-def _official(rule: Rule) -> bool:
-    return rule.basis in (Basis.BOTH, Basis.OFFICIAL) and rule.severity is Severity.ERROR
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
