@@ -35,7 +35,7 @@ class BuildPy(build_py):
         if not self.editable_mode:
             sys.path[:0] = [str(HERE), str(HERE / "docs")]
             from mlperf_pkg.rulebook.compile import compiled  # noqa: PLC0415
-            from mlperf_pkg.rulebook.files import COMPILED  # noqa: PLC0415
+            from mlperf_pkg.rulebook.documents import COMPILED  # noqa: PLC0415
 
             package = Path(self.build_lib) / "mlperf_pkg"
             (package / "data" / "rules" / COMPILED).write_bytes(compiled(HERE / "rules"))

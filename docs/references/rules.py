@@ -7,12 +7,11 @@ from itertools import groupby
 
 from mlperf_pkg.render.rules import USAGES
 from mlperf_pkg.render.rules_show import exceptions
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Span
 from mlperf_pkg.rulebook.explain.example import example
-from mlperf_pkg.rulebook.files import rounds, usages
-from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.load import codes, load_round
 from mlperf_pkg.rulebook.model import Round, Rule
 from references.markdown import block, code, contents, page, plain, table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 
 if TYPE_CHECKING:
     from mlperf_pkg.infra.work import WorkerLostError

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.guard import guarded, lost
 from mlperf_pkg.findings import Finding, Unchecked
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.run.model import LogFile, Run, unread_run
 from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log, unread_power_log
 from mlperf_pkg.run.reading import read_run

@@ -11,7 +11,7 @@ from mlperf_pkg.checks.system_values import system_finding
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, without_official
 from mlperf_pkg.infra.archive_names import SUFFIXES
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.submission.model import ResultSet, Submission
 
 _SOURCE = "submission_rules, Directory structure"

@@ -13,7 +13,7 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.tree import with_slashes
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run

@@ -12,7 +12,7 @@ from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
 from mlperf_pkg.results import wording
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.submission.model import Place
 
 COPIED, RESUBMITTED = "SET150", "SET151"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.submission.model import Input, Place, Unread, Why
 
 

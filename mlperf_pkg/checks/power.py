@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.results.scoring import olympic_mean
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.run import power
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog

@@ -18,7 +18,7 @@ from mlperf_pkg.published.results import (
     published_results,
     usable_results,
 )
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 from mlperf_pkg.checks.system_schema import FILL_IN, schema
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 
 _MAX_COUNT = 10**9
 _MAX_CHARACTERS = 80  # of a value in a message

@@ -13,7 +13,7 @@ from mlperf_pkg.checks.system_fields import Description, check_fields
 from mlperf_pkg.checks.system_values import is_text, shown, system_finding, whole_number
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, in_order
 from mlperf_pkg.infra.json_lines import JsonLimitError, JsonProblem, JsonSyntaxError, read_json
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 
 
 class SystemFile(Struct, frozen=True):

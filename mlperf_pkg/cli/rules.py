@@ -20,6 +20,7 @@ from mlperf_pkg.render import reference_points as points_render
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.render import rules_show
 from mlperf_pkg.results.reference_changes import changed_points
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
     common_layers,
@@ -29,11 +30,10 @@ from mlperf_pkg.rulebook.explain.describe import (
 )
 from mlperf_pkg.rulebook.explain.diff import compare
 from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
-from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.upstream import known_points
+from mlperf_pkg.rulebook.upstream import points
 from mlperf_pkg.rulebook.upstream import verify as verification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -293,14 +293,14 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     if accept:
         verification.accept(verification.verify(against), accept)
     differences = verification.verify(against)
-    points = known_points.review(against)
+    reviewed = points.review(against)
     reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
     count = sum(len(rounds(usage)) for usage in usages())
     if format_ == "json":
-        fields = points_render.review_fields(points)
+        fields = points_render.review_fields(reviewed)
         click.echo(render.differences_json(differences, reference, fields), nl=False)
     else:
         click.echo(render.differences_text(differences, reference, count), nl=False)
-        if points.fails or not differences:
-            click.echo(points_render.review_text(points), nl=False)
-    return int(bool(differences) or points.fails)
+        if reviewed.fails or not differences:
+            click.echo(points_render.review_text(reviewed), nl=False)
+    return int(bool(differences) or reviewed.fails)

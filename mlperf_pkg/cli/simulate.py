@@ -12,10 +12,15 @@ from click.core import ParameterSource
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
-from mlperf_pkg.commands.simulate.result_set import LAYOUTS, SetOrder, write_set
-from mlperf_pkg.commands.simulate.whole_round import RoundOrder, write_whole_round
+from mlperf_pkg.commands.simulate import (
+    LAYOUTS,
+    RoundOrder,
+    SetOrder,
+    write_set,
+    write_whole_round,
+)
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
 _Order = TypeVar("_Order", SetOrder, RoundOrder)

@@ -22,7 +22,7 @@ from mlperf_pkg.infra.resources import MissingPackageError, data_folder, install
 from mlperf_pkg.infra.user_cache import cache_folder
 from mlperf_pkg.log.block import HAS_SCAN
 from mlperf_pkg.published.results import published_results
-from mlperf_pkg.rulebook.files import COMPILED, rounds, usages
+from mlperf_pkg.rulebook.documents import COMPILED, rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 
@@ -33,7 +33,6 @@ EXTRAS = {
     "xlsx": "workbooks",
     "encrypt": "encrypted archives",
     "cluster": "checks by a Dask cluster, and paths in S3",
-    "cel": "formulas of your own rules that are not simple",
 }
 """What each extra of the package adds for users."""
 

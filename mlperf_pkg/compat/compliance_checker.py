@@ -23,7 +23,7 @@ from mlperf_pkg.compat.judged import warned_runs
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.documents import usages
 
 _CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads your own rules"
 

@@ -17,7 +17,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.log_lines import in_line
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 
 STATUS = "MLPERF_PKG_EXIT_STATUS"

@@ -12,7 +12,7 @@ from mlperf_pkg.compat.console import Console, parser_of, run
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.documents import usages
 
 
 def get_parser() -> ArgumentParser:

@@ -12,7 +12,7 @@ from mlperf_pkg.compat.console import Console, add_log_output, parser_of, rulese
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.opening import is_folder
 from mlperf_pkg.infra.tree import list_tree
-from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.model import version_of
 
 

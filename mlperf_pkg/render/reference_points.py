@@ -8,8 +8,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from mlperf_pkg.render.rules import table, wrapped
-from mlperf_pkg.rulebook.upstream.known_points import LEDGER, KnownPoint, PointReview
-from mlperf_pkg.rulebook.upstream.points import Kind, PointProblem
+from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointProblem, PointReview
 
 
 def review_text(review: PointReview) -> str:

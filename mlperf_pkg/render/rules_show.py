@@ -8,11 +8,10 @@ from typing import Any
 
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render.rules import USAGES, as_json, rule_fields, table, wrapped
-from mlperf_pkg.rulebook.codes import Code, codes
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Span
 from mlperf_pkg.rulebook.explain.example import example
-from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.load import Code, codes, load_round
 from mlperf_pkg.rulebook.model import Rule, ruleset_source, version_of
 
 _MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE"

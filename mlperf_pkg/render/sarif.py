@@ -70,7 +70,7 @@ def _properties(report: Report) -> dict[str, Any]:
 def _rule(code: str) -> dict[str, Any]:
     """Return the meaning of a code; an unknown code has only its name."""
     from mlperf_pkg.render.rules_show import code_text  # noqa: PLC0415 - the same
-    from mlperf_pkg.rulebook.codes import codes  # noqa: PLC0415 - reads every explanation
+    from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
 
     if code in codes():
         title, text = codes()[code].title, codes()[code].explanation

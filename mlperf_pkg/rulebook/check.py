@@ -5,21 +5,45 @@ The compiler, the tests and ``--rules`` use it. A rulebook that passes can be lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import rules_read_from
-from mlperf_pkg.rulebook.files import ROUND, file_in, own_file, own_stems, rounds, usages
-from mlperf_pkg.rulebook.inheritance import own, problem_of
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import Round, is_round_name
-from mlperf_pkg.rulebook.problems import Problem, RuleFile, suggestion
-from mlperf_pkg.rulebook.references import problems_of_definitions, problems_of_references
-from mlperf_pkg.rulebook.sources import problems_of_sources
-from mlperf_pkg.rulebook.unique_codes import problems_of_codes
-from mlperf_pkg.rulebook.validate import validated
+from mlperf_pkg.infra.rules_folders import per_rulebook, rules_read_from
+from mlperf_pkg.rulebook.documents import (
+    ROUND,
+    file_in,
+    inherited,
+    model_of,
+    own,
+    own_file,
+    own_stems,
+    problem_of,
+    read,
+    rounds,
+    rule_files,
+    usages,
+)
+from mlperf_pkg.rulebook.formula import names_in
+from mlperf_pkg.rulebook.load import codes, load_benchmark, load_round
+from mlperf_pkg.rulebook.model import (
+    DIVISIONS,
+    LOGGING,
+    SECTIONS,
+    Benchmark,
+    Round,
+    Rule,
+    Rules,
+    is_round_name,
+)
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
+from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, problem_at, validated
 
 _SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")
 
@@ -42,11 +66,11 @@ def check_rulebook(folder: Path) -> None:
         # What a later check reads has passed the earlier ones.
         _refuse(problem for file in files for problem in _of_name(folder, file))
         _refuse(problem for file in files for problem in _of_content(file))
-        _refuse(problems_of_sources(files))
+        _refuse(_problems_of_sources(files))
         every_round = [(usage, name) for usage in usages() for name in rounds(usage)]
         _refuse(problem for round_ in every_round for problem in _of_round(*round_))
-        _refuse([*problems_of_references(), *problems_of_definitions(files)])
-        _refuse(problems_of_codes())
+        _refuse([*_problems_of_references(), *_problems_of_definitions(files)])
+        _refuse(_problems_of_codes())
 
 
 def _refuse(problems: Iterable[Problem | RulebookError]) -> None:
@@ -130,3 +154,278 @@ def _of_benchmark(round_: Round, name: str) -> Iterator[Problem | RulebookError]
             yield problem_of(round_.usage, round_.name, ROUND, ("benchmarks",), message)
     except RulebookError as error:
         yield error
+
+
+# ---- the keys that rules refer to: some rule of the same runs must be about each ----------
+
+_OWN_NAMES = frozenset({"value", "nth"})  # of a formula
+_DIVISION_OF_VARIANTS = "closed"
+_Section: TypeAlias = tuple[Steps, Rules]  # rules by key, and the steps that lead to them
+
+
+def _problems_of_references() -> Iterator[Problem]:
+    """Yield the references to keys that no rule of the same round and division is about.
+
+    ``after`` and ``before`` may name any key.
+    """
+    for usage in usages():
+        for name, division in product(rounds(usage), DIVISIONS):
+            yield from _of_division(load_round(usage, name), division)
+
+
+def _of_division(round_: Round, division: str) -> Iterator[Problem]:
+    common: list[_Section] = [((part,), round_.sections[part]) for part in ("common", division)]
+    keys_of_all = _keys(common)
+    for name in round_.benchmarks:
+        rules = load_benchmark(round_.usage, round_.name, name)
+        assert rules  # noqa: S101 - checked before
+        sections = list(_sections(rules, division))
+        keys = _keys(common) | _keys(sections)
+        keys |= {rules.joined.key, rules.joined.of} if rules.joined else set()
+        yield from _unknown(round_, name, sections, keys)
+        keys_of_all |= keys
+    yield from _unknown(round_, ROUND, common, keys_of_all)
+
+
+def _sections(rules: Benchmark, division: str) -> Iterator[_Section]:
+    yield (division,), rules.sections[division]
+    if division == _DIVISION_OF_VARIANTS:
+        for key, choices in rules.variants.items():
+            for value, section in choices.items():
+                yield ("variants", key, value), section
+
+
+def _keys(sections: Iterable[_Section]) -> set[str]:
+    return {key for _, rules in sections for key in rules}
+
+
+def _unknown(
+    round_: Round, stem: str, sections: Sequence[_Section], keys: set[str]
+) -> Iterator[Problem]:
+    owner = f"round {round_.name}" if stem == ROUND else stem
+    for section_steps, rules in sections:
+        for key, key_rules in rules.items():
+            for index, rule in enumerate(key_rules):
+                for field, name in _references(rule):
+                    if name not in keys:
+                        message = f"{field} of {rule.code} uses {name!r}, which is not a key of"
+                        message += f" {owner}{suggestion(name, keys)}"
+                        steps = (*section_steps, key, index, field)
+                        yield problem_of(round_.usage, round_.name, stem, steps, message)
+
+
+def _references(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield the keys that a rule refers to, each with the field that does."""
+    for field, text in (
+        ("formula", rule.formula),
+        ("reaches", (rule.reaches or {}).get("formula")),
+    ):
+        yield from ((field, name) for name in sorted(names_in(text or "") - _OWN_NAMES))
+    for field, argument in (*rule.constraints.items(), ("nth_since", rule.nth_since)):
+        match field, argument:
+            case (("same_as" | "nth_since"), str()):
+                yield field, argument
+            case "within_minutes", {"of": str(start), **more}:
+                yield field, start
+                yield from ((field, str(name)) for name in [more.get("until")] if name)
+    yield from (("no_later_than", name) for name in rule.no_later_than)
+    match rule.occurs:
+        case {"or": name}:
+            yield "occurs", name
+
+
+# ---- names that a file defines ------------------------------------------------------------
+
+
+def _problems_of_definitions(files: Iterable[RuleFile]) -> Iterator[Problem]:
+    """Yield the names that files define although the same name is a key."""
+    for file in files:
+        usage, round_name, stem = *file.path.parts[-3:-1], file.path.stem
+        if DEFINE in (document := parse(file, file.path.read_bytes())):
+            for name in document[DEFINE].keys() & _all_keys(usage, round_name, stem):
+                message = f"define must not use the name {name!r}, which is a key"
+                yield problem_at(file, (DEFINE, name), message)
+
+
+def _all_keys(usage: str, round_name: str, stem: str) -> set[str]:
+    """Return the keys of a benchmark or, for the file of a round, of all its benchmarks."""
+    names = load_round(usage, round_name).benchmarks if stem == ROUND else (stem,)
+    documents = [inherited(usage, round_name, name) for name in (ROUND, *names)]
+    sections = (section for document in documents for *_, section in _rule_sections(document))
+    return {key for section in sections for key in section}
+
+
+# ---- one code for one rule ----------------------------------------------------------------
+
+
+class _Use(Struct, frozen=True):
+    """A rule as a file has it: its code and key, and where it is."""
+
+    code: str
+    key: str
+    division: str
+    usage: str
+    round: str
+    stem: str
+    steps: Steps
+
+    @property
+    def subject(self) -> str:
+        """The key and the runs that it is about, in words."""
+        runs = "every run" if self.stem == ROUND else f"{self.division.title()} {self.stem}"
+        return f"{self.key} of {runs}"
+
+    def problem(self, message: str) -> Problem:
+        """Return a problem of this rule."""
+        return problem_of(self.usage, self.round, self.stem, self.steps, message)
+
+
+def _problems_of_codes() -> Iterator[Problem]:
+    """Yield the codes that several rules have.
+
+    In all rounds of a usage, a code is that of one key, of one division, and of one benchmark and
+    those that are ``like`` it. A code in a ``round.yaml`` is that of one key, whatever the
+    division, also where a benchmark replaces the rule. Several rules of one key have different
+    codes, and ``findings.yaml`` has none of them.
+    """
+    for usage in usages():
+        uses = list(_uses(usage))
+        of_every_run = {use.code for use in uses if use.stem == ROUND}
+        models = _models(usage)
+        yield from _shared(uses, of_every_run, models)
+        yield from _repeated(uses)
+        for use in uses:
+            if use.code in codes():
+                yield use.problem(f"code {use.code} is in findings.yaml; expected an unused one")
+
+
+def _shared(
+    uses: list[_Use], of_every_run: set[str], models: Mapping[str, str]
+) -> Iterator[Problem]:
+    first: dict[str, _Use] = {}
+    for use in uses:
+        other = first.setdefault(use.code, use)
+        same_division = use.division == other.division
+        same_model = _model(use.stem, models) == _model(other.stem, models)
+        if use.key != other.key or not (use.code in of_every_run or (same_division and same_model)):
+            place = other.problem("")
+            yield use.problem(
+                f"code {use.code} of {use.subject} is that of {other.subject}"
+                f" ({place.file}:{place.line})"
+            )
+
+
+def _repeated(uses: list[_Use]) -> Iterator[Problem]:
+    lists: dict[tuple[str, str, Steps, str], _Use] = {}
+    for use in uses:
+        if lists.setdefault((use.round, use.stem, use.steps[:-1], use.code), use) is not use:
+            yield use.problem(f"code {use.code} is that of another rule of {use.key}")
+
+
+def _models(usage: str) -> dict[str, str]:
+    """Return which benchmark another one is ``like``, in any round."""
+    places = [(name, stem) for name in rounds(usage) for stem in own_stems(usage, name)]
+    models = {stem: model_of(usage, name, stem) for name, stem in reversed(places)}
+    return {stem: model for stem, model in models.items() if model}
+
+
+def _model(stem: str, models: Mapping[str, str]) -> str:
+    for _ in models:
+        stem = models.get(stem, stem)
+    return stem
+
+
+def _uses(usage: str) -> Iterator[_Use]:
+    """Yield every rule of every file of a usage: rounds by age, ``round.yaml`` first of each."""
+    for name in rounds(usage):
+        for stem in sorted(own_stems(usage, name), key=lambda stem: (stem != ROUND, stem)):
+            for division, steps, section in _rule_sections(own(usage, name, stem)):
+                for key, entry in section.items():
+                    rules = entry if isinstance(entry, list) else [entry] if entry else []
+                    for index, rule in enumerate(rules):
+                        where = (*steps, key, index)
+                        yield _Use(rule["code"], key, division, usage, name, stem, where)
+
+
+def _rule_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Steps, Mapping[str, Any]]]:
+    """Yield each section of a file: its division, the steps that lead to it, its rules."""
+    for name in SECTIONS:
+        yield name, (name,), document.get(name, {})
+    for key, choices in document.get("variants", {}).items():
+        for value, section in choices.items():
+            yield "closed", ("variants", key, value), section
+
+
+# ---- what rules cite: a document and one of its headings ----------------------------------
+
+OWN = "mlperf-pkg: "
+"""The beginning of a source that is our own judgement; words follow."""
+
+SOURCES = "sources"
+"""The name of the file of headings, without ``.yaml``, and of the keys of each source in a file."""
+
+_CITING = ("source", "date_source")
+_RULESET = re.compile(r"ruleset \d+\.\d+\.\d+")
+
+
+@per_rulebook
+def headings() -> Mapping[str, tuple[str, ...]]:
+    """Return the headings of each document that a source may cite.
+
+    Raises:
+        RulebookError: a file ``sources.yaml`` is not valid.
+    """
+    merged: dict[str, tuple[str, ...]] = {}
+    for file in reversed(list(rule_files(f"{SOURCES}.yaml"))):
+        for document, names in read(file).items():
+            merged[document] = (*merged.get(document, ()), *names)
+    return merged
+
+
+def problem_of_source(text: str, *, own_documents: bool = False) -> str:
+    """Return what is wrong with a source, and what was meant; empty if it may be cited.
+
+    With ``own_documents`` it may be a document of the user's own, unlike any that is listed.
+    """
+    if text.startswith(OWN):
+        return ""
+    document, _, heading = text.partition(", ")
+    documents = headings()
+    if document not in documents:
+        near = suggestion(document, documents)
+        if own_documents and not near:
+            return ""
+        expected = f"; expected one of {', '.join(documents)}, or {OWN}..."
+        return f"{document!r} is not a document{near or expected}"
+    names = documents[document]
+    if heading in names or (document == LOGGING and _RULESET.fullmatch(heading)):
+        return ""
+    return f"{heading!r} is not a heading of {document}{suggestion(heading, names)}"
+
+
+def _problems_of_sources(files: Iterable[RuleFile]) -> Iterator[Problem]:
+    """Yield the sources that valid files cite and that do not exist."""
+    for file in files:
+        own_documents = not file.path.is_relative_to(data_folder("rules"))
+        if file.path.stem == SOURCES:
+            continue
+        document = parse(file, file.path.read_bytes())
+        for steps, text in _cited(document):
+            if problem := problem_of_source(text, own_documents=own_documents):
+                owner = owner_of(steps[:-1], document) or "the file"
+                yield problem_at(file, steps, f"{owner} cites {text!r}: {problem}")
+
+
+def _cited(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
+    """Yield every source in a document, with the steps that lead to it."""
+    if isinstance(document, list):
+        for index, part in enumerate(document):
+            yield from _cited(part, (*steps, index))
+    elif isinstance(document, dict):
+        for name, part in document.items():
+            if name in _CITING and isinstance(part, str):
+                yield (*steps, name), part
+            elif name == SOURCES and not steps:
+                yield from (((name, text), text) for text in part)
+            else:
+                yield from _cited(part, (*steps, name))

@@ -13,10 +13,9 @@ import msgspec
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.definitions import expanded
-from mlperf_pkg.rulebook.files import COMPILED
+from mlperf_pkg.rulebook.documents import COMPILED
 from mlperf_pkg.rulebook.problems import RuleFile
-from mlperf_pkg.rulebook.strictyaml import parse
+from mlperf_pkg.rulebook.validate import expanded, parse
 
 
 def compiled(folder: Path) -> bytes:

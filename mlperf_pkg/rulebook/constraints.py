@@ -7,26 +7,16 @@ that raises, such as a string with a number, is a failure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import msgspec
 
-from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.breach import (
-    Breach,
-    differs,
-    lacks,
-    minutes_of,
-    out_of_order,
-    too_late,
-    value_of,
-    wrong_field,
-)
+from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import Formula
 from mlperf_pkg.rulebook.logged import Seen
-from mlperf_pkg.rulebook.of_value import OF_VALUE, listed
 
 Test = Callable[[Record, Seen], Any]
 
@@ -37,6 +27,18 @@ class Part(Enum):
     VALUE = "value"
     METADATA = "metadata"
     ALL = "all"
+
+
+class Breach(msgspec.Struct, frozen=True):
+    """How a record breaks a rule; ``message`` is a template as in ``Finding``.
+
+    ``is_limit`` marks a value exactly at a limit, which only the official checker rejects.
+    """
+
+    found: Any
+    expected: str
+    message: str
+    is_limit: bool = False
 
 
 class Constraint(msgspec.Struct, frozen=True):
@@ -71,8 +73,102 @@ class Constraint(msgspec.Struct, frozen=True):
         return Breach(record.value, self.needed(argument), message)
 
 
-def _with(test: Callable[[Any, Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
-    return lambda argument: lambda part: test(part, argument)
+# ---- of a value, or of a part of it -------------------------------------------------------
+
+_INTEGER_TOLERANCE = 0.00001
+_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
+
+
+def _of_value(
+    compile_test: Callable[[Any], Callable[[Any], Any]], needed: Callable[[Any], str]
+) -> Constraint:
+    return Constraint(Part.VALUE, compile_test, needed)
+
+
+def _is_integral(number: float) -> bool:
+    """Return whether a number is within 1e-5 of an integer. (mlperf-logging, is_integer)
+
+    Raises:
+        ValueError, OverflowError: the number is NaN or infinite.
+    """
+    return abs(round(number) - number) < _INTEGER_TOLERANCE
+
+
+def _count(value: Any) -> float:
+    """Return a count as a number: some logs have text, or a list with the number.
+
+    Raises:
+        TypeError, ValueError: the value is not a count.
+    """
+    return float(value[0] if isinstance(value, list) and len(value) == 1 else value)
+
+
+def _proportional(number: float, part: float) -> Callable[[float, float], bool]:
+    """Return the test that another number has the same ratio to its part, but for rounding."""
+    return lambda other, its: abs(number * its - other * part) <= max(its, part)
+
+
+def _listed(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
+    """Return what puts names into words, after a prefix and with a word between them."""
+    return lambda names: f"{prefix} {joint.join(map(str, names))}".strip()
+
+
+OF_VALUE: Mapping[str, Constraint] = {
+    "equals": _of_value(lambda a: lambda v: v == a, shown),
+    "one_of": _of_value(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(shown, a))}"),
+    "none_of": _of_value(
+        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(shown, a))}"
+    ),
+    "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
+    "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
+    "counts_at_least": _of_value(lambda a: lambda v: _count(v) >= a, lambda a: f"at least {a}"),
+    "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {a}"),
+    "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {a}"),
+    "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), lambda a: f"{a}"),
+    "not_empty": _of_value(lambda a: lambda v: v != "", lambda a: "a value"),
+    "truthy": _of_value(lambda a: lambda v: bool(v) is a, lambda a: "true" if a else "false"),
+    "type": _of_value(
+        lambda a: lambda v: isinstance(v, _TYPES[a]),
+        lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}",
+    ),
+    "reads_as": _of_value(
+        lambda _: lambda v: isinstance(v, int) or (isinstance(v, str) and isinstance(int(v), int)),
+        lambda a: f"an {a}, perhaps as text",
+    ),
+    "whole": _of_value(lambda a: lambda v: _is_integral(v) is a, lambda a: "a whole number"),
+    "multiple_of": _of_value(
+        lambda a: lambda v: _is_integral(v / a), lambda a: f"a multiple of {a}"
+    ),
+    "power_of_two_times": _of_value(
+        lambda a: lambda v: _is_integral(math.log2(v / a)), lambda a: f"{a} times a power of two"
+    ),
+    "length": _of_value(lambda a: lambda v: len(v) == a, lambda a: f"{a} elements"),
+    "length_at_least": _of_value(
+        lambda a: lambda v: len(v) >= a, lambda a: f"at least {a} elements"
+    ),
+    "in_ratio": _of_value(
+        lambda a: lambda v: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
+        lambda a: f"numbers in the ratio {' to '.join(map(str, a))}",
+    ),
+    "has": _of_value(lambda a: lambda v: all(name in v for name in a), _listed("an object with")),
+    "fields": _of_value(
+        lambda a: lambda v: all(holds(v[name], constraints) for name, constraints in a.items()),
+        lambda a: " and ".join(f"{name} {needed_in_words(parts)}" for name, parts in a.items()),
+    ),
+}
+"""``fields`` is about the elements of a list (by number) or of an object (by name)."""
+
+
+def holds(value: Any, constraints: Mapping[str, Any]) -> bool:
+    """Return whether a value meets constraints of ``OF_VALUE``.
+
+    Raises:
+        Exception: whatever comparing the value raises.
+    """
+    return all(OF_VALUE[name].compile(arg)(value) for name, arg in constraints.items())
+
+
+# ---- of a record, and of what was logged before it ----------------------------------------
 
 
 def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
@@ -89,6 +185,14 @@ def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
     return test
 
 
+def _has_any(names: Sequence[str]) -> Callable[[Any], bool]:
+    return lambda metadata: any(name in metadata for name in names)
+
+
+def _has_pairs(pairs: Mapping[str, str]) -> Callable[[Any], bool]:
+    return lambda metadata: all(b in metadata for a, b in pairs.items() if a in metadata)
+
+
 def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], bool]:
     tests = [
         (name, OF_VALUE[constraint].compile(argument))
@@ -103,10 +207,6 @@ def _where_present(fields: Mapping[str, Mapping[str, Any]]) -> Callable[[Any], b
         return True
 
     return test
-
-
-def _accompanied(metadata: Any, pairs: Mapping[str, str]) -> bool:
-    return all(other in metadata for name, other in pairs.items() if name in metadata)
 
 
 def _within_minutes(argument: Mapping[str, Any]) -> Test:
@@ -139,8 +239,90 @@ def _logged(keys: Sequence[str], *, expected: bool) -> Test:
     return test
 
 
-def _formula(text: str) -> Test:
-    return Formula(text).holds
+# ---- what a record has that breaks them, and what is expected ------------------------------
+
+
+def _out_of_order(violation: str, expected: str, *, logged: bool) -> Callable[..., Breach]:
+    """Name the keys that were ``logged`` before a record, or were not, against a constraint."""
+
+    def describe(keys: Sequence[str], record: Record, seen: Seen) -> Breach:
+        wrong = [key for key in keys if (key in seen) is logged] or keys
+        pronoun = "it" if len(wrong) == 1 else "them"
+        return Breach(
+            f"{violation} {' and '.join(wrong)}",
+            f"it {expected} {' and '.join(keys)}",
+            f"{record.key} is logged {{found:s}}; expected {expected} {pronoun}",
+        )
+
+    return describe
+
+
+def _too_late(argument: Mapping[str, Any], record: Record, seen: Seen) -> Breach:
+    """Say how many minutes passed, or which key, which would allow any number, is missing."""
+    needed = _minutes_of(argument)
+    if until := argument.get("until"):
+        message = f"{record.key} is logged {{found:s}}; expected after it"
+        return Breach(f"before {until}", needed, message)
+    start, limit = argument["of"], argument["minutes"]
+    minutes = (record.time_ms - seen[start].earliest_ms) / 60_000
+    form = ".1f" if round(minutes, 1) > limit else ".3f"
+    message = f"{record.key} is logged {{found:{form}}} minutes after {start}"
+    message = f"{message}; expected within {limit} minutes"
+    return Breach(round(minutes, 3), needed, message, is_limit=minutes == limit)
+
+
+def _lacks(needed: Callable[[Any], str]) -> Callable[..., Breach]:
+    """List the names that the metadata have; ``needed`` says which are expected."""
+
+    def describe(argument: Any, record: Record, _: Seen) -> Breach:
+        metadata = record.metadata
+        words = f"metadata {shown(metadata)}"
+        if isinstance(metadata, dict):
+            words = f"metadata with {' and '.join(metadata)}" if metadata else "empty metadata"
+        message = f"{record.key} has {{found:s}}; expected {{expected}}"
+        return Breach(words, needed(argument), message)
+
+    return describe
+
+
+def _wrong_field(fields: Mapping[str, Mapping[str, Any]], record: Record, _: Seen) -> Breach:
+    """Show the first of the metadata that is not as expected."""
+    metadata = record.metadata if isinstance(record.metadata, dict) else {}
+    present = [name for name in fields if name in metadata]
+    wrong = next((name for name in present if not _meets(metadata[name], fields[name])), "metadata")
+    return Breach(
+        metadata.get(wrong, record.metadata),
+        OF_VALUE["fields"].needed(fields),
+        f"{record.key} has {wrong} {{found}}; expected {{expected}}",
+    )
+
+
+def _meets(value: Any, constraints: Mapping[str, Any]) -> bool:
+    try:
+        return holds(value, constraints)
+    except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+        return False
+
+
+def _differs(key: str, record: Record, seen: Seen) -> Breach:
+    """Say the value of the other key."""
+    needed = _value_of(key)
+    expected = f"{shown(seen[key].last)}, {needed}" if key in seen else needed
+    return Breach(record.value, expected, f"{record.key} is {{found}}; expected {{expected}}")
+
+
+def _minutes_of(argument: Mapping[str, Any]) -> str:
+    """Return which time is allowed, in words."""
+    return f"within {argument['minutes']} minutes of {argument['of']}"
+
+
+def _value_of(key: str) -> str:
+    """Return which value is expected, in words."""
+    return f"the value of {key}, logged before it"
+
+
+def _pairs(pairs: Mapping[str, str]) -> str:
+    return "metadata with " + " and ".join(f"{b} where {a} is" for a, b in pairs.items())
 
 
 def _formula_in_words(text: str) -> str:
@@ -152,52 +334,45 @@ def _formula_in_words(text: str) -> str:
 
 # ---- the vocabulary -----------------------------------------------------------------------
 
-_METADATA_WITH = listed("metadata with")
-_METADATA_WITH_ANY = listed("metadata with", " or ")
-
-
-def _pairs(pairs: Mapping[str, str]) -> str:
-    return "metadata with " + " and ".join(f"{b} where {a} is" for a, b in pairs.items())
-
+_METADATA_WITH = _listed("metadata with")
+_METADATA_WITH_ANY = _listed("metadata with", " or ")
 
 CONSTRAINTS: Mapping[str, Constraint] = {
-    **{
-        name: Constraint(Part.VALUE, constraint.compile, constraint.needed)
-        for name, constraint in OF_VALUE.items()
-    },
-    "metadata": Constraint(Part.METADATA, _has_all, _METADATA_WITH, lacks(_METADATA_WITH)),
+    **OF_VALUE,
+    "metadata": Constraint(Part.METADATA, _has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
     "metadata_any": Constraint(
         Part.METADATA,
-        _with(lambda metadata, names: any(name in metadata for name in names)),
+        _has_any,
         _METADATA_WITH_ANY,
-        lacks(_METADATA_WITH_ANY),
+        _lacks(_METADATA_WITH_ANY),
     ),
-    "metadata_pairs": Constraint(Part.METADATA, _with(_accompanied), _pairs, lacks(_pairs)),
+    "metadata_pairs": Constraint(Part.METADATA, _has_pairs, _pairs, _lacks(_pairs)),
     "metadata_fields": Constraint(
         Part.METADATA,
         _where_present,
         lambda fields: "metadata with " + OF_VALUE["fields"].needed(fields),
-        wrong_field,
+        _wrong_field,
     ),
-    "same_as": Constraint(Part.ALL, _same_as, value_of, differs),
+    "same_as": Constraint(Part.ALL, _same_as, _value_of, _differs),
     "after": Constraint(
         Part.ALL,
         lambda keys: _logged(keys, expected=True),
-        listed("it after"),
-        out_of_order("before", "after", logged=False),
+        _listed("it after"),
+        _out_of_order("before", "after", logged=False),
     ),
     "before": Constraint(
         Part.ALL,
         lambda keys: _logged(keys, expected=False),
-        listed("it before"),
-        out_of_order("after", "before", logged=True),
+        _listed("it before"),
+        _out_of_order("after", "before", logged=True),
     ),
-    "within_minutes": Constraint(Part.ALL, _within_minutes, minutes_of, too_late),
+    "within_minutes": Constraint(Part.ALL, _within_minutes, _minutes_of, _too_late),
 }
+
 
 TARGETS: Mapping[str, Constraint] = {
     **CONSTRAINTS,
-    "formula": Constraint(Part.ALL, _formula, _formula_in_words),
+    "formula": Constraint(Part.ALL, lambda text: Formula(text).holds, _formula_in_words),
 }
 """The constraints that a quality target may have: it may be a formula, too."""
 

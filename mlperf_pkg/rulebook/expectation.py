@@ -1,4 +1,4 @@
-"""What a formula expects of a record, so far as it says so: the amount, and its limits.
+"""Formulas in words: what they expect of a record, and how a record breaks them.
 
 ``value == E``, ``math.abs(metadata.m - previous.m - E) <= T`` or ``value >= E1 && value <= E2``
 set limits for an amount; so do alternatives of them, joined by ``||``.
@@ -7,13 +7,195 @@ set limits for an amount; so do alternatives of them, joined by ``||``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from mlperf_pkg.rulebook.arithmetic import function_of, in_words, parsed, rounding, same, text_of
-from mlperf_pkg.rulebook.formula import names_in
+from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.log.record import shown
+from mlperf_pkg.rulebook.formula import Operands, amount, names_in, tree_of
+from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule
+
+# ---- in words ------------------------------------------------------------------------------
+
+Values: TypeAlias = Mapping[str, str]
+
+_SUM, _PRODUCT, _SIGN, _ATOM = 1, 2, 3, 4  # operator precedence; 0 for a phrase
+_SIGNS: Mapping[type[ast.AST], tuple[str, int]] = {
+    ast.Add: ("+", _SUM),
+    ast.Sub: ("-", _SUM),
+    ast.Mult: ("*", _PRODUCT),
+    ast.Div: ("/", _PRODUCT),
+}
+_RELATIONS: Mapping[type[ast.AST], str] = {
+    ast.Eq: "is",
+    ast.NotEq: "is not",
+    ast.Lt: "is below",
+    ast.LtE: "is at most",
+    ast.Gt: "is above",
+    ast.GtE: "is at least",
+}
+_ROUNDED: Mapping[str, str] = {"ceil": "rounded up", "floor": "rounded down", "round": "rounded"}
+_CALLED: Mapping[str, tuple[str, int]] = {
+    "sqrt": ("sqrt({})", _ATOM),
+    "abs": ("|{}|", _ATOM),
+    "greatest": ("the greater of {} and {}", 0),
+    "least": ("the lesser of {} and {}", 0),
+    "isFinite": ("{} is finite", 0),
+}
+_EXACT = 1e15  # doubles above it may skip integers
+_DIGITS, _MOST_DIGITS = 6, 17  # of a number; the most tell all doubles apart
+
+
+@lru_cache
+def parsed(formula: str) -> ast.expr | None:
+    """Return the tree of a formula; None if it uses what cannot be put into words."""
+    try:
+        tree = tree_of(formula)
+        in_words(tree)
+    except (ValueError, MemoryError, RecursionError):
+        return None
+    return tree
+
+
+@lru_cache(maxsize=1024)
+def text_of(tree: ast.expr) -> str:
+    """Return the formula of an expression that has no ``&&`` or ``||``."""
+    return ast.unparse(tree)
+
+
+def in_words(tree: ast.expr, values: Values | None = None, *, commas: bool = False) -> str:
+    """Return a tree in words, with ``values`` in place of names, as in "8000 * 1152 / 12800".
+
+    ``commas`` puts commas between the thousands of its numbers.
+
+    Raises:
+        ValueError: there are no words for a part of it.
+    """
+    return _Words(values or {}, commas=commas).of(tree)
+
+
+def plain(number: float, tolerance: float = 0.0, *, commas: bool = False) -> str:
+    """Return a number as a person writes it, with no more digits than ``tolerance`` needs."""
+    form = "," if commas else ""
+    if not math.isfinite(number):
+        return str(number)
+    if number == int(number) and abs(number) < _EXACT:
+        return f"{int(number):{form}d}"
+    fewest = max(_DIGITS, min(len(str(int(abs(number)))), _MOST_DIGITS))
+    digits = range(fewest, _MOST_DIGITS + 1)
+    texts = (f"{number:.{count}g}" for count in digits)
+    near = (text for text in texts if abs(float(text) - number) <= tolerance)
+    text = next(near, repr(number))
+    return f"{float(text):,}" if commas else text
+
+
+class _Words:
+    """Puts a tree into words."""
+
+    def __init__(self, values: Values, *, commas: bool) -> None:
+        self._values = values
+        self._commas = commas
+
+    def of(self, tree: ast.expr, least: int = 0) -> str:
+        """Return an expression, in parentheses if its precedence is below ``least``."""
+        text, binding = self._part(tree)
+        return text if binding >= least else f"({text})"
+
+    def _part(self, tree: ast.expr) -> tuple[str, int]:
+        if rounded := rounding(tree):
+            return self._rounded(*rounded), 0
+        match tree:
+            case ast.Constant() | ast.Name() | ast.Attribute():
+                return self._atom(tree), _ATOM
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"-{self.of(operand, _SIGN)}", _SIGN
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
+                sign, binding = _SIGNS[type(operator)]
+                return f"{self.of(left, binding)} {sign} {self.of(right, binding + 1)}", binding
+            case ast.Call(args=arguments):
+                return self._call(function_of(tree), arguments)
+        return self._condition(tree), 0
+
+    def _atom(self, tree: ast.Constant | ast.Name | ast.Attribute) -> str:
+        match tree:
+            case ast.Constant(value=float() | int() as number):
+                return plain(number, commas=self._commas)
+            case ast.Name(id=name):
+                return self._values.get(name, name)
+            case ast.Attribute(value=ast.Name(id="metadata"), attr=name):
+                return name
+            case ast.Attribute(value=ast.Name(id="previous"), attr=name):
+                return f"the previous {name}"
+        raise ValueError(f"there are no words for {text_of(tree)}")
+
+    def _rounded(self, amount: ast.expr, how: str, multiple: ast.expr | None) -> str:
+        words = f"{self.of(amount, _SUM)} {how}"
+        return f"{words} to a multiple of {self.of(multiple, _ATOM)}" if multiple else words
+
+    def _call(self, name: str, arguments: list[ast.expr]) -> tuple[str, int]:
+        if name in {"double", "int"}:
+            return self._part(arguments[0])
+        if name not in _CALLED:
+            raise ValueError(f"there are no words for the function {name}")
+        words, binding = _CALLED[name]
+        return words.format(*map(self.of, arguments)), binding
+
+    def _condition(self, tree: ast.expr) -> str:
+        match tree:
+            case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
+                type(operator) in _RELATIONS
+            ):
+                return f"{self.of(left, _SUM)} {_RELATIONS[type(operator)]} {self.of(right, _SUM)}"
+            case ast.BoolOp(op=operator, values=parts):
+                word = " and " if isinstance(operator, ast.And) else " or "
+                texts = [(self.of(part), isinstance(part, ast.BoolOp)) for part in parts]
+                return word.join(f"({text})" if nested else text for text, nested in texts)
+        raise ValueError(f"there are no words for {type(tree).__name__}")
+
+
+# ---- parts of a formula --------------------------------------------------------------------
+
+
+def rounding(tree: ast.expr) -> tuple[ast.expr, str, ast.expr | None] | None:
+    """Return what is rounded, in which way, and to a multiple of what (None: of one)."""
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
+        left, right = tree.left, tree.right
+        return _rounded_to(left, right) or _rounded_to(right, left)
+    name = function_of(tree)
+    if name in _ROUNDED and isinstance(tree, ast.Call):
+        return tree.args[0], _ROUNDED[name], None
+    return None
+
+
+def _rounded_to(rounded: ast.expr, multiple: ast.expr) -> tuple[ast.expr, str, ast.expr] | None:
+    """Return the parts of ``math.ceil(amount / multiple) * multiple``."""
+    whole = rounding(rounded)
+    if whole is None or whole[2] is not None:
+        return None
+    match whole[0]:
+        case ast.BinOp(left=amount, op=ast.Div(), right=divisor) if same(divisor, multiple):
+            return amount, whole[1], multiple
+    return None
+
+
+def function_of(tree: ast.expr) -> str:
+    """Return the name of the function that an expression calls; empty if it does not."""
+    if not isinstance(tree, ast.Call):
+        return ""
+    function = tree.func
+    return function.attr if isinstance(function, ast.Attribute) else text_of(function)
+
+
+def same(one: ast.expr, other: ast.expr) -> bool:
+    """Return whether two expressions are written alike."""
+    return ast.dump(one) == ast.dump(other)
+
+
+# ---- the amount and its limits -------------------------------------------------------------
 
 _MIRRORED: Mapping[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.Eq,
@@ -29,7 +211,7 @@ _KINDS: Mapping[type[ast.AST], str] = {
     ast.Gt: "above ",
     ast.GtE: "at least ",
 }
-MULTIPLE = "a multiple of "
+_MULTIPLE = "a multiple of "
 
 
 class Limit(Struct, frozen=True):
@@ -57,8 +239,8 @@ def expectation(formula: str) -> Expectation | None:
     tree = parsed(formula)
     if not isinstance(tree, ast.BoolOp):
         return _of_comparison(tree) if tree else None
-    if any(_of_the_run(part) for part in tree.values):
-        return None
+    if any(names_in(text_of(part)) and not has_record(part) for part in tree.values):
+        return None  # a part is about other keys alone
     parts = [part for part in map(_of_comparison, tree.values) if part]
     alternatives = isinstance(tree.op, ast.Or)
     if alternatives:  # others are for logs that count differently: epoch_num >= 168
@@ -127,9 +309,9 @@ def _of_sides(left: ast.expr, operator: type[ast.AST], right: ast.expr) -> Expec
         return None
     if not has_record(right):
         return Expectation(left, (Limit(_KINDS[operator], right),))
-    for amount, other in ((left, right), (right, left)):
-        if operator is ast.Eq and (multiple := _multiple_of(amount, other)):
-            return Expectation(amount, (Limit(MULTIPLE, multiple),))
+    for one, other in ((left, right), (right, left)):
+        if operator is ast.Eq and (multiple := _multiple_of(one, other)):
+            return Expectation(one, (Limit(_MULTIPLE, multiple),))
     return None
 
 
@@ -141,10 +323,10 @@ def _of_distance(left: ast.expr, tolerance: ast.expr) -> Expectation | None:
     return Expectation(difference[0], (Limit("", difference[1], tolerance),))
 
 
-def _multiple_of(amount: ast.expr, other: ast.expr) -> ast.expr | None:
-    """Return of what ``amount`` is a multiple if it equals itself rounded to one."""
+def _multiple_of(tree: ast.expr, other: ast.expr) -> ast.expr | None:
+    """Return of what ``tree`` is a multiple if it equals itself rounded to one."""
     rounded = rounding(other)
-    return rounded[2] if rounded and same(rounded[0], amount) else None
+    return rounded[2] if rounded and same(rounded[0], tree) else None
 
 
 def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
@@ -154,6 +336,212 @@ def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
-def _of_the_run(tree: ast.expr) -> bool:
-    """Return whether a condition is about other keys alone."""
-    return bool(names_in(text_of(tree))) and not has_record(tree)
+# ---- what a record has that breaks a formula, and what is expected in its run --------------
+
+_LONGEST = 100  # characters of a calculation
+_FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
+_SIGNIFICANT = 12  # of the difference between doubles
+_OF_A_RECORD = frozenset({"value", "nth"})
+
+
+class _Terms(NamedTuple):
+    """The part of a rule that the words for what it expects depend on."""
+
+    key: str
+    formula: str
+    needed: str | None
+
+
+def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str]:
+    """Return how a record with this ``value`` and ``operands`` breaks the formula of a rule.
+
+    What was found, what is expected, and the template of a message.
+    """
+    terms = _Terms(rule.key, rule.formula or "", rule.needed)
+    expects = expectation(terms.formula)
+    if not expects:
+        message = f"{rule.key} is {{found}}; expected {{expected}}"
+        return value, _in_general(terms, operands), message
+    needed = _expected(terms, expects, operands)
+    member = member_of(expects.amount, "metadata")
+    if member and operands.metadata.get(member) is None:
+        message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
+        return None, needed, message
+    return _found(expects.amount, operands, value), needed, _message(rule, expects)
+
+
+def _in_general(terms: _Terms, operands: Operands) -> str:
+    """Return what a formula expects where it sets no limits, with the values it depends on."""
+    words = in_general(terms.formula, terms.key)
+    if not expectation(terms.formula):
+        words = f"that {words}"
+    return _with_reasons(terms.needed or words, _values(names_in(terms.formula), operands))
+
+
+def _values(names: frozenset[str], operands: Operands) -> list[str]:
+    """Return what the keys of a formula are, in words."""
+    return [
+        f"{name} has no value before it" if value is None else f"{name} is {_shown(value)}"
+        for name in sorted(names - _OF_A_RECORD)
+        for value in [operands.values.get(name)]
+    ]
+
+
+def _shown(value: Any) -> str:
+    number = _number(value)
+    return shown(value) if number is None else plain(number)
+
+
+def _number(value: Any) -> float | None:
+    return None if isinstance(value, bool) else to_float(value)
+
+
+def _with_reasons(words: str, reasons: Sequence[str]) -> str:
+    return f"{words} ({' and '.join(reasons)})" if reasons else words
+
+
+# ---- the amount that was found ------------------------------------------------------------
+
+
+def _message(rule: Rule, expects: Expectation) -> str:
+    """Return the template of a message about an amount."""
+    tree = expects.amount
+    is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", _MULTIPLE)
+    at, every = ("", "") if is_bound else ("at ", "every ")
+    logged = "evaluated" if rule.key in EVALUATION_KEYS else f"{rule.key} is logged"
+    if member := interval_of(tree):
+        return f"{logged} every {{found:,}} {_unit(rule, member)}; expected {every}{{expected}}"
+    if member := member_of(tree, "metadata"):
+        first = "first " if rule.first else ""
+        return f"{first}{logged} at {{found:,}} {_unit(rule, member)}; expected {at}{{expected}}"
+    return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
+
+
+def _unit(rule: Rule, member: str) -> str:
+    return rule.units.get(member) or POSITION_UNITS.get(member, member)
+
+
+def _found(tree: ast.expr, operands: Operands, value: Any) -> Any:
+    """Return the amount: as logged if it is the value or a member, else as a number."""
+    if isinstance(tree, ast.Name):
+        return value
+    if member := member_of(tree, "metadata"):
+        return _whole(operands.metadata.get(member))
+    number = amount(tree, operands)
+    if number is None or not math.isfinite(number):
+        return number
+    return _whole(float(f"{number:.{_SIGNIFICANT}g}"))
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole double as an integer, and anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# ---- what the formula expects -------------------------------------------------------------
+
+
+def _expected(terms: _Terms, expects: Expectation, operands: Operands) -> str:
+    """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
+    values = tuple((name, value) for name, value in operands.values.items() if name != "value")
+    is_numeric = all(type(value) in (int, float) for _, value in values)
+    if is_numeric and not _is_of_record(terms.formula):
+        return _expected_for(terms, values)
+    return _Calculation(terms, operands, expects.amount).expected(expects)
+
+
+@lru_cache(maxsize=1024)
+def _expected_for(terms: _Terms, values: tuple[tuple[str, float], ...]) -> str:
+    """Return all limits in words, which are the same for most records and runs of a set."""
+    expects = expectation(terms.formula)
+    assert expects  # noqa: S101
+    return _Calculation(terms, Operands(dict(values), {}, {}), expects.amount).expected(expects)
+
+
+@lru_cache
+def _is_of_record(formula: str) -> bool:
+    """Return whether the limits of a formula depend on the value or metadata of a record."""
+    expects = expectation(formula)
+    limits = expects.limits if expects else ()
+    parts = [part for limit in limits for part in (limit.bound, limit.tolerance) if part]
+    return any(map(has_record, parts))
+
+
+class _Calculation:
+    """Calculates what a formula expects, and says how."""
+
+    def __init__(self, terms: _Terms, operands: Operands, tree: ast.expr) -> None:
+        self._terms = terms
+        self._operands = operands
+        self._commas = bool(interval_of(tree) or member_of(tree, "metadata"))
+        self._texts = {
+            name: plain(number, commas=self._commas)
+            for name, value in operands.values.items()
+            if (number := _number(value)) is not None
+        }
+
+    def expected(self, expects: Expectation) -> str:
+        """Return all limits in words, as ``_expected``."""
+        if expects.alternatives or len(expects.limits) == 1:
+            return " or ".join(map(self._limit, expects.limits))
+        return self._range(expects.limits)
+
+    def _limit(self, limit: Limit) -> str:
+        bound = limit.bound
+        number = amount(bound, self._operands)
+        if number is None or not math.isfinite(number):
+            reasons = _values(names_in(text_of(bound)), self._operands)
+            words = in_words(bound, self._texts, commas=self._commas)
+            if len(words) > _LONGEST and self._terms.needed:
+                return _with_reasons(self._terms.needed, reasons)
+            return limit.kind + _with_reasons(words, reasons)
+        tolerance = self._tolerance(limit)
+        text = plain(number, tolerance, commas=self._commas)
+        is_shown = tolerance > _FOR_ROUNDING * abs(number)
+        within = f", to within {plain(tolerance, commas=self._commas)}" if is_shown else ""
+        return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
+
+    def _tolerance(self, limit: Limit) -> float:
+        tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
+        return tolerance if isinstance(tolerance, int | float) else 0.0
+
+    def _reason(self, bound: ast.expr, text: str) -> str:
+        """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size"."""
+        if isinstance(bound, ast.Name):
+            return f", the {bound.id}"
+        words = in_words(_Exact(self._operands).visit(bound), self._texts, commas=self._commas)
+        if words == text:
+            return ""
+        if len(words) > _LONGEST:
+            return f" ({self._terms.needed})" if self._terms.needed else ""
+        return f" = {words}"
+
+    def _range(self, limits: Sequence[Limit]) -> str:
+        """Return limits that all hold, the lower ones first."""
+        numbers = [amount(limit.bound, self._operands) for limit in limits]
+        if None in numbers:
+            return _in_general(self._terms, self._operands)
+        by_kind = {
+            limit.kind: plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
+            for limit, number in zip(limits, numbers, strict=True)
+            if number is not None
+        }
+        if by_kind.keys() == {"at least ", "at most "}:
+            words = f"{by_kind['at least ']} to {by_kind['at most ']}"
+        else:
+            words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
+        return _with_reasons(words, [self._terms.needed] if self._terms.needed else [])
+
+
+class _Exact(ast.NodeTransformer):
+    """Leaves out the rounding of numbers that need none."""
+
+    def __init__(self, operands: Operands) -> None:
+        self._operands = operands
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return a copy of a node without such rounding."""
+        if not isinstance(node, ast.expr) or not (rounded := rounding(node)):
+            return self.generic_visit(type(node)(**dict(ast.iter_fields(node))))
+        before, after = (amount(part, self._operands) for part in (rounded[0], node))
+        return self.visit(rounded[0]) if before == after else node

@@ -1,33 +1,59 @@
-"""Formulas between keys, in CEL, the Common Expression Language.
+"""Formulas between keys: a small closed language of conditions and numbers, whose syntax is CEL's.
 
-All numbers are doubles, so that ``value >= 2 * other`` cannot mean one thing for ``1`` and another
-for ``1.0``: write ``2.0 * other``; the compiler refuses the rest. Where the official checker tests
-doubles for equality, a formula keeps its order of operations, and so gets the same doubles.
+docs/rules.md describes it. Python's parser reads a formula, and what it reads is made of functions
+of this module; nothing is executed. A formula with any other part is refused when it is read.
+
+All numbers are doubles, so that ``value >= 2.0 * other`` cannot mean one thing for ``1`` and
+another for ``1.0``; only ``int(...)`` and, in a quantity, whole numbers are integers of 64 bits.
+Where the official checker tests doubles for equality, a formula keeps its order of operations, and
+so gets the same doubles. Infinities, NaN and divisions by zero are those of processors.
 """
 
 from __future__ import annotations
 
+import ast
+import math
+import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from keyword import kwlist
+from typing import Any, TypeAlias
 
 import msgspec
 
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.numbers import is_number, to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
-from mlperf_pkg.rulebook.plain_formula import NO_ANSWER, plain_condition
 
-if TYPE_CHECKING:
-    from mlperf_pkg.rulebook.cel import Condition
+Evaluate: TypeAlias = Callable[[Mapping[str, Any]], Any]
+"""The value of an expression for the data of ``Operands``."""
+
+NO_ANSWER = (KeyError, TypeError, ValueError, ArithmeticError)
+"""The exceptions of ``Evaluate``: a value is missing, too large, or a string and no number."""
+
+# Source: the language definition of CEL, reserved words and names of types; and Python's keywords.
+RESERVED = frozenset([
+    "as", "bool", "break", "bytes", "const", "continue", "double", "else", "for", "function", "if",
+    "import", "in", "int", "let", "list", "loop", "map", "namespace", "null", "null_type",
+    "package", "return", "string", "type", "uint", "var", "void", "while", *kwlist,
+])  # fmt: skip
+"""The names that neither a key of a formula nor a definition can have."""
 
 # Not a function, a namespace (math.) or a member of one.
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
-_MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
-Operand: TypeAlias = float | str
+# What Python reads, and CEL does not or otherwise, or what only CEL knows.
+_UNKNOWN = re.compile(
+    r"[^ -~\s]|[#'\"\\\[\]{}%;@$~^`]|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![=!<>])=(?!=)|!(?!=)"
+    r"|\*\*|//|<<|>>|--|\d_|\d\.(?!\d)|\b(and|or|not|if|else|in|is|lambda)\b"
+)
 _OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
+_MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
+
+
+class FormulaError(ValueError):
+    """A text is not a formula; the message says which part of it is wrong."""
 
 
 class NoAnswerError(ValueError):
@@ -45,6 +71,9 @@ def of_a_record(formula: str) -> bool:
     return bool(_MEMBER.search(formula))
 
 
+# ---- formulas of rules --------------------------------------------------------------------
+
+
 class Operands(msgspec.Struct, frozen=True, dict=True):
     """The values that a formula is evaluated with, by name; None where there is none.
 
@@ -58,7 +87,7 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The values as CEL takes them, without those that it cannot take."""
+        """The values that a formula can use: doubles and, as metadata, strings."""
         data: dict[str, Any] = _converted(self.values, to_float)
         if self.metadata:
             data["metadata"] = _converted(self.metadata, _operand)
@@ -71,42 +100,34 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
         return Operands({**self.values, **values}, self.metadata, self.previous)
 
 
+def _converted(values: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
+    return {n: operand for n, value in values.items() if (operand := convert(value)) is not None}
+
+
+def _operand(value: Any) -> float | str | None:
+    return value if isinstance(value, str) else to_float(value)
+
+
 class Formula:
     """A formula as a function of the values of its ``names``.
 
     ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
-    the metadata of the same key's record before it. CEL compiles the formula only if it is not
-    plain (``plain_formula``).
+    the metadata of the same key's record before it.
     """
 
     def __init__(self, text: str) -> None:
-        """Take a formula, which may be wrong."""
+        """Take a formula, which is compiled once it is evaluated."""
         self.names = names_in(text)
         self.text = text
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
-        self._metadata, self._previous = (_members(text, record) for record in METADATA_NAMES)
+        members = _MEMBER.findall(text)
+        self._metadata, self._previous = (
+            tuple(sorted({name for owner, name in members if owner == record}))
+            for record in METADATA_NAMES
+        )
         self._answers: dict[tuple[Any, ...], bool | None] = {}
-
-    def compiled(self) -> Condition:
-        """Return the formula as CEL's own.
-
-        Raises:
-            ValueError: it is not CEL, or not of type bool.
-        """
-        from mlperf_pkg.rulebook.cel import condition  # noqa: PLC0415 - slow to import
-
-        return condition(self.text, self.names)
-
-    def prepare(self) -> None:
-        """Do what takes time once, before this process forks.
-
-        Raises:
-            ValueError: it is not CEL, or not of type bool.
-        """
-        if not plain_condition(self.text):
-            self.compiled()
 
     def operands(self, record: Record, seen: Seen, nth: Any = None) -> Operands:
         """Return its values at a record: of other keys, the last that were logged before it."""
@@ -125,7 +146,8 @@ class Formula:
         """Return whether it holds at a record; see ``operands``.
 
         Raises:
-            NoAnswerError, ValueError: as ``answer``, which has no answer.
+            NoAnswerError: it has no answer; see ``evaluate``.
+            FormulaError: it is not a condition.
         """
         answer = self.evaluate(self.operands(record, seen, nth))
         if answer is None:
@@ -136,7 +158,7 @@ class Formula:
         """Return whether it holds at a record; None if it has no answer: see ``evaluate``.
 
         Raises:
-            ValueError: it is not CEL, or not of type bool.
+            FormulaError: it is not a condition.
         """
         signature = self._signature(record, seen, nth)
         try:
@@ -156,14 +178,11 @@ class Formula:
         A part that the rest decides without needing it (``a || b``) is not needed.
 
         Raises:
-            ValueError: it is not CEL, or not of type bool.
+            FormulaError: it is not a condition.
         """
-        evaluate, data = plain_condition(self.text), operands.data
-        if evaluate is None:
-            answer = self.compiled().answer(data)
-            return None if isinstance(answer, str) else answer
+        holds = condition(self.text)
         try:
-            return evaluate(data)  # type: ignore[no-any-return]
+            return holds(operands.data)  # type: ignore[no-any-return]
         except NO_ANSWER:
             return None
 
@@ -186,31 +205,312 @@ class Formula:
         return tuple(values)
 
 
-def compile_formula(text: str) -> Formula:
-    """Return a formula that is compiled, and so known to be right.
+# ---- formulas that give a number ----------------------------------------------------------
+
+
+def evaluate(formula: str, values: Mapping[str, Any]) -> int | float:
+    """Return the number that a quantity gives for ``values``, which may have more than it needs.
+
+    The type of the formula decides how the result is written: ``math.ceil(10.0 / size)`` gives 2.0,
+    ``int(math.ceil(10.0 / size))`` 2.
 
     Raises:
-        ValueError: it is not CEL, or not of type bool.
+        ValueError: the formula is not a quantity, needs a value that is missing or not a number, or
+            an integer is out of range.
     """
-    formula = Formula(text)
-    formula.prepare()
-    return formula
+    number, names = quantity(formula), names_in(formula)
+    if missing := sorted(names - values.keys()):
+        raise ValueError(f"formula {formula!r}: no value for {', '.join(missing)}")
+    if wrong := sorted(name for name in names if not is_number(values[name])):
+        raise ValueError(f"formula {formula!r}: {', '.join(wrong)} is not a number")
+    try:
+        result: int | float = number({name: float(values[name]) for name in names})
+    except ArithmeticError as error:
+        raise ValueError(f"formula {formula!r}: integer out of range") from error
+    except KeyError as error:
+        raise ValueError(f"formula {formula!r}: no value for {error.args[0]}") from error
+    return result
 
 
-def _members(text: str, record: str) -> tuple[str, ...]:
-    """Return the members that a formula uses of ``metadata`` or of ``previous``, sorted."""
-    return tuple(sorted({name for owner, name in _MEMBER.findall(text) if owner == record}))
+def amount(tree: ast.expr, operands: Operands) -> int | float | None:
+    """Return the number that a part of a rule's formula has for a record.
+
+    None if it lacks a value, or is not a number.
+    """
+    try:
+        result = _compiled_number(tree)(operands.data)
+    except NO_ANSWER:
+        return None
+    return result if is_number(result) and not isinstance(result, bool) else None
 
 
-def _converted(
-    values: Mapping[str, Any], convert: Callable[[Any], Operand | None]
-) -> dict[str, Operand]:
-    """Return values as CEL takes them, without those that it cannot take."""
-    return {n: operand for n, value in values.items() if (operand := convert(value)) is not None}
+# ---- what a formula is compiled to --------------------------------------------------------
 
 
-def _operand(value: Any) -> Operand | None:
-    """Return a number as a double, or a string, of a record's metadata; None for anything else."""
-    if isinstance(value, str):  # halves of surrogate pairs, which CEL cannot hold, are spelt out
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return to_float(value)
+@lru_cache(maxsize=1024)
+def condition(text: str) -> Evaluate:
+    """Return what evaluates a condition.
+
+    Raises:
+        FormulaError: the text is not a formula, or not one that is true or false.
+    """
+    return _compiled(text, _condition)
+
+
+@lru_cache(maxsize=1024)
+def quantity(text: str) -> Evaluate:
+    """Return what evaluates an expression that gives a double or an integer.
+
+    Raises:
+        FormulaError: the text is not a formula, or not one that gives a number.
+    """
+    return _compiled(text, lambda tree: (_integer if _is_integer(tree) else _number)(tree))
+
+
+def _compiled(text: str, kind: Callable[[ast.expr], Evaluate]) -> Evaluate:
+    try:
+        return kind(tree_of(text))
+    except (RecursionError, MemoryError) as error:
+        raise FormulaError("it is nested too deeply") from error
+
+
+def tree_of(text: str) -> ast.expr:
+    """Return a formula as a tree of Python, in which ``b if a else c`` stands for ``a ? b : c``.
+
+    Raises:
+        FormulaError: it cannot be read.
+        RecursionError, MemoryError: it is nested too deeply.
+    """
+    if match := _UNKNOWN.search(text):
+        raise FormulaError(f"{match[0]!r} at column {match.start() + 1} is not part of a formula")
+    if reserved := sorted(names_in(text) & RESERVED):
+        raise FormulaError(f"{', '.join(reserved)} is a reserved word")
+    words = " ".join(text.replace("&&", " and ").replace("||", " or ").split())
+    try:
+        return ast.parse(_with_python_choices(words), mode="eval").body
+    except SyntaxError as error:
+        raise FormulaError(f"it cannot be read: {error.msg}") from error
+
+
+def _with_python_choices(text: str) -> str:
+    if "?" not in text:
+        return text
+    levels = [""]  # the contents of the parentheses that are open
+    for part in re.split(r"([()])", text):
+        if part == "(":
+            levels.append("")
+        elif part == ")" and len(levels) > 1:
+            inner = levels.pop()
+            levels[-1] += f"({_with_python_choice(inner)})"
+        else:
+            levels[-1] += part
+    return _with_python_choice("(".join(levels))
+
+
+def _with_python_choice(text: str) -> str:
+    test, choice, rest = text.partition("?")
+    first, _, second = rest.partition(":")
+    return f"({first}) if ({test}) else ({_with_python_choice(second)})" if choice else text
+
+
+def _written(tree: ast.AST) -> str:
+    """Return a part of a formula as a formula has it, for messages."""
+    return ast.unparse(tree).replace(" and ", " && ").replace(" or ", " || ")
+
+
+def _condition(tree: ast.expr) -> Evaluate:
+    match tree:
+        case ast.Name(id="true" | "false" as name):
+            return lambda _: name == "true"
+        case ast.Compare(left=left, ops=[relation], comparators=[right]):
+            return _applied(relation, left, right)
+        case ast.BoolOp(op=sign, values=parts):
+            return _decided_by(isinstance(sign, ast.Or), [_condition(part) for part in parts])
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            decides, one, other = _condition(test), _condition(body), _condition(orelse)
+            return lambda data: one(data) if decides(data) else other(data)
+        case ast.Call(
+            func=ast.Name(id="has"),
+            args=[ast.Attribute(value=ast.Name(id=owner), attr=name)],
+            keywords=[],
+        ) if owner in METADATA_NAMES:
+            return lambda data: name in data[owner]
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="math"), attr="isFinite"),
+            args=[argument],
+            keywords=[],
+        ):
+            number = _number(argument)
+            return lambda data: math.isfinite(number(data))
+    raise FormulaError(f"expected a condition, which is true or false, not {_written(tree)}")
+
+
+def _number(tree: ast.expr) -> Evaluate:
+    match tree:
+        case ast.Constant(value=float() as value):
+            return lambda _: value
+        case ast.Name(id=name) if name not in {*METADATA_NAMES, "true", "false"}:
+            return operator.itemgetter(name)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
+            return lambda data: data[owner][name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _number(operand)
+            return lambda data: -negated(data)
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _applied(sign, left, right)
+    return _called(tree)
+
+
+_compiled_number = lru_cache(maxsize=1024)(_number)
+
+
+def _called(tree: ast.expr) -> Evaluate:
+    """Return what calls a function that gives a double."""
+    match tree:
+        case ast.Call(func=ast.Name(id="double"), args=[argument], keywords=[]):
+            integer = _integer(argument)
+            return lambda data: float(integer(data))
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=[one], keywords=[]
+        ) if name in _FUNCTIONS:
+            number, of_number = _number(one), _FUNCTIONS[name]
+            return lambda data: of_number(number(data))
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=[one, other], keywords=[]
+        ) if name in _EXTREMES:
+            return _extreme(_EXTREMES[name], one, other)
+    text = _written(tree)
+    if _is_integer(tree):
+        double = f"{text}.0" if isinstance(tree, ast.Constant) else f"double({text})"
+        raise FormulaError(f"{text} is a whole number: write {double}")
+    raise FormulaError(f"expected a number, not {text}")
+
+
+def _is_integer(tree: ast.expr) -> bool:
+    """Return whether an expression can only be an integer."""
+    match tree:
+        case ast.Constant(value=int() as value):
+            return not isinstance(value, bool)
+        case ast.Call(func=ast.Name(id="int")):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_integer(left) and _is_integer(right)
+    return False
+
+
+def _integer(tree: ast.expr) -> Evaluate:
+    match tree:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return lambda _: value
+        case ast.Call(func=ast.Name(id="int"), args=[argument], keywords=[]):
+            number = _number(argument)
+            return lambda data: _whole(number(data))
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
+            function, first, second = _OPERATORS[type(sign)], _integer(left), _integer(right)
+            return lambda data: _in_range(function(first(data), second(data)))
+    raise FormulaError(f"expected a whole number, such as int(value), not {_written(tree)}")
+
+
+def _extreme(beats: Callable[[Any, Any], bool], one: ast.expr, other: ast.expr) -> Evaluate:
+    first, second = _number(one), _number(other)
+
+    def evaluate(data: Mapping[str, Any]) -> Any:
+        value, challenger = first(data), second(data)
+        if isinstance(value, str) or isinstance(challenger, str):
+            raise TypeError
+        return challenger if beats(challenger, value) else value
+
+    return evaluate
+
+
+def _applied(sign: ast.AST, left: ast.expr, right: ast.expr) -> Evaluate:
+    function, first, second = _OPERATORS[type(sign)], _number(left), _number(right)
+    return lambda data: function(first(data), second(data))
+
+
+def _decided_by(deciding: bool, parts: Sequence[Evaluate]) -> Evaluate:
+    """Return a conjunction or disjunction: one part decides it, even if others lack a value."""
+
+    def evaluate(data: Mapping[str, Any]) -> bool:
+        lacking = False
+        for part in parts:
+            try:
+                if part(data) == deciding:
+                    return deciding
+            except NO_ANSWER:
+                lacking = True
+        if lacking:
+            raise KeyError
+        return not deciding
+
+    return evaluate
+
+
+# ---- arithmetic ---------------------------------------------------------------------------
+
+_LARGEST_INTEGER = 2**63
+_LONGEST_NUMBER = 1000  # digits
+_WHOLE = re.compile(r"[ \t-\r]*[+-]?[0-9]+[ \t-\r]*")
+
+
+def _divided(number: float, divisor: float) -> float:
+    """Divide as processors do."""
+    try:
+        return number / divisor
+    except ZeroDivisionError:
+        if math.isnan(number) or not number:
+            return math.nan
+        return math.copysign(math.inf, number) * math.copysign(1.0, divisor)
+
+
+def _of_finite(function: Callable[[float], float]) -> Callable[[float], float]:
+    def evaluate(number: float) -> float:
+        if not math.isfinite(number):
+            return number
+        return math.copysign(function(number), number)  # zero keeps its sign
+
+    return evaluate
+
+
+def _rounded(number: float) -> float:
+    """Round half away from zero."""
+    whole = math.trunc(number)
+    return float(whole + math.copysign(abs(number - whole) >= 0.5, number))  # noqa: PLR2004
+
+
+def _whole(value: float | str) -> int:
+    if isinstance(value, str):
+        if len(value) > _LONGEST_NUMBER or not _WHOLE.fullmatch(value):
+            raise ValueError
+        return _in_range(int(value))
+    if abs(value) >= _LARGEST_INTEGER:
+        raise OverflowError
+    return math.trunc(value)
+
+
+def _in_range(number: int) -> int:
+    if not -_LARGEST_INTEGER <= number < _LARGEST_INTEGER:
+        raise OverflowError
+    return number
+
+
+_OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _divided,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_EXTREMES = {"greatest": operator.gt, "least": operator.lt}
+_FUNCTIONS: Mapping[str, Callable[[Any], float]] = {
+    "abs": abs,
+    "ceil": _of_finite(math.ceil),
+    "floor": _of_finite(math.floor),
+    "round": _of_finite(_rounded),
+    "sqrt": lambda number: math.sqrt(number) if not number < 0 else math.nan,
+}

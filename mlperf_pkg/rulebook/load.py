@@ -1,4 +1,4 @@
-"""From the YAML files under ``rules/`` to frozen rules, with inheritance.
+"""From the YAML files under ``rules/`` to frozen rules.
 
 A round extends its predecessor: each of its files says only what changed. Within a section a key
 replaces its rules as a whole; ``null`` removes them. A benchmark with a new name is ``like`` the
@@ -7,19 +7,30 @@ one it was. ``defaults`` are fields of every rule of a section that does not hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
+import msgspec
 from msgspec import Struct, convert
 
 from mlperf_pkg.errors import RulebookError, UserError
-from mlperf_pkg.findings import Basis
+from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
-from mlperf_pkg.rulebook.files import ROUND, Document, read, rounds, rule_files, usages
-from mlperf_pkg.rulebook.inheritance import inherited, own, problem_of
+from mlperf_pkg.rulebook.documents import (
+    ROUND,
+    Document,
+    error_of,
+    inherited,
+    own,
+    read,
+    rounds,
+    rule_files,
+    usages,
+)
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     REQUIRED_OF_BENCHMARKS,
@@ -72,7 +83,7 @@ def load_round(usage: str, name: str) -> Round:
     document = _round_document(usage, name)
     benchmarks = benchmarks_of(usage, name)
     cited = {"benchmarks": benchmarks}
-    reader = _RuleReader(usage, name, ROUND, document, cited, _sources(document, {}))
+    reader = _RuleReader(usage, name, ROUND, document, cited, _source_of(document, {}))
     return Round(
         usage=usage,
         name=name,
@@ -100,8 +111,8 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     _require(REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
     target, convergence = document["target"], document["convergence"]
     units = {convergence["from"]: convergence["unit"]}
-    sources = _sources(_round_document(usage, round_name), document)
-    reader = _RuleReader(usage, round_name, name, document, {"target": target}, sources, units)
+    source_of = _source_of(_round_document(usage, round_name), document)
+    reader = _RuleReader(usage, round_name, name, document, {"target": target}, source_of, units)
     return Benchmark(
         name=name,
         runs=Runs(**document["runs"]),
@@ -173,42 +184,18 @@ def _require(
 ) -> None:
     if missing := [name for name in names if name not in document]:
         message = f"{stem} of round {round_name} has no {' and no '.join(missing)}"
-        raise RulebookError(str(problem_of(usage, round_name, stem, (), message)))
+        raise error_of(usage, round_name, stem, (), message)
 
 
-@per_rulebook
-def tensors(name: str) -> tuple[str, ...] | None:
-    """Return the tensors of a model that ``weights_initialization`` must list, sorted.
+# ---- the rules of a file ------------------------------------------------------------------
 
-    None where ``tensors.yaml`` has no such model.
-
-    Raises:
-        RulebookError: a file ``tensors.yaml`` is not valid.
-    """
-    from mlperf_pkg.rulebook.braces import expand_braces  # noqa: PLC0415 - few benchmarks need it
-
-    for file in rule_files("tensors.yaml"):
-        if patterns := read(file).get(name):
-            return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))
-    return None
+SourceOf: TypeAlias = Callable[[str, str | None], str | None]
+"""The source of a rule that names none, by its key and its basis; None if its file has none."""
 
 
-class _Sources(Struct, frozen=True):
-    """What rules that name no source cite: by their basis, by their key, by their file."""
-
-    ruleset: str
-    by_key: Mapping[str, str]
-    of_file: str | None
-
-    def source(self, key: str, basis: str | None) -> str | None:
-        """Return the source of a rule on a key; None if the file has none either."""
-        if basis == Basis.OFFICIAL:
-            return self.ruleset
-        return self.by_key.get(key, self.of_file)
-
-
-def _sources(round_document: Document, document: Document) -> _Sources:
+def _source_of(round_document: Document, document: Document) -> SourceOf:
     """Return the sources of a file, which are laid over those of its round."""
+    ruleset = ruleset_source(round_document["ruleset"])
     by_key = {
         key: source
         for level in (round_document, document)
@@ -216,7 +203,7 @@ def _sources(round_document: Document, document: Document) -> _Sources:
         for key in keys
     }
     of_file = (document or round_document).get("source")
-    return _Sources(ruleset_source(round_document["ruleset"]), by_key, of_file)
+    return lambda key, basis: ruleset if basis == Basis.OFFICIAL else by_key.get(key, of_file)
 
 
 class _RuleReader(Struct, frozen=True):
@@ -230,7 +217,7 @@ class _RuleReader(Struct, frozen=True):
     stem: str
     document: Document
     cited: Mapping[str, Any]
-    sources: _Sources
+    source_of: SourceOf
     units: Mapping[str, str] = {}
 
     def section(self, name: str) -> Rules:
@@ -260,8 +247,12 @@ class _RuleReader(Struct, frozen=True):
             name: self._cited(value) for name, value in fields.items() if name in CONSTRAINTS
         }
         if "tensors" in fields:
-            fields["tensors"] = self._tensors(fields["tensors"], (*steps, "tensors"))
-        source = fields.get("source") or self.sources.source(key, fields.get("basis"))
+            names = tensors(fields["tensors"])
+            if names is None:
+                message = f"tensors.yaml has no tensors of {fields['tensors']!r}"
+                raise self._error((*steps, "tensors"), message)
+            fields["tensors"] = names
+        source = fields.get("source") or self.source_of(key, fields.get("basis"))
         if not source:
             raise self._error(steps, f"{fields['code']} has no source")
         fields |= {"key": key, "source": source, "constraints": constraints}
@@ -271,17 +262,114 @@ class _RuleReader(Struct, frozen=True):
             fields["reaches"] = self._cited(fields["reaches"])
         return convert(fields, Rule)
 
-    def _tensors(self, name: str, steps: Steps) -> tuple[str, ...]:
-        names = tensors(name)
-        if names is None:
-            raise self._error(steps, f"tensors.yaml has no tensors of {name!r}")
-        return names
-
     def _cited(self, value: Any) -> Any:
         """Return what a name such as ``target`` or ``benchmarks`` refers to."""
         return self.cited.get(value, value) if isinstance(value, str) else value
 
     def _error(self, steps: Steps, message: str) -> RulebookError:
-        return RulebookError(
-            str(problem_of(self.usage, self.round_name, self.stem, steps, message))
-        )
+        return error_of(self.usage, self.round_name, self.stem, steps, message)
+
+
+# ---- tensors ------------------------------------------------------------------------------
+
+
+@per_rulebook
+def tensors(name: str) -> tuple[str, ...] | None:
+    """Return the tensors of a model that ``weights_initialization`` must list, sorted.
+
+    None where ``tensors.yaml`` has no such model.
+
+    Raises:
+        RulebookError: a file ``tensors.yaml`` is not valid.
+    """
+    for file in rule_files("tensors.yaml"):
+        if patterns := read(file).get(name):
+            return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))
+    return None
+
+
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """Return all strings that a pattern means; the rightmost brace varies fastest.
+
+    ``{a,b,c}`` means each alternative, which may be empty or have braces of its own; ``{0..23}``
+    each whole number of the range, both ends included. A comma outside braces is a comma.
+
+    Raises:
+        ValueError: a brace is not balanced, or a range ends before it starts.
+    """
+    words, end = _product(pattern, 0, "}")
+    if end < len(pattern):
+        raise ValueError(f"unbalanced braces in {pattern!r}: '}}' at {end} closes nothing")
+    return words
+
+
+def _product(pattern: str, at: int, stops: str) -> tuple[list[str], int]:
+    """Return the words from ``at`` to an unnested character of ``stops``, and its index."""
+    words = [""]
+    while at < len(pattern) and pattern[at] not in stops:
+        if pattern[at] == "{":
+            options, at = _alternatives(pattern, at + 1)
+        else:
+            options, at = [pattern[at]], at + 1
+        words = [word + option for word in words for option in options]
+    return words, at
+
+
+def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
+    """Return the words of the brace whose content begins at ``start``, and the index after it."""
+    options, at = _product(pattern, start, ",}")
+    while pattern[at : at + 1] == ",":
+        more, at = _product(pattern, at + 1, ",}")
+        options += more
+    if at == len(pattern):
+        raise ValueError(f"unbalanced braces in {pattern!r}: '{{' at {start - 1} is never closed")
+    bounds = _RANGE.fullmatch(pattern, start, at)
+    return (_numbers(pattern, *bounds.groups()) if bounds else options), at + 1
+
+
+def _numbers(pattern: str, first: str, last: str) -> list[str]:
+    if int(last) < int(first):
+        raise ValueError(f"the range {first}..{last} in {pattern!r} ends before it starts")
+    return [str(number) for number in range(int(first), int(last) + 1)]
+
+
+# ---- the codes of findings that are not rules of a benchmark -------------------------------
+
+
+class Exceptional(Struct, frozen=True):
+    """When a code is reported with another basis or severity; None is the usual one."""
+
+    when: str
+    basis: Basis | None = None
+    severity: Severity | None = None
+
+
+class Code(Struct, frozen=True):
+    """What a code means: a title, an explanation in prose, and the source of the rule.
+
+    It is reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
+    """
+
+    code: str
+    title: str
+    explanation: str
+    source: str
+    basis: Basis = Basis.BOTH
+    severity: Severity = Severity.ERROR
+    unless: tuple[Exceptional, ...] = ()
+
+
+@per_rulebook
+def codes() -> Mapping[str, Code]:
+    """Return the codes of ``findings.yaml``.
+
+    Raises:
+        RulebookError: the file is not valid.
+    """
+    entries: dict[str, Any] = {}
+    for file in reversed(list(rule_files("findings.yaml"))):
+        entries |= {code: {"code": code, **fields} for code, fields in read(file).items()}
+    return msgspec.convert(entries, dict[str, Code])

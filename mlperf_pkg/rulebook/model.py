@@ -23,6 +23,12 @@ REQUIRED_OF_BENCHMARKS = ("runs", "target", "convergence")
 """The fields that a round and a benchmark must have after inheritance."""
 
 
+EVALUATION_KEYS = frozenset({"eval_accuracy", "eval_error", "averaged_validation_loss"})
+"""The keys of evaluations; the last is that of Flux.1 in the Open division."""
+
+POSITION_UNITS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
+"""The metadata that count training, with their units, in the order in which they are tried."""
+
 LOGGING = "mlperf-logging"
 """The document that rules cite for what only the official checker requires."""
 
@@ -57,8 +63,8 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     record must meet the constraints of ``reaches``. The records' metadata must list each of
     ``tensors`` exactly once.
 
-    ``formula`` is CEL over this key's ``value``, its ``metadata``, the values of other keys, and
-    ``nth``: the number of records of this key before this one, since the last record of the key
+    ``formula`` is a condition on this key's ``value``, its ``metadata``, the values of other keys,
+    and ``nth``: the number of records of this key before this one, since the last record of the key
     ``nth_since``. ``written`` is the formula as its file has it, with the meaning of the names
     that the file defines; None where it uses none. ``units`` says what metadata count in it. With
     ``last`` it is evaluated only for the last record, and sees the final values of the run.
@@ -95,6 +101,11 @@ class Rule(Struct, frozen=True, omit_defaults=True):
     covers_target: bool = False
     no_later_than: tuple[str, ...] = ()
     fatal: bool = False
+
+    @property
+    def official(self) -> bool:
+        """Whether the official checker tests it."""
+        return self.basis in (Basis.BOTH, Basis.OFFICIAL)
 
     @property
     def formula_text(self) -> str:

@@ -7,13 +7,11 @@ the benchmark, of the optimizer. The topmost layer that names a key decides it a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from itertools import chain, product
 from typing import Any
 
 import msgspec
 
-from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
@@ -23,12 +21,10 @@ from mlperf_pkg.rulebook.constraints import (
     Test,
     target_test,
 )
-from mlperf_pkg.rulebook.formula import Formula, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Formula, condition, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
-
-_DECODER = msgspec.msgpack.Decoder(tuple[Rule, ...])
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -46,8 +42,6 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
-    ``passes`` is all of ``checks`` in one call.
-
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``without_answer`` says
@@ -57,7 +51,6 @@ class CompiledRule(msgspec.Struct, frozen=True):
 
     rule: Rule
     checks: tuple[Check, ...]
-    passes: Test
     reaches: Test | None
     formula: Formula | None
     in_passing: bool
@@ -87,8 +80,7 @@ class KeyRules(msgspec.Struct, frozen=True):
 
     Later ``submission_*`` records are not checked. ``quiet`` says that the later ones need only
     themselves, and which keys were logged before them. The rules need the values of the keys
-    ``related``, and the order of those ``ordered``. ``concluded`` are the rules about the whole
-    log, except those about the number of records, which are ``counted``.
+    ``related``, and the order of those ``ordered``.
     """
 
     rules: tuple[CompiledRule, ...]
@@ -97,28 +89,6 @@ class KeyRules(msgspec.Struct, frozen=True):
     quiet: bool
     related: frozenset[str]
     ordered: frozenset[str]
-    concluded: tuple[CompiledRule, ...]
-    counted: tuple[CompiledRule, ...]
-
-
-class Counting(msgspec.Struct, frozen=True):
-    """The ``rules`` about how often their key is logged.
-
-    Where all ``required`` keys are logged, and those of ``once`` once, only the ``special`` rules
-    can be broken: those with limits, or with another key that will do.
-    """
-
-    rules: tuple[CompiledRule, ...]
-    required: frozenset[str]
-    once: frozenset[str]
-    special: tuple[CompiledRule, ...]
-
-    def to_check(self, seen: Seen) -> tuple[CompiledRule, ...]:
-        """Return the rules that the records of a whole log may break."""
-        usual = self.required <= seen.keys() and all(
-            [seen[key].count == 1 for key in self.once]  # noqa: C419 - twice as fast
-        )
-        return self.special if usual else self.rules
 
 
 class RuleTable(msgspec.Struct, frozen=True):
@@ -126,14 +96,14 @@ class RuleTable(msgspec.Struct, frozen=True):
 
     ``followed`` are all keys whose records the rules need, those of ``keys`` and others. Those in
     ``quiet`` need not be taken in the order of the log, by the rules of their later records.
-    ``concluded`` are the rules about the whole log that are not about a number of records;
-    ``joined`` are the metrics to join before they are checked.
+    ``counted`` are the rules about how often their key is logged, ``concluded`` the others about
+    the whole log; ``joined`` are the metrics to join before they are checked.
     """
 
     keys: Mapping[str, KeyRules]
     followed: frozenset[str]
     quiet: Mapping[str, tuple[CompiledRule, ...]]
-    counting: Counting
+    counted: tuple[Rule, ...]
     concluded: tuple[CompiledRule, ...]
     joined: Joined | None
 
@@ -160,14 +130,15 @@ def rule_table(
     if benchmark and not rules:
         # Its own layer might replace any of these rules, so only those of its identity hold.
         keys = {key: keys[key] for key in keys if key.startswith("submission_")}
+    every = list(chain.from_iterable([of_key.rules for of_key in keys.values()]))
     joined = rules.joined if rules and division else None
     related = frozenset([joined.of] if joined else ()).union(*[k.related for k in keys.values()])
     return RuleTable(
         keys=keys,
         followed=related.union(keys, *[k.ordered for k in keys.values()]),
         quiet={key: k.later.rules for key, k in keys.items() if k.quiet and key not in related},
-        counting=_counting([rule for of_key in keys.values() for rule in of_key.counted]),
-        concluded=tuple([rule for of_key in keys.values() for rule in of_key.concluded]),
+        counted=tuple([compiled.rule for compiled in every if compiled.rule.occurs]),
+        concluded=tuple(filter(_concludes, every)),
         joined=joined,
     )
 
@@ -192,7 +163,7 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
         table = rule_table(usage, round_name, "closed", benchmark, frozenset(chosen))
         for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
             if compiled.formula:
-                compiled.formula.prepare()
+                condition(compiled.formula.text)
 
 
 # ---- what of the whole log ---------------------------------------------------------------
@@ -206,33 +177,11 @@ def _concludes(compiled: CompiledRule) -> bool:
     return compiled.reaches is not None or rule.tensors is not None or at_the_end or timed
 
 
-def _counting(rules: Sequence[CompiledRule]) -> Counting:
-    return Counting(
-        rules=tuple(rules),
-        required=frozenset([r.rule.key for r in rules if isinstance(r.rule.occurs, str)]),
-        once=frozenset([r.rule.key for r in rules if r.rule.occurs == "once"]),
-        special=tuple([r for r in rules if isinstance(r.rule.occurs, Mapping)]),
-    )
-
-
 # ---- what of a record ---------------------------------------------------------------------
 
 
 def _compile(rules: Rules) -> dict[str, KeyRules]:
-    return {key: _compile_once(of_key) for key, of_key in rules.items()}
-
-
-def _compile_once(rules: tuple[Rule, ...]) -> KeyRules:
-    """Compile the rules of a key once for all rounds that have the same ones."""
-    try:
-        return _compile_encoded(msgspec.msgpack.encode(rules))
-    except OverflowError:  # an integer of more than 64 bits, in a user's own rules
-        return _key_rules(rules)
-
-
-@cache
-def _compile_encoded(encoded: bytes) -> KeyRules:
-    return _key_rules(_DECODER.decode(encoded))
+    return {key: _key_rules(of_key) for key, of_key in rules.items()}
 
 
 def _related(rule: Rule) -> set[str]:
@@ -240,10 +189,6 @@ def _related(rule: Rule) -> set[str]:
     formulas = (rule.formula, (rule.reaches or {}).get("formula"))
     keys = filter(None, (rule.constraints.get("same_as"), rule.nth_since))
     return {*keys, *chain.from_iterable(map(names_in, filter(None, formulas)))}
-
-
-def _ordered(rule: Rule) -> list[str]:
-    return [*rule.constraints.get("after", ()), *rule.constraints.get("before", ())]
 
 
 def _is_quiet(compiled: CompiledRule) -> bool:
@@ -270,9 +215,9 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         later=later,
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset().union(*map(_related, rules)),
-        ordered=frozenset().union(*map(_ordered, rules)),
-        concluded=tuple(filter(_concludes, compiled)),
-        counted=tuple([rule for rule in compiled if rule.rule.occurs]),
+        ordered=frozenset().union(
+            *[rule.constraints.get(name, ()) for rule in rules for name in ("after", "before")]
+        ),
     )
 
 
@@ -280,7 +225,7 @@ def _checklist(rules: Sequence[CompiledRule]) -> Checklist:
     checks = [check for rule in rules for check in rule.checks]
     return Checklist(
         rules=tuple(rules),
-        passes=rules[0].passes if len(rules) == 1 else _all_of(checks),
+        passes=_all_of(checks),
         more=tuple([rule for rule in rules if rule.has_more]),
     )
 
@@ -312,17 +257,15 @@ def _all_of(checks: Sequence[Check]) -> Test:
 
 def _compiled(rule: Rule) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
-    official = rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-    of_each = official or (of_a_record(rule.formula or "") and not rule.last)
+    of_each = rule.official or (of_a_record(rule.formula or "") and not rule.last)
     in_passing = bool(rule.formula) and of_each
     return CompiledRule(
         rule=rule,
         checks=checks,
-        passes=_all_of(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=Formula(rule.formula) if rule.formula else None,
         in_passing=in_passing,
-        without_answer=not official,
+        without_answer=not rule.official,
         has_more=in_passing or rule.tensors is not None or rule.reached or bool(rule.reaches),
         tensors=frozenset(rule.tensors or ()),
     )

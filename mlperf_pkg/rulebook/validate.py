@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from mlperf_pkg.infra.resources import MissingPackageError
-from mlperf_pkg.rulebook.arithmetic import parsed
-from mlperf_pkg.rulebook.definitions import (
-    SIMULATION,
-    complaints_of_definitions,
-    expanded,
-    formulas,
-    reserved_names,
-)
-from mlperf_pkg.rulebook.formula import compile_formula, names_in
-from mlperf_pkg.rulebook.metaschema import complaints, kind_of, owner_of
-from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
-from mlperf_pkg.rulebook.quantity import compile_quantity
-from mlperf_pkg.rulebook.strictyaml import parse, problem_at
+import yaml
 
-_REASON = re.compile(r"<input>:\d+:(\d+): (.+)")
+from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.rulebook.expectation import parsed
+from mlperf_pkg.rulebook.formula import RESERVED, FormulaError, condition, names_in, quantity
+from mlperf_pkg.rulebook.model import SECTIONS, Rule
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Step, Steps, refuse, suggestion
+
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:  # PyYAML without libyaml, which is slower
+    from yaml import SafeLoader  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator, ValidationError
 
 
 def validated(file: RuleFile, data: bytes) -> dict[str, Any]:
@@ -31,64 +36,377 @@ def validated(file: RuleFile, data: bytes) -> dict[str, Any]:
         RulebookError: the file is not valid. The message names every line that is wrong.
     """
     document = parse(file, data)
-    refuse(list(_problems(file, complaints(kind_of(file.path.stem), document))))
-    refuse(list(_problems(file, complaints_of_definitions(document))))
+    kind = file.path.stem if file.path.stem in _KINDS else "benchmark"
+    _refuse(file, _complaints(kind, document))
+    _refuse(file, _complaints_of_definitions(document))
     whole: dict[str, Any] = expanded(document)
-    refuse(list(_problems(file, _complaints_of_formulas(whole))))
-    refuse(list(_problems(file, _complaints_of_quantities(whole))))
+    _refuse(file, _complaints_of_formulas(whole))
     return whole
 
 
-def _problems(file: RuleFile, complaints: Iterable[tuple[Steps, str]]) -> Iterator[Problem]:
-    return (problem_at(file, steps, message) for steps, message in complaints)
+def _refuse(file: RuleFile, complaints: Iterable[tuple[Steps, str]]) -> None:
+    refuse([problem_at(file, steps, message) for steps, message in complaints])
+
+
+# ---- YAML: a repeated key is an error, 1e-9 is a number, a date is text -------------------
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+class _Loader(SafeLoader):
+    """The safe loader of PyYAML with other rules for numbers and dates."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def parse(file: RuleFile, data: bytes) -> dict[str, Any]:
+    """Return the mapping in a file whose text is ``data``.
+
+    Raises:
+        RulebookError: the file is not valid YAML in UTF-8, has a repeated key, or is not a mapping.
+    """
+    with _loader(file, data) as loader:
+        node = loader.get_single_node()
+        if node is None or not _is(node, "mapping"):
+            raise RulebookError(f"{file.shown}:1: not a mapping")
+        refuse([Problem(file.shown, line, text) for line, text in _repeated(node)])
+        document: dict[str, Any] = loader.construct_document(node)
+        return document
+
+
+def problem_at(file: RuleFile, steps: Sequence[Step], message: str) -> Problem:
+    """Return a problem of the part of a document that ``steps`` lead to, with its line.
+
+    A part that is merged into its mapping (``<<``) is on the line of that mapping.
+    """
+    with _loader(file, file.path.read_bytes()) as loader:
+        node = loader.get_single_node()
+    line = 1
+    for step in steps:
+        child = _child(node, step)
+        if child is None:
+            break
+        line, node = child
+    return Problem(file.shown, line, message)
+
+
+def _child(node: Any, step: Step) -> tuple[int, yaml.Node] | None:
+    """Return the line and the node of a part; None where the node does not name it.
+
+    A mapping is its own first entry: a rule alone is written without a list.
+    """
+    if _is(node, "sequence"):
+        part = node.value[int(step)]
+        return part.start_mark.line + 1, part
+    if isinstance(step, int):
+        return node.start_mark.line + 1, node
+    for key, value in node.value if _is(node, "mapping") else ():
+        if key.value == str(step):
+            return key.start_mark.line + 1, value
+    return None
+
+
+@contextmanager
+def _loader(file: RuleFile, data: bytes) -> Iterator[_Loader]:
+    try:
+        loader = _Loader(data.decode("utf-8"))
+        try:
+            yield loader
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise RulebookError(f"{file.shown}:{line}: not valid YAML: {error.problem}") from error
+    except RecursionError as error:
+        raise RulebookError(f"{file.shown}: not valid: nested too deeply") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RulebookError(f"{file.shown}: not valid YAML in UTF-8: {error}") from error
+
+
+def _repeated(node: yaml.Node) -> Iterator[tuple[int, str]]:
+    """Yield the line of each repeated key, and a message."""
+    if _is(node, "sequence"):
+        for item in node.value:
+            yield from _repeated(item)
+    elif _is(node, "mapping"):
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            name = key.value if _is(key, "scalar") else "a list or mapping as key"
+            if name in lines:
+                yield line, f"{name!r} is given twice, first on line {lines[name]}"
+            lines.setdefault(name, line)
+            yield from _repeated(value)
+
+
+def _is(node: Any, kind: str) -> bool:
+    """Return whether a node is a ``mapping``, ``sequence`` or ``scalar``."""
+    return bool(node.id == kind)
+
+
+# Every other file is a benchmark's.
+
+
+# ---- the vocabulary, rules/metaschema.json ------------------------------------------------
+
+_KINDS = frozenset({"round", "tensors", "findings", "sources", "reference_points"})
+_FEW = 16  # names that a message may list
+_TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "a string",
+}
+_DESCRIBED = frozenset({"oneOf", "pattern", "type"})
+_EXPECTED = {
+    "const": "the value {}",
+    "maxProperties": "at most {} entry",
+    "minimum": "at least {}",
+    "oneOf": "a value of another type",
+    "uniqueItems": "no entry twice",
+}
+
+
+@cache
+def metaschema() -> dict[str, Any]:
+    """Return the contents of ``rules/metaschema.json``."""
+    text = (data_folder("rules") / "metaschema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def constraint_names() -> frozenset[str]:
+    """Return the names of the constraints that a rule may have."""
+    names: Mapping[str, Any] = metaschema()["$defs"]["rule"]["properties"]
+    return frozenset(names) - frozenset(Rule.__struct_fields__)
+
+
+def _complaints(kind: str, document: Any) -> Iterator[tuple[Steps, str]]:
+    """Yield where a document breaks the definition ``kind`` of the metaschema, and a message."""
+    plain = json.loads(json.dumps(document))  # names are strings in JSON, and ``fields: {1: ...}``
+    for error in _validator(kind).iter_errors(plain):
+        yield from _explained(error, plain)
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+
+    definitions = metaschema()["$defs"]
+    return Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})
+
+
+# ---- messages -----------------------------------------------------------------------------
+
+
+def _explained(error: ValidationError, document: Any) -> Iterator[tuple[Steps, str]]:
+    steps: Steps = tuple(error.absolute_path)
+    subject = _subject(steps, document)
+    schema: Any = error.schema
+    value: Any = error.instance
+    if error.validator == "additionalProperties":
+        for name in value.keys() - schema["properties"].keys():
+            yield (*steps, name), _unknown(name, list(schema["properties"]), subject)
+    elif error.validator == "required":
+        required: Any = error.validator_value
+        yield from ((steps, f"{subject} has no {name}") for name in required if name not in value)
+    elif "propertyNames" in error.absolute_schema_path:
+        yield (*steps, value), f"{value!r} is not a valid name: expected {_expected(error)}"
+    elif branch := _branch(error):
+        yield from (complaint for inner in branch for complaint in _explained(inner, document))
+    else:
+        yield steps, f"{subject} is {json.dumps(value)}; expected {_expected(error)}"
+
+
+def _branch(error: ValidationError) -> list[ValidationError]:
+    """Return the errors of the one branch of ``oneOf`` whose type is that of the value, if any."""
+    branches: dict[Any, list[ValidationError]] = {}
+    for inner in error.context or ():
+        branches.setdefault(inner.schema_path[0], []).append(inner)
+    fitting = [
+        errors
+        for errors in branches.values()
+        if not any(inner.validator == "type" and not inner.path for inner in errors)
+    ]
+    return fitting[0] if len(fitting) == 1 else []
+
+
+def _unknown(name: str, names: Sequence[str], subject: str) -> str:
+    """Return a message about an unknown name in a mapping that may have ``names``."""
+    near = nearest(name, names)
+    constraints = constraint_names()
+    kind = (
+        "constraint" if near in constraints or (not near and constraints & set(names)) else "field"
+    )
+    alternatives = f"; expected one of {', '.join(names)}" if len(names) <= _FEW else ""
+    return f"unknown {kind} {name!r} of {subject}{suggestion(name, names) or alternatives}"
+
+
+def _subject(steps: Sequence[Step], document: Any) -> str:
+    """Return what a part is called: "above of NEWB102", "convergence", "the file"."""
+    if not steps:
+        return "the file"
+    owner = owner_of(steps, document)
+    depth = _depth(steps, document)
+    inner = ".".join(map(str, steps[depth:])) if depth else ""
+    return f"{inner} of {owner}" if inner else owner
+
+
+def owner_of(steps: Sequence[Step], document: Any) -> str:
+    """Return the code of the rule that a part belongs to, else its key, else the part itself."""
+    depth = _depth(steps, document)
+    if not depth:
+        return ".".join(map(str, steps))
+    rule = _part(document, steps[:depth])
+    code = rule.get("code") if isinstance(rule, Mapping) else None
+    if isinstance(code, str):
+        return code
+    return str(next(step for step in reversed(steps[:depth]) if isinstance(step, str)))
+
+
+def _depth(steps: Sequence[Step], document: Any) -> int:
+    """Return how many of the steps lead to a rule; 0 where they lead to something else."""
+    names = {**dict.fromkeys(SECTIONS, 2), "variants": 4}
+    depth = names.get(str(steps[0]), 0) if steps else 0
+    if depth > len(steps):
+        return 0
+    return depth + (len(steps) > depth and isinstance(_part(document, steps[:depth]), list))
+
+
+def _part(document: Any, steps: Sequence[Step]) -> Any:
+    for step in steps:
+        document = document[step]
+    return document
+
+
+def _expected(error: ValidationError) -> str:
+    schema: Any = error.schema
+    value: Any = error.validator_value
+    if error.validator in _DESCRIBED and "description" in schema:
+        return str(schema["description"])
+    if error.validator == "enum":
+        names = list(map(str, value))
+        return f"one of {', '.join(names)}{suggestion(str(error.instance), names)}"
+    if error.validator == "type":
+        names = [value] if isinstance(value, str) else value
+        return " or ".join(_TYPES[name] for name in names)
+    words = _EXPECTED.get(str(error.validator), "something that is not empty")
+    return words.format(json.dumps(value))
+
+
+# ---- formulas, and names for long expressions ---------------------------------------------
+
+DEFINE = "define"
+WRITTEN = "written"
+"""The field of an expanded rule that keeps its formula as the file has it."""
+
+_OWN_NAMES = frozenset({"true", "false", "value", "nth", "metadata", "previous", "math"})
+_SIMULATION = "simulation"  # its formulas are values, not conditions
+
+
+def _formulas(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
+    """Yield every formula of a rule or target in a document, with the steps that lead to it."""
+    if isinstance(document, dict):
+        if isinstance(document.get("formula"), str):
+            yield (*steps, "formula"), document["formula"]
+        for name, part in document.items():
+            if name != _SIMULATION:
+                yield from _formulas(part, (*steps, name))
+    elif isinstance(document, list):
+        for index, part in enumerate(document):
+            yield from _formulas(part, (*steps, index))
 
 
 def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
-    for steps, text in formulas(document):
+    """Yield the formulas of rules that are not conditions, and of a simulation not quantities."""
+    for steps, text in _formulas(document):
         owner = owner_of(steps[:-1], document)
-        reserved = sorted(names_in(text) & reserved_names())
-        if reserved:
-            yield steps, f"formula of {owner} uses {', '.join(reserved)}, which CEL reserves"
-            continue
         try:
-            compile_formula(text)
-        except MissingPackageError as error:
-            yield steps, f"formula of {owner}: {error}"
+            condition(text)
+        except FormulaError as error:
+            yield steps, f"formula of {owner} is not valid: {error}"
             continue
-        except ValueError as error:
-            problem = _reason(error) or "expected a condition, which is true or false"
-            yield steps, f"formula of {owner} is not valid: {problem}"
-            continue
-        if parsed(text) is None and not _has_needed(document, steps):
+        parts = (_part(document, steps[:depth]) for depth in range(len(steps)))
+        if parsed(text) is None and not any("needed" in part for part in parts):
             message = "cannot be put into words: say with needed what the rule expects"
             yield steps, f"formula of {owner} {message}"
-
-
-def _has_needed(document: Any, steps: Steps) -> bool:
-    """Return whether a rule that ``steps`` lead through says in words what it expects."""
-    part = document
-    for step in steps[:-1]:
-        part = part[step]
-        if isinstance(part, dict) and "needed" in part:
-            return True
-    return False
-
-
-def _complaints_of_quantities(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
-    """Yield the formulas of a simulation that do not give a number."""
-    for steps, text in formulas(document.get(SIMULATION, {}), (SIMULATION,)):
+    for steps, text in _formulas(document.get(_SIMULATION, {}), (_SIMULATION,)):
         try:
-            compile_quantity(text)
-        except (MissingPackageError, ValueError) as error:
+            quantity(text)
+        except FormulaError as error:
             name = ".".join(map(str, steps[:-1]))
-            yield steps, f"formula of {name} is not valid: {_reason(error) or error}"
+            yield steps, f"formula of {name} is not valid: {error}"
 
 
-def _reason(error: Exception) -> str:
-    """Return in one line why the CEL library refused a formula; empty if it did not."""
-    match = _REASON.search(str(error))
-    if not match:
-        return ""
-    column, text = match.groups()
-    hint = " (write whole numbers with a point: 2.0)" if "int" in text else ""
-    return f"{text} at column {column}{hint}"
+def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
+    """Yield what is wrong with the names that a valid document defines."""
+    definitions: Mapping[str, str] = document.get(DEFINE, {})
+    texts = chain(_formulas(document), _formulas(document.get(_SIMULATION, {})))
+    used = _used([text for _, text in texts], definitions)
+    names = list(definitions)
+    for index, name in enumerate(names):
+        steps = (DEFINE, name)
+        if name in _OWN_NAMES | RESERVED:
+            yield steps, f"define must not use the name {name!r}, which formulas already know"
+        if name not in used:
+            yield steps, f"no formula of this file uses {name!r}"
+        for later in names_in(definitions[name]) & set(names[index:]):
+            yield steps, f"{name!r} uses {later!r}, which is not defined before it"
+
+
+def expanded(document: Any) -> Any:
+    """Return a document in which every formula has the expressions that ``define`` names.
+
+    Each expression is put into parentheses. A definition may use those before it.
+    """
+    if not isinstance(document, dict) or DEFINE not in document:
+        return document
+    texts: Mapping[str, str] = document[DEFINE]
+    definitions: dict[str, str] = {}
+    for name, text in texts.items():
+        definitions[name] = _replaced(text, definitions)
+    rest = {name: part for name, part in document.items() if name != DEFINE}
+    return _expanded(rest, definitions, texts)
+
+
+def _expanded(part: Any, definitions: Mapping[str, str], texts: Mapping[str, str]) -> Any:
+    if isinstance(part, list):
+        return [_expanded(item, definitions, texts) for item in part]
+    if not isinstance(part, dict):
+        return part
+    new = {name: _expanded(item, definitions, texts) for name, item in part.items()}
+    formula = part.get("formula")
+    if isinstance(formula, str) and (names := _used([formula], texts)):
+        new["formula"] = _replaced(formula, definitions)
+        if "code" in part:
+            meaning = ", ".join(f"{name} = {texts[name]}" for name in names)
+            new[WRITTEN] = f"{formula}, where {meaning}"
+    return new
+
+
+def _used(texts: list[str], definitions: Mapping[str, str]) -> list[str]:
+    """Return the defined names that formulas use, also through other definitions."""
+    used = {name for text in texts for name in names_in(text)}
+    for name in reversed(list(definitions)):
+        if name in used:
+            used |= names_in(definitions[name])
+    return [name for name in definitions if name in used]
+
+
+def _replaced(text: str, definitions: Mapping[str, str]) -> str:
+    if not definitions:
+        return text
+    names = "|".join(definitions)
+    pattern = rf"(?<![\w.])({names})\b(?!\s*[(.])"
+    return re.sub(pattern, lambda match: f"({definitions[match[1]]})", text)

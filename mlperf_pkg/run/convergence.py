@@ -16,9 +16,9 @@ from msgspec import UNSET
 from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.log.block import Words
-from mlperf_pkg.log.record import Record
+from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.rulebook.formula import NoAnswerError
 from mlperf_pkg.rulebook.load import counts_samples
-from mlperf_pkg.run.crashes import reason_of
 
 NOT_CONVERGED = 1e9
 WORDS = (
@@ -50,6 +50,12 @@ class Convergence(msgspec.Struct, frozen=True):
     benchmark: Any
     crash: str | None = None
     positions: tuple[float, ...] = ()
+
+
+NO_CONVERGENCE = Convergence(
+    converged=False, to_converge=NOT_CONVERGED, batch_size=-1, benchmark=None
+)
+"""That of a log of which nothing could be read."""
 
 
 class ConvergenceReader:
@@ -170,3 +176,29 @@ class _Fields:
 
     def __getattr__(self, name: str) -> Any:
         return self._fields[name]
+
+
+# ---- why an official checker crashes on a log ---------------------------------------------
+
+
+def reason_of(error: Exception) -> str:
+    """Return what is wrong where this code raises the same error as the official checker.
+
+    The name of the error, which the output of the official checker has too, comes first.
+    """
+    return f"{type(error).__name__}: {_in_words(error)}"
+
+
+def _in_words(error: Exception) -> str:
+    match error:
+        case KeyError(args=[key]):
+            return f"{key if isinstance(key, str) else shown(key)} is missing"
+        case json.JSONDecodeError():
+            return f"a line is not JSON: {error.msg}"
+        case NoAnswerError():
+            return "a value is missing or not a number"
+        case TypeError() | AttributeError() | IndexError():
+            return "a value of the wrong type"
+        case ZeroDivisionError():
+            return "a division by zero"
+    return str(error)

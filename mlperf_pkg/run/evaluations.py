@@ -6,21 +6,18 @@ means. The verdicts do not: ``run/convergence.py`` reads what the official RCP c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from math import isfinite
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Benchmark
 
-KEYS = frozenset({"eval_accuracy", "eval_error", "averaged_validation_loss"})
-"""The keys of evaluations; the last is that of Flux.1 in the Open division."""
-
-POSITION_UNITS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
-"""The metadata that count training, with their units, in the order in which they are tried."""
-
+KEYS = EVALUATION_KEYS
 _LARGEST = 1e100  # products of larger numbers overflow
 
 
@@ -97,3 +94,105 @@ def _metadata(record: Record) -> Mapping[str, Any]:
 def _measured(value: Any) -> float | None:
     number = to_finite(value)
     return number if number is not None and abs(number) < _LARGEST else None
+
+
+# ---- the curve of a run, for charts and tables: nothing is judged here -------------------
+
+MS_PER_MINUTE = 60_000
+
+
+class Phase(StrEnum):
+    """A phase of a run; a block takes the place of epochs if none are logged."""
+
+    INIT = "initialisation"
+    EPOCH = "epoch"
+    BLOCK = "block"
+    EVALUATION = "evaluation"
+
+
+_PHASES = {"init": Phase.INIT, "epoch": Phase.EPOCH, "block": Phase.BLOCK, "eval": Phase.EVALUATION}
+_EDGES = {f"{name}_{edge}" for name in _PHASES for edge in ("start", "stop")}
+
+
+class Span(Struct, frozen=True):
+    """A phase of a run, in minutes from its start; initialisation is before it."""
+
+    phase: Phase
+    start: float
+    stop: float
+
+
+class Curve(Struct, frozen=True):
+    """The evaluations of one run in the order of its log, and its phases in that of their ends."""
+
+    evaluations: tuple[Evaluation, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+
+def goal(target: Mapping[str, Any]) -> float | None:
+    """Return the bound that training works towards; None if a target has no such bound.
+
+    A bound at 0 or 1 does not count: it is the end of the metric's own range. ``at_least`` and
+    ``at_most`` come before ``above`` and ``below``, which only exclude what is too good.
+    """
+    bounds = [target[name] for name in ("at_least", "at_most", "above", "below") if name in target]
+    return next((float(bound) for bound in bounds if bound not in (0, 1)), None)
+
+
+def goals(rules: Benchmark | None) -> dict[str, float]:
+    """Return the ``goal`` of each metric by its name, which is empty for the only one."""
+    if rules is None:
+        return {}
+    targets = rules.target.get("fields") or {"": rules.target}
+    bounds = {name: goal(target) for name, target in targets.items()}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+class CurveReader:
+    """Follows the records of ``keys``; ``rules`` are those of the benchmark, if it has any.
+
+    ``line_of`` returns the line of a record by its number in the log.
+    """
+
+    keys = frozenset({*KEYS, *_EDGES, "run_start"})
+
+    def __init__(self, rules: Benchmark | None, line_of: Callable[[int], int]) -> None:
+        """Start at the head of a log."""
+        self._rules = rules
+        self._line_of = line_of
+        self._start_ms: float | None = None
+        self._evaluations: list[Evaluation] = []
+        self._intervals: list[tuple[Phase, float, float]] = []  # in milliseconds
+        self._began_ms: dict[str, float] = {}
+
+    def take(self, record: Record, number: int) -> None:
+        """Read the next record."""
+        if record.key in KEYS:
+            evaluation = evaluation_of(record, self._rules, self._line_of(number))
+            if evaluation and evaluation.values:
+                self._evaluations.append(evaluation)
+        elif record.key in _EDGES:
+            self._edge(record)
+        elif self._start_ms is None:
+            self._start_ms = float(record.time_ms)
+
+    def curve(self) -> Curve:
+        """Return what was read so far; an empty curve before ``run_start``."""
+        if self._start_ms is None:
+            return Curve()
+        has_epochs = any(phase is Phase.EPOCH for phase, *_ in self._intervals)
+        zero_ms = self._start_ms
+        spans = [
+            Span(phase, (start_ms - zero_ms) / MS_PER_MINUTE, (stop_ms - zero_ms) / MS_PER_MINUTE)
+            for phase, start_ms, stop_ms in self._intervals
+            if not (has_epochs and phase is Phase.BLOCK)
+        ]
+        finite = (span for span in spans if isfinite(span.start) and isfinite(span.stop))
+        return Curve(tuple(self._evaluations), tuple(finite))
+
+    def _edge(self, record: Record) -> None:
+        name, _, edge = record.key.partition("_")
+        if edge == "start":
+            self._began_ms.setdefault(name, float(record.time_ms))
+        elif (start_ms := self._began_ms.pop(name, None)) is not None:
+            self._intervals.append((_PHASES[name], start_ms, float(record.time_ms)))

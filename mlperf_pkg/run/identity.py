@@ -86,16 +86,13 @@ def _first_values(log: LogFile, head: Block | None, keys: Sequence[str]) -> dict
 
 def _time_ms(log: LogFile, head: Block | None) -> float:
     """Return the first time of a run other than 0; 0 if there is none."""
-    time_ms: float = head.times([0])[0] if head and _has_first(head) else 0
-    if time_ms:
-        return time_ms
+    # The first line of the head may have no record that could be read.
+    if head and any(0 in indexes[:1] for indexes in head.indexes.values()):
+        time_ms: float = head.times([0])[0]
+        if time_ms:
+            return time_ms
     with log.source.open() as stream:
         return next(filter(None, (record.time_ms for record in records_with(stream))), 0.0)
-
-
-def _has_first(head: Block) -> bool:
-    """Return whether the first line of a block has a record that could be read."""
-    return any(0 in indexes[:1] for indexes in head.indexes.values())
 
 
 def rules_of(identity: Identity) -> Benchmark | None:

@@ -10,11 +10,11 @@ import msgspec
 from mlperf_pkg.findings import Finding, Unchecked, Verdicts, verdicts_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.rounds import TRAINING, RoundChoice, Sureness, round_of_run
-from mlperf_pkg.run.convergence import NOT_CONVERGED, Convergence
+from mlperf_pkg.run.convergence import NO_CONVERGENCE, Convergence
 from mlperf_pkg.run.readers import Seed
 
 if TYPE_CHECKING:
-    from mlperf_pkg.run.curve import Curve
+    from mlperf_pkg.run.evaluations import Curve
 
 
 class LogFile(msgspec.Struct, frozen=True):
@@ -70,24 +70,24 @@ class Run(msgspec.Struct, frozen=True):
     usage: str
     round: str
     round_reason: str
-    records: int
-    described: dict[str, str]
     findings: tuple[Finding, ...]
     verdicts: Verdicts
-    minutes: float | None
-    official_span_ms: tuple[float, float] | None
-    start_ms: float | None
-    stop_ms: float | None
-    status: str | None
-    converged: bool
-    convergence: Convergence
-    seeds: tuple[Seed, ...]
-    seeds_unreadable: str | None
-    crash: str | None
-    fingerprint: bytes | None
-    batch_sizes: tuple[str, ...]
-    config_files: Mapping[str, int]
-    epochs: Convergence | None
+    convergence: Convergence = NO_CONVERGENCE
+    records: int = 0
+    described: Mapping[str, str] = {}
+    minutes: float | None = None
+    official_span_ms: tuple[float, float] | None = None
+    start_ms: float | None = None
+    stop_ms: float | None = None
+    status: str | None = None
+    converged: bool = False
+    seeds: tuple[Seed, ...] = ()
+    seeds_unreadable: str | None = None
+    crash: str | None = None
+    fingerprint: bytes | None = None
+    batch_sizes: tuple[str, ...] = ()
+    config_files: Mapping[str, int] = {}
+    epochs: Convergence | None = None
     instance_scale: int | None = None
     nodes: int | None = None
     killed: bool = False
@@ -135,26 +135,8 @@ def unread_run(log: LogFile, finding: Finding) -> Run:
         round=choice.name,
         round_reason=choice.reason,
         sureness=choice.sureness,
-        records=0,
-        described={},
         findings=(finding,),
         verdicts=verdicts_of([finding]),
-        minutes=None,
-        official_span_ms=None,
-        start_ms=None,
-        stop_ms=None,
-        status=None,
-        converged=False,
-        convergence=Convergence(
-            converged=False, to_converge=NOT_CONVERGED, batch_size=-1, benchmark=None
-        ),
-        seeds=(),
-        seeds_unreadable=None,
-        crash=None,
-        fingerprint=None,
-        batch_sizes=(),
-        config_files={},
-        epochs=None,
         identified=False,
         is_read=False,
     )

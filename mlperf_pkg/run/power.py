@@ -18,7 +18,7 @@ from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.run.crashes import reason_of
+from mlperf_pkg.run.convergence import reason_of
 
 
 class PowerFile(Struct, frozen=True):

@@ -16,10 +16,12 @@ from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.logged import Seen
-from mlperf_pkg.run.crashes import reason_of
+from mlperf_pkg.rulebook.model import Joined
+from mlperf_pkg.run.convergence import MAX_METRICS, reason_of
 
 if TYPE_CHECKING:
     from hashlib import blake2b
+
 
 # ---- what the log says of its run --------------------------------------------------------
 
@@ -170,10 +172,7 @@ class SeedReader:
             hash((file, lineno))
         except Exception as error:  # noqa: BLE001 - the official seed checker refuses the log
             self.unreadable = self.unreadable or f"line {line}: {reason_of(error)}"
-        else:
-            self._keep(seed)
-
-    def _keep(self, seed: Seed) -> None:
+            return
         if len(self.seeds) < MAX_SEEDS:
             self.seeds.append(seed)
         else:
@@ -200,20 +199,20 @@ class InstanceScale:
 
     def result(self) -> int | None:
         """Return nodes times accelerators of a node, at least one; None if one is not a number."""
-        try:
-            nodes, accelerators = (int(self._values[key]) for key in SCALE_KEYS)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            return None
-        return nodes * max(accelerators, 1)
+        nodes, accelerators = map(self._number, SCALE_KEYS)
+        return None if nodes is None or accelerators is None else nodes * max(accelerators, 1)
 
     @property
     def nodes(self) -> int | None:
         """The number of nodes; None if it is not a number, or one that no system has."""
+        nodes = self._number("number_of_nodes")
+        return nodes if nodes is not None and 0 <= nodes <= _MAX_NODES else None
+
+    def _number(self, key: str) -> int | None:
         try:
-            nodes = int(self._values["number_of_nodes"])
+            return int(self._values[key])
         except (KeyError, TypeError, ValueError, OverflowError):
             return None
-        return nodes if 0 <= nodes <= _MAX_NODES else None
 
 
 # ---- hyperparameters ---------------------------------------------------------------------
@@ -409,3 +408,48 @@ class Fingerprint:
             return msgspec.msgpack.encode(events)
         except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode the value
             return repr(events).encode("utf-8", "backslashreplace")
+
+
+# ---- metrics that are logged one by one and judged together -------------------------------
+
+
+class Joiner:
+    """Joins records of a log, such as Stable Diffusion's FID and CLIP of one checkpoint.
+
+    Different scripts may calculate them offline and log them in any order.
+    (mlperf-logging, key aggregated_eval_accuracy)
+    """
+
+    def __init__(self, joined: Joined) -> None:
+        """Start at the head of a log."""
+        self.key = joined.key
+        self.of = joined.of
+        self.by = joined.by
+        self._joined = joined
+        self._values: dict[Any, dict[Any, Any]] = {}
+        self._times: dict[Any, tuple[float, int]] = {}
+        self._metrics = 0
+
+    def take(self, record: Record, number: int) -> None:
+        """Take the next record, by its ``number`` in the log.
+
+        Raises:
+            Exception: the metadata lacks a field; the official checker crashes on it too.
+            OverflowError: there are too many records.
+        """
+        if self._joined.name not in record.metadata:
+            return
+        self._metrics += 1
+        if self._metrics > MAX_METRICS:
+            raise OverflowError(f"more than {MAX_METRICS:,} metrics")
+        group = record.metadata[self.by]
+        values = self._values.setdefault(group, {self.by: group})
+        values[record.metadata[self._joined.name]] = record.value
+        self._times[group] = (max(record.time_ms, self._times.get(group, (0.0, 0))[0]), number)
+
+    def records(self) -> list[tuple[Record, int]]:
+        """Return the joint records in order of first appearance, with the numbers of their last."""
+        return [
+            (Record(self.key, time_ms, self._values[group], {}), number)
+            for group, (time_ms, number) in self._times.items()
+        ]

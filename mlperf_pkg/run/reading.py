@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import chain
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order
+from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order, verdicts_of
 from mlperf_pkg.infra.partial import problem_of
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.rulebook.rounds import (
-    Sureness,
-    day_of,
-    known_verdicts,
-    last_day,
-    where_instead,
-)
+from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
 from mlperf_pkg.run import convergence
-from mlperf_pkg.run.conclusions import conclude
 from mlperf_pkg.run.convergence import ConvergenceReader
 from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
@@ -43,10 +39,10 @@ from mlperf_pkg.run.readers import (
     of_head,
 )
 from mlperf_pkg.run.rules import RuleChecker
-from mlperf_pkg.run.several_runs import RunCounter, with_cause
 
 if TYPE_CHECKING:
-    from mlperf_pkg.run.curve import CurveReader
+    from mlperf_pkg.run.evaluations import CurveReader
+
 
 Taker = Callable[[Record, int], None]
 """A reader of some records, each with its number in the log."""
@@ -71,7 +67,7 @@ def read_run(log: LogFile) -> Run:
             reading.take(block)
         reading.conclude(problem_of(stream))
     count = reading.counter.count
-    return with_cause(reading.run(), log, count, read_run) if count > 1 else reading.run()
+    return _with_cause(reading.run(), log, count) if count > 1 else reading.run()
 
 
 class _Reading:
@@ -103,7 +99,11 @@ class _Reading:
         steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
-        self._curve = _curve_reader(identity, line_of) if log.curve else None
+        self._curve: CurveReader | None = None
+        if log.curve:
+            from mlperf_pkg.run.evaluations import CurveReader  # noqa: PLC0415 - only charts need it
+
+            self._curve = CurveReader(rules_of(identity), line_of)
         self._takers = self._takers_by_key()
 
     def take(self, block: Block) -> None:
@@ -122,14 +122,16 @@ class _Reading:
 
     def conclude(self, problem: str | None) -> None:
         """Check what depends on the whole log; nothing does if it ended early for a ``problem``."""
-        if problem or not self._has_records:
+        reader = self._reader
+        has_records = self._records or reader.parse_errors or reader.crash or reader.unofficial
+        if problem or not has_records:  # there may be records that cannot be read
             self._report_unread(problem)
             return
-        unofficial = (record.key for record in self._reader.unofficial)
+        unofficial = (record.key for record in reader.unofficial)
         keys = frozenset([key for key in unofficial if isinstance(key, str)])
         self._killed = not self._clock.stopped and "run_stop" not in keys
-        conclude(self._rules, success=self._is_success, hidden=keys)
-        if self._reader.crash or self._reader.parse_errors:
+        self._rules.conclude(success=self._is_success, hidden=keys)
+        if reader.crash or reader.parse_errors:
             self._seeds.unreadable = self._seeds.unreadable or OTHER_RECORDS
         self._check_records()
         self._check_end()
@@ -157,15 +159,13 @@ class _Reading:
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds.seeds),
             seeds_unreadable=self._seeds.unreadable,
-            crash=self._reader.crash or rules.evidence.crash,
+            crash=self._reader.crash or rules.crash,
             fingerprint=self._fingerprint.digest,
             batch_sizes=self._distinct.values("global_batch_size"),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=hyperparameters_of(
-                rules.evidence.seen, rules.table.followed, self._others
-            ),
+            hyperparameters=hyperparameters_of(rules.seen, rules.table.followed, self._others),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
@@ -215,13 +215,6 @@ class _Reading:
     @property
     def _is_success(self) -> bool:
         return self._clock.status == "success"
-
-    @property
-    def _has_records(self) -> bool:
-        """Whether there is a line with a record, even if it cannot be read."""
-        reader = self._reader
-        unread = reader.parse_errors or reader.crash or reader.unofficial
-        return bool(self._records or unread)
 
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
@@ -289,15 +282,106 @@ class _Reading:
         )
 
 
-def _curve_reader(identity: Identity, line_of: Callable[[int], int]) -> CurveReader:
-    from mlperf_pkg.run.curve import CurveReader  # noqa: PLC0415 - only charts need it
-
-    return CurveReader(rules_of(identity), line_of)
-
-
 def _both(first: Taker, second: Taker) -> Taker:
     def take(record: Record, number: int) -> None:
         first(record, number)
         second(record, number)
 
     return take
+
+
+# ---- several runs in one file, which breaks dozens of rules on order and number -----------
+
+_FIRST_KEYS = frozenset({"cache_clear", "init_start"})
+_MAX_BYTES = 1 << 30  # of a file whose runs are judged one by one
+_MAX_LINES = 20  # in a message
+
+
+class RunCounter(Struct):
+    """Counts runs: another begins at a ``run_start`` if an ``init_start`` precedes it.
+
+    Where several ranks log one run, all of them initialise before the first starts.
+    """
+
+    count: int = 0
+    _may_begin: bool = True
+
+    def take(self, key: str) -> bool:
+        """Take the key of the next record; return whether a run begins with it."""
+        begins = key == "run_start" and self._may_begin
+        self.count += begins
+        self._may_begin = (self._may_begin or key == "init_start") and not begins
+        return begins
+
+    def take_block(self, block: Block) -> None:
+        """Take the next records, of which only the keys are read: many ranks initialise."""
+        initialised, before = block.indexes.get("init_start", []), 0
+        for start in block.indexes.get("run_start", ()):
+            after = bisect_left(initialised, start)
+            self._may_begin = self._may_begin or after > before
+            before = after
+            self.take("run_start")
+        self._may_begin = self._may_begin or len(initialised) > before
+
+
+def _with_cause(run: Run, log: LogFile, count: int) -> Run:
+    """Return the run of a file of ``count`` runs, without the findings that only this causes.
+
+    A finding has a cause of its own if one of the runs, read alone, has one of the same code.
+    """
+    lines = _first_lines(log.source)
+    own = {"LOG111"}
+    if log.source.size <= _MAX_BYTES:
+        for part in _parts(log.source, lines):
+            alone = read_run(replace(log, source=Source(run.path, part), round=run.round))
+            own.update(finding.code for finding in alone.findings)
+    else:
+        own.update(finding.code for finding in run.findings)
+    kept = [finding for finding in run.findings if finding.code in own]
+    dropped = [finding for finding in run.findings if finding.code not in own]
+    official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
+    shown = ", ".join(map(str, lines[:_MAX_LINES])) + ", ..." * (len(lines) > _MAX_LINES)
+    cause = Finding(
+        code="LOG111",
+        message="the file has {found} runs; expected {expected}: split it into one file per run,"
+        f" before line{'s' * (len(lines) > 1)} {shown}",
+        path=run.path,
+        line=lines[0] if lines else None,
+        basis=Basis.BOTH if official else Basis.RULES,
+        found=count,
+        expected=1,
+        source=codes()["LOG111"].source,
+    )
+    findings = in_order([*kept, cause])
+    verdicts = known_verdicts(verdicts_of(findings), run.usage, run.round)
+    return replace(run, findings=findings, verdicts=verdicts)
+
+
+def _first_lines(source: Source) -> list[int]:
+    """Return the first lines of all runs but the first."""
+    with source.open() as stream:
+        reader = LogReader(stream, source.label, lambda _: None)
+        numbers = list(_first_records(reader))[1:]
+        return [reader.line_of(number) for number in numbers]
+
+
+def _first_records(reader: LogReader) -> Iterator[int]:
+    """Yield the number of the first record of each run: up to what is logged before its start."""
+    counter, first = RunCounter(), None
+    for number, record in enumerate(reader):
+        key = record.key if record else ""
+        if first is None and (key in _FIRST_KEYS or str(key).startswith("submission_")):
+            first = number
+        if key == "run_stop":
+            first = None
+        if counter.take(str(key)):
+            yield number if first is None else first
+            first = None
+
+
+def _parts(source: Source, lines: list[int]) -> Iterator[bytes]:
+    """Yield the text of each run."""
+    with source.open() as stream:
+        for start, end in pairwise([1, *lines]):
+            yield b"".join(islice(stream, end - start))
+        yield stream.read()

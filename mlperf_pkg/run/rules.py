@@ -1,80 +1,35 @@
-"""The rules of a run, checked record by record; ``conclusions`` checks the whole log."""
+"""The rules of a run: checked record by record, and on the whole log at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, needed_in_words
-from mlperf_pkg.rulebook.formula import Operands
+from mlperf_pkg.rulebook.constraints import holds as meets
+from mlperf_pkg.rulebook.formula import Formula, Operands
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
-from mlperf_pkg.run.crashes import reason_of
-from mlperf_pkg.run.readers import TensorList
-
-if TYPE_CHECKING:
-    from mlperf_pkg.run.joined_metrics import Joiner
+from mlperf_pkg.run.convergence import reason_of
+from mlperf_pkg.run.readers import Joiner, TensorList
 
 _FEW = 4  # records of a key in a block; fewer are not slower one by one
 _MOST_REFUSALS = 1000  # of one log; more do not change the verdict
+_CLOCKS_MS = 1000.0  # by which the clocks of the processes of a run may differ
+# Keys that a truncated log lacks. By the rules its run did not converge, which is forgiven once.
+_AT_THE_END = frozenset(
+    {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
+)
 
 
-class RuleFindings:
-    """Reports the broken rules of one log.
-
-    ``line_of`` returns the line of a record by its number in the log. Once the log has ``ended``, a
-    finding is ``Pending`` if a later record could have prevented it.
-    """
-
-    def __init__(
-        self, path: str, report: Callable[[Finding], None], line_of: Callable[[int], int]
-    ) -> None:
-        """Start with the log ``path``; ``report`` receives each finding."""
-        self.ended = False
-        self.line_of = line_of
-        self._path = path
-        self._report = report
-
-    def add(
-        self,
-        rule: Rule,
-        number: int | None,
-        *,
-        value: Any = None,
-        expected: str,
-        message: str | None = None,
-        settled: bool = False,
-    ) -> None:
-        """Report a broken rule, at the record with this ``number`` or about the whole log.
-
-        ``settled`` says that no later record could have prevented it.
-        """
-        kind = Pending if self.ended and not settled else Finding
-        default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"
-        finding = kind(
-            code=rule.code,
-            message=message or default,
-            path=self._path,
-            line=None if number is None else self.line_of(number),
-            severity=rule.severity,
-            basis=rule.basis,
-            found=printable(value),
-            expected=expected,
-            hint=rule.hint,
-            source=rule.source,
-        )
-        self._report(finding)
-
-
-class Refusal(msgspec.Struct, frozen=True):
+class _Refusal(NamedTuple):
     """A record for which a formula does not hold: its value, and its ``number`` in the log."""
 
     compiled: CompiledRule
@@ -83,32 +38,12 @@ class Refusal(msgspec.Struct, frozen=True):
     number: int
 
 
-class Evidence(msgspec.Struct, eq=False):
-    """The facts that the records of a log have shown so far.
-
-    ``seen`` are the records by key. ``met`` are the codes of the rules whose target a record
-    reached, ``incomparable`` of those whose target a record could not be compared with.
-    ``reached_ms`` is the time of the first record that reached a target, ``reached_late`` whether
-    it is logged after ``run_stop``. ``refusals`` wait for the end of the log, which shows whether
-    only the order of its records is wrong. ``crash`` says why the official checker crashes on this
-    log, if a rule is the reason.
-    """
-
-    seen: dict[str, Logged] = {}
-    met: set[str] = set()
-    incomparable: set[str] = set()
-    refusals: list[Refusal] = []
-    reached_ms: float | None = None
-    reached_late: bool = False
-    tensors: TensorList = msgspec.field(default_factory=TensorList)
-    crash: str | None = None
-
-
 class RuleChecker:
-    """Checks the records of one log in their order, and keeps what they show.
+    """Checks the records of one log in their order, and at its end the whole log.
 
     ``report`` receives each broken rule, ``line_of`` returns the line of a record by its number in
-    the log.
+    the log. ``seen`` are the records by key. ``crash`` says why the official checker crashes on
+    this log, if a rule is the reason.
     """
 
     def __init__(
@@ -120,27 +55,71 @@ class RuleChecker:
     ) -> None:
         """Start at the head of the log ``path``."""
         self.table = table
-        self.findings = RuleFindings(path, report, line_of)
-        self.evidence = Evidence()
-        self._seen = self.evidence.seen
-        self._joiner: Joiner | None = None
-        self._last_missed: tuple[Rule, Any] | None = None  # what the last evaluation missed
+        self.seen: dict[str, Logged] = {}
+        self.crash: str | None = None
+        self._path = path
+        self._report = report
+        self._line_of = line_of
+        self._ended = False
+        self._hidden: Set[str] = frozenset()
+        self._joiner = Joiner(table.joined) if table.joined else None
         self._series: dict[str, tuple[int, int]] = {}
-        if table.joined:
-            from mlperf_pkg.run.joined_metrics import Joiner  # noqa: PLC0415 - few need it
-
-            self._joiner = Joiner(table.joined)
+        self._tensors = TensorList()
+        # They wait for the end, which shows whether only the order of the records is wrong.
+        self._refusals: list[_Refusal] = []
+        # Codes of rules: a record reached their target, or could not be compared with it.
+        self._met: set[str] = set()
+        self._incomparable: set[str] = set()
+        self._last_missed: tuple[Rule, Any] | None = None  # what the last evaluation missed
+        self._reached_ms: float | None = None  # of the first record that reached a target
+        self._reached_late = False  # it is logged after run_stop
 
     @property
     def reached(self) -> bool | None:
         """Whether some record met each target; None if there are no targets."""
         codes = [compiled.rule.code for compiled in self.table.concluded if compiled.reaches]
-        evidence = self.evidence
-        return evidence.crash is None and evidence.met.issuperset(codes) if codes else None
+        return self.crash is None and self._met.issuperset(codes) if codes else None
+
+    def _add(
+        self,
+        rule: Rule,
+        number: int | None,
+        *,
+        value: Any = None,
+        expected: str,
+        message: str | None = None,
+        settled: bool = False,
+    ) -> None:
+        """Report a broken rule, at the record with this ``number`` or about the whole log.
+
+        Once the log has ended, the finding is ``Pending`` if a later record could have prevented
+        it; ``settled`` says that none could.
+        """
+        kind = Pending if self._ended and not settled else Finding
+        default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"
+        finding = kind(
+            code=rule.code,
+            message=message or default,
+            path=self._path,
+            line=None if number is None else self._line_of(number),
+            severity=rule.severity,
+            basis=rule.basis,
+            found=printable(value),
+            expected=expected,
+            hint=rule.hint,
+            source=rule.source,
+        )
+        self._report(finding)
+
+    def _crash_at(self, number: int, reason: str) -> None:
+        if self.crash is None:
+            self.crash = f"line {self._line_of(number)}: {reason}"
+
+    # ---- records that cannot break a rule are counted --------------------------------------
 
     def take(self, block: Block) -> None:
         """Check the next records in order; where none of a key can break a rule, count them."""
-        followed, seen, first = self.table.followed, self._seen, block.first
+        followed, seen, first = self.table.followed, self.seen, block.first
         indexes: list[int] = []
         quiet: dict[str, list[int]] = {}
         for key in block.indexes.keys() & followed:
@@ -158,43 +137,12 @@ class RuleChecker:
             seen[key].count += len(of_key)
             seen[key].last_number = first + of_key[-1]
 
-    def take_joined(self) -> None:
-        """Check the metrics that were logged apart and are judged together."""
-        if self._joiner:
-            self._check_all(self._joiner.records())
-
-    def _check_all(self, records: Iterable[tuple[Record, int]]) -> None:
-        """Check records, each with its number in the log."""
-        seen, keys, joiner = self._seen, self.table.keys, self._joiner
-        for record, number in records:
-            key = record.key
-            logged, rules = seen.get(key), keys.get(key)
-            checklist = rules and (rules.later if logged else rules.first)
-            if checklist and checklist.rules:
-                try:
-                    passed = checklist.passes(record, seen)
-                except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
-                    passed = False
-                for compiled in checklist.more if passed else checklist.rules:
-                    if passed or _passes(compiled, record, seen):
-                        self._check_more(compiled, record, number)
-                    else:
-                        self._report_broken(compiled, record, number)
-                    if compiled.reaches:
-                        self._compare_with_target(compiled, record, number)
-            if logged:
-                logged.add(record, number)
-            else:
-                seen[key] = first_logged(record, number)
-            if joiner and joiner.of == key:
-                self._join(joiner, record, number)
-
     def _is_quiet(self, key: str, block: Block) -> bool:
         """Return whether no record of a key can break a rule, except the first of the log."""
         rules = self.table.quiet.get(key)
         if rules is None:
             return False
-        logged, indexes = self._seen.get(key), block.indexes[key]
+        logged, indexes = self.seen.get(key), block.indexes[key]
         try:
             times = block.times(indexes)
             earliest_ms = logged.earliest_ms if logged else times[0]
@@ -220,7 +168,7 @@ class RuleChecker:
             if not passed:
                 return False
         if any(compiled.rule.tensors is not None for compiled in rules):
-            self.evidence.tensors.add([fields["tensor"] for fields in parts[Part.METADATA]])
+            self._tensors.add([fields["tensor"] for fields in parts[Part.METADATA]])
         return True
 
     def _is_in_order(self, check: Check, indexes: Sequence[int], block: Block) -> bool:
@@ -228,19 +176,46 @@ class RuleChecker:
 
         It then holds for those between them.
         """
-        starts, seen = block.indexes, self._seen
+        starts, seen = block.indexes, self.seen
         for index in (indexes[0], indexes[-1]):
             earlier = {k for k in check.argument if k in seen or starts.get(k, [index])[0] < index}
             if not check.holds(None, earlier):
                 return False
         return True
 
-    def _report_broken(self, compiled: CompiledRule, record: Record, number: int) -> None:
-        rule, check = compiled.rule, _first_failed(compiled.checks, record, self._seen)
-        breach = check.constraint.breach(check.argument, record, self._seen)
+    # ---- the others are checked one by one -------------------------------------------------
+
+    def _check_all(self, records: Iterable[tuple[Record, int]]) -> None:
+        """Check records, each with its number in the log."""
+        seen, keys, joiner = self.seen, self.table.keys, self._joiner
+        for record, number in records:
+            key = record.key
+            logged, rules = seen.get(key), keys.get(key)
+            checklist = rules and (rules.later if logged else rules.first)
+            if checklist and checklist.rules:
+                try:
+                    passed = checklist.passes(record, seen)
+                except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
+                    passed = False
+                for compiled in checklist.more if passed else checklist.rules:
+                    if passed or not (failed := _first_failed(compiled.checks, record, seen)):
+                        self._check_more(compiled, record, number)
+                    else:
+                        self._report_failed(compiled.rule, failed, record, number)
+                    if compiled.reaches:
+                        self._compare_with_target(compiled, record, number)
+            if logged:
+                logged.add(record, number)
+            else:
+                seen[key] = first_logged(record, number)
+            if joiner and joiner.of == key:
+                self._join(joiner, record, number)
+
+    def _report_failed(self, rule: Rule, check: Check, record: Record, number: int) -> None:
+        breach = check.constraint.breach(check.argument, record, self.seen)
         if breach.is_limit and rule.basis is Basis.RULES:
             return
-        self.findings.add(
+        self._add(
             replace(rule, basis=Basis.OFFICIAL) if breach.is_limit else rule,
             number,
             value=breach.found,
@@ -248,117 +223,287 @@ class RuleChecker:
             message=rule.message or breach.message,
         )
         if rule.fatal:
-            self._crash(number, f"no rules for {shown(record.value)}")
+            self._crash_at(number, f"no rules for {shown(record.value)}")
 
     def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
         """Check what a rule needs of a record that passes its checks."""
         rule = compiled.rule
         if compiled.in_passing:
-            self._evaluate(compiled, record, number)
+            self._evaluate_in_passing(compiled, record, number)
         if rule.tensors is not None:
-            self._list_tensor(rule, record, number)
-        if rule.reached and self._last_missed and self._is_success(record):
-            missed = f"{rule.key} says success, but the last evaluation before it is {{found}}"
-            message = f"{missed}; expected {{expected}}"
-            target, value = self._last_missed
-            expected = target_in_words(target)
-            self.findings.add(rule, number, value=value, expected=expected, message=message)
+            try:
+                self._tensors.add([record.metadata["tensor"]])
+            except (TypeError, IndexError):
+                self._report_missing(rule, record, number, "tensor")
+        if rule.reached and self._last_missed and self._met:
+            metadata, (target, value) = record.metadata, self._last_missed
+            if isinstance(metadata, dict) and metadata.get("status") == "success":
+                missed = f"{rule.key} says success, but the last evaluation before it is {{found}}"
+                message = f"{missed}; expected {{expected}}"
+                expected = _target_in_words(target)
+                self._add(rule, number, value=value, expected=expected, message=message)
 
-    def _list_tensor(self, rule: Rule, record: Record, number: int) -> None:
-        try:
-            self.evidence.tensors.add([record.metadata["tensor"]])
-        except (TypeError, IndexError):
-            self._report_missing(rule, record, number, "tensor")
-
-    def _evaluate(self, compiled: CompiledRule, record: Record, number: int) -> None:
+    def _evaluate_in_passing(self, compiled: CompiledRule, record: Record, number: int) -> None:
         if not compiled.formula:
             return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
-        refusals = self.evidence.refusals
-        if not compiled.holds(record, self._seen, nth) and len(refusals) < _MOST_REFUSALS:
-            operands = compiled.formula.operands(record, self._seen, nth)
-            refusals.append(Refusal(compiled, operands, record.value, number))
+        if not compiled.holds(record, self.seen, nth) and len(self._refusals) < _MOST_REFUSALS:
+            operands = compiled.formula.operands(record, self.seen, nth)
+            self._refusals.append(_Refusal(compiled, operands, record.value, number))
 
     def _nth(self, rule: Rule) -> int:
         """Count the records of the rule's key since the last record of ``nth_since``."""
-        anchor = self._seen.get(rule.nth_since or "")
+        anchor = self.seen.get(rule.nth_since or "")
         restarts = anchor.count if anchor else 0
         last_restarts, count = self._series.get(rule.code, (restarts, 0))
         count = count if last_restarts == restarts else 0
         self._series[rule.code] = (restarts, count + 1)
         return count
 
-    def _is_success(self, record: Record) -> bool:
-        """Return whether a record says success, and an evaluation reached the target."""
-        metadata = record.metadata
-        success = isinstance(metadata, dict) and metadata.get("status") == "success"
-        return success and bool(self.evidence.met)
-
     def _compare_with_target(self, compiled: CompiledRule, record: Record, number: int) -> None:
         assert compiled.reaches  # noqa: S101
+        rule = compiled.rule
         try:
-            if compiled.reaches(record, self._seen):
-                self._last_missed = None
-                self._reach(compiled.rule, record)
-            else:
-                self._last_missed = compiled.rule, record.value
+            if not compiled.reaches(record, self.seen):
+                self._last_missed = rule, record.value
+                return
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
-            rule, evidence = compiled.rule, self.evidence
-            self._crash(number, reason_of(error))
-            if rule.code not in evidence.incomparable:
-                evidence.incomparable.add(rule.code)  # once is enough
-                expected = target_in_words(rule)
-                self.findings.add(rule, number, value=record.value, expected=expected)
-
-    def _reach(self, rule: Rule, record: Record) -> None:
-        self.evidence.met.add(rule.code)
-        if self.evidence.reached_ms is None:
-            self.evidence.reached_ms = record.time_ms
-            self.evidence.reached_late = "run_stop" in self._seen
+            self._crash_at(number, reason_of(error))
+            if rule.code not in self._incomparable:
+                self._incomparable.add(rule.code)  # once is enough
+                self._add(rule, number, value=record.value, expected=_target_in_words(rule))
+            return
+        self._last_missed = None
+        self._met.add(rule.code)
+        if self._reached_ms is None:
+            self._reached_ms = record.time_ms
+            self._reached_late = "run_stop" in self.seen
 
     def _join(self, joiner: Joiner, record: Record, number: int) -> None:
         try:
             joiner.take(record, number)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
-            self._crash(number, reason_of(error))
+            self._crash_at(number, reason_of(error))
             rule = self.table.keys[joiner.key].rules[0].rule
             self._report_missing(rule, record, number, joiner.by)
 
     def _report_missing(self, rule: Rule, record: Record, number: int, name: str) -> None:
         """Report metadata that lacks a field."""
-        constraint = CONSTRAINTS["metadata"]
-        breach = constraint.breach([name], record, self._seen)
-        self.findings.add(
-            rule,
-            number,
-            value=breach.found,
-            expected=breach.expected,
-            message=breach.message,
+        breach = CONSTRAINTS["metadata"].breach([name], record, self.seen)
+        self._add(
+            rule, number, value=breach.found, expected=breach.expected, message=breach.message
         )
 
-    def _crash(self, number: int, reason: str) -> None:
-        if self.evidence.crash is None:
-            self.evidence.crash = f"line {self.findings.line_of(number)}: {reason}"
+    # ---- the whole log, at its end ---------------------------------------------------------
+
+    def conclude(self, *, success: bool, hidden: Set[str]) -> None:
+        """Check the rules that depend on the whole log.
+
+        ``success`` is the status in ``run_stop``; ``hidden`` are the keys of records that the log
+        holds but that the official parser does not read. Findings are now ``Pending``, unless no
+        later record could have prevented them.
+        """
+        self._ended, self._hidden = True, hidden
+        if self._joiner:
+            self._check_all(self._joiner.records())
+        for refusal in self._refusals:
+            self._refuse(refusal)
+        for rule in self.table.counted:
+            logged = self.seen.get(rule.key)
+            if logged is None or logged.count > 1 or type(rule.occurs) is not str:
+                self._count(rule, logged)
+        for compiled in self.table.concluded:
+            if logged := self.seen.get(compiled.rule.key):
+                self._conclude(compiled, logged, success=success)
+
+    def _refuse(self, refusal: _Refusal) -> None:
+        """Report a formula that does not hold for a record.
+
+        If it holds for the final values of the run, only the order of the records is wrong.
+        """
+        formula, rule = refusal.compiled.formula, refusal.compiled.rule
+        assert formula  # noqa: S101
+        final = {key: self.seen[key].last for key in self.seen.keys() & formula.names}
+        operands = refusal.operands.with_values(final)
+        changed = operands != refusal.operands
+        if changed and rule.basis is Basis.BOTH and formula.evaluate(operands):
+            keys = " and ".join(sorted(final))
+            hint = f"log {keys} before it: the official checker reads in order"
+            rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
+        settled = self._joiner is None or rule.key != self._joiner.key
+        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, settled=settled)
+
+    def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
+        rule = compiled.rule
+        if compiled.reaches and rule.code not in self._met | self._incomparable:
+            self._missed(rule, logged, success=success)
+        if rule.tensors is not None:
+            self._compare_tensors(rule, logged, compiled.tensors)
+        if rule.no_later_than:
+            self._compare_start(rule, logged)
+        if rule.covers_target and success:
+            self._compare_stop(rule, logged)
+        if compiled.formula and not compiled.in_passing:
+            self._evaluate_at_the_end(rule, compiled.formula, logged)
+
+    # ---- how often a key is logged ---------------------------------------------------------
+
+    def _count(self, rule: Rule, logged: Logged | None) -> None:
+        occurs = rule.occurs
+        if isinstance(occurs, dict) and "or" in occurs:
+            keys = {rule.key, occurs["or"]}
+            if not keys & self.seen.keys():
+                self._missing(rule, keys)
+        elif isinstance(occurs, dict):
+            self._count_within(rule, logged, occurs)
+        elif logged is None:
+            self._missing(rule, {rule.key})
+        elif occurs == "once" and logged.count > 1:
+            self._repeated(rule, logged)
+
+    def _missing(self, rule: Rule, keys: Set[str]) -> None:
+        times = "once" if rule.occurs == "once" else "at least once"
+        hidden = bool(keys & self._hidden)
+        cut_off = rule.key in _AT_THE_END and "run_stop" not in self.seen
+        if rule.basis is Basis.BOTH and (hidden or cut_off):
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        ignored = "appears only on lines the official checker ignores"
+        problem = ignored if hidden else "is not logged"
+        message = f"{' or '.join(sorted(keys))} {problem}; expected {times}"
+        self._add(rule, None, expected=f"logged {times}", message=message)
+
+    def _count_within(self, rule: Rule, logged: Logged | None, limits: Mapping[str, Any]) -> None:
+        """Check ``at_least`` and ``at_most`` of the number of records, equal or not."""
+        count = logged.count if logged else 0
+        if meets(count, limits):
+            return
+        excess = count > limits.get("at_most", count)
+        expected = needed_in_words(limits)
+        self._add(
+            rule,
+            logged.last_number if logged and excess else None,
+            value=count,
+            expected=f"logged {expected} times",
+            message=f"{_times_logged(rule, count)}; expected {expected}",
+            settled=excess,
+        )
+
+    def _repeated(self, rule: Rule, logged: Logged) -> None:
+        if logged.same:
+            rule = replace(rule, severity=Severity.NOTE, basis=Basis.ADVICE)
+            values = "always with the same value"
+        else:
+            values = "with different values"
+            line = self._line_of(logged.first_number)
+            first, last = shown(logged.first), shown(logged.last)
+            rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
+        self._add(
+            rule,
+            logged.last_number,
+            value=logged.count,
+            expected="logged once",
+            message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
+            settled=not logged.same,
+        )
+
+    # ---- targets, tensors, times and formulas ----------------------------------------------
+
+    def _missed(self, rule: Rule, logged: Logged, *, success: bool) -> None:
+        """Report a missed target; the rules forgive one such run, unless it says success."""
+        if not success and rule.basis is Basis.BOTH:
+            rule = replace(rule, basis=Basis.OFFICIAL)
+        expected = _target_in_words(rule)
+        subject = f"{rule.key} never reaches the target, the last value is {{found}}"
+        message = f"{subject}; expected {{expected}}"
+        self._add(rule, logged.last_number, value=logged.last, expected=expected, message=message)
+
+    def _compare_start(self, rule: Rule, logged: Logged) -> None:
+        """Report a key whose first record is later than that of a key of ``no_later_than``."""
+        keys = [key for key in rule.no_later_than if key in self.seen]
+        key = min(keys, key=lambda key: self.seen[key].earliest_ms, default=rule.key)
+        late_ms = logged.earliest_ms - self.seen[key].earliest_ms
+        if late_ms > _CLOCKS_MS:
+            self._report_time(rule, logged, late_ms, "after", key)
+
+    def _compare_stop(self, rule: Rule, logged: Logged) -> None:
+        """Report a stop before the first evaluation that reached the target.
+
+        There is no tolerance for clocks if the evaluation is logged after the stop, too.
+        """
+        early_ms = 0.0 if self._reached_ms is None else self._reached_ms - logged.earliest_ms
+        start = self.seen.get("run_start")
+        is_backwards = start is not None and logged.earliest_ms < start.earliest_ms  # RUN155
+        allowed_ms = 0.0 if self._reached_late else _CLOCKS_MS
+        if early_ms > allowed_ms and not is_backwards:
+            event = "the evaluation that reached the target"
+            self._report_time(rule, logged, early_ms, "before", event)
+
+    def _report_time(
+        self, rule: Rule, logged: Logged, distance_ms: float, side: str, event: str
+    ) -> None:
+        limit = "no later" if side == "after" else "no earlier"
+        self._add(
+            rule,
+            logged.first_number,
+            value=round(distance_ms / 1000, 3),
+            expected=f"{limit} than {event}",
+            message=f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}",
+            settled=True,
+        )
+
+    def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
+        if differences := self._tensors.differences(expected):
+            subject = f"{rule.key} does not list each tensor of the model once"
+            self._add(
+                rule,
+                logged.last_number,
+                value=differences,
+                expected=f"{len(expected)} tensors",
+                message=f"{subject}: {{found:s}}; expected {{expected}}",
+                settled=self._tensors.has_too_many(expected),
+            )
+
+    def _evaluate_at_the_end(self, rule: Rule, formula: Formula, logged: Logged) -> None:
+        """Evaluate a formula on the final values; other rules report missing keys."""
+        if not formula.names - {"value"} <= self.seen.keys():
+            return
+        last = Record(rule.key, 0, logged.last, logged.metadata)
+        if not formula.answer(last, self.seen):
+            operands = formula.operands(last, self.seen)
+            if not rule.last or None not in operands.metadata.values():
+                self._report_formula(rule, logged.last_number, operands, logged.last)
+
+    def _report_formula(
+        self,
+        rule: Rule,
+        number: int,
+        operands: Operands,
+        value: Any,
+        *,
+        settled: bool = False,
+    ) -> None:
+        # Most logs break no formula, and need none of what puts one into words.
+        from mlperf_pkg.rulebook.expectation import breach_of  # noqa: PLC0415
+
+        value, expected, message = breach_of(rule, operands, value)
+        message = rule.message or message
+        self._add(rule, number, value=value, expected=expected, message=message, settled=settled)
 
 
-def target_in_words(rule: Rule) -> str:
-    """Return what a rule with a target expects."""
-    return rule.needed or needed_in_words(rule.reaches or {})
-
-
-def _passes(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
-    try:
-        return bool(compiled.passes(record, seen))
-    except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
-        return False
-
-
-def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check:
-    """Return the first check that a record fails; the last one if none fails on its own."""
+def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check | None:
+    """Return the first check that a record fails."""
     for check in checks:
         try:
             if not check.test(record, seen):
-                break
+                return check
         except Exception:  # noqa: BLE001 - as officially, what cannot be compared fails
-            break
-    return check
+            return check
+    return None
+
+
+def _target_in_words(rule: Rule) -> str:
+    return rule.needed or needed_in_words(rule.reaches or {})
+
+
+def _times_logged(rule: Rule, count: int) -> str:
+    return f"{rule.key} is logged {{found:,}} time" + ("" if count == 1 else "s")

@@ -15,11 +15,8 @@ from mlperf_pkg.simulate.plan import (
     plans,
     refusal,
 )
-from mlperf_pkg.simulate.power import simulate_power
-from mlperf_pkg.simulate.rounds import RoundPlan
-from mlperf_pkg.simulate.runs import simulate_run, simulate_set
-from mlperf_pkg.simulate.texts import SYSTEM, description
-from mlperf_pkg.simulate.tree import write_round
+from mlperf_pkg.simulate.rounds import SYSTEM, RoundPlan, description, write_round
+from mlperf_pkg.simulate.runs import simulate_power, simulate_run, simulate_set
 
 __all__ = [
     "DIVISIONS",

@@ -15,16 +15,12 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
+from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate
 from mlperf_pkg.rulebook.logged import Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.quantity import evaluate
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules
-from mlperf_pkg.simulate.model import Assigned, Setting, Value
-from mlperf_pkg.simulate.recipe import Recipe
-from mlperf_pkg.simulate.settings import candidates, names_of
+from mlperf_pkg.simulate.recipe import Assigned, Recipe, Setting, Value, candidates, names_of
 
 KeyedRules = Mapping[str, KeyRules]
 Settings = Mapping[str, Setting]
@@ -114,7 +110,7 @@ def broken(
     }
     for compiled in key_rules.rules if key_rules else ():
         record = Record(key, 0.0, value, metadata_of(key_rules))
-        if (not official or _is_official(compiled)) and not _holds(compiled, record, seen):
+        if (not official or compiled.rule.official) and not _holds(compiled, record, seen):
             return compiled.rule
     return None
 
@@ -122,8 +118,8 @@ def broken(
 def required(rules: KeyedRules, *, official: bool = False) -> Iterator[str]:
     """Yield the keys that a run must log, with ``official`` by the rules of the checker alone."""
     for key, key_rules in rules.items():
-        relevant = (rule for rule in key_rules.rules if not official or _is_official(rule))
-        if any(isinstance(compiled.rule.occurs, str) for compiled in relevant):
+        relevant = (c.rule for c in key_rules.rules if not official or c.rule.official)
+        if any(isinstance(rule.occurs, str) for rule in relevant):
             yield key
 
 
@@ -156,10 +152,6 @@ def with_wrong(settings: Assigned, rules: KeyedRules) -> dict[str, Value]:
     return {**settings, last: next(value for key, value in choices if key == last)}
 
 
-def _is_official(compiled: CompiledRule) -> bool:
-    return compiled.rule.basis in (Basis.BOTH, Basis.OFFICIAL)
-
-
 def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, assigned: Assigned) -> Value:
     """Return the first candidate that the rules of the key allow."""
     refused = []
@@ -188,7 +180,9 @@ def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> lis
     ordered: dict[str, None] = {}
 
     def append(key: str, above: frozenset[str]) -> None:
-        names = _related(rules.get(key)) | sources.names(key)
+        names = sources.names(key)
+        if of_key := rules.get(key):
+            names |= of_key.related | of_key.ordered
         for other in wanted:
             if other not in above and other in names:
                 append(other, above | {other})
@@ -197,14 +191,6 @@ def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> lis
     for key in wanted:
         append(key, frozenset((key,)))
     return list(ordered)
-
-
-def _related(key_rules: KeyRules | None) -> frozenset[str]:
-    names: set[str] = set()
-    for rule in (compiled.rule for compiled in key_rules.rules) if key_rules else ():
-        names |= names_in(rule.formula or "")
-        names.update(rule.constraints.get("after", ()), [rule.constraints.get("same_as", "")])
-    return frozenset(names)
 
 
 def _suggestions(key_rules: KeyRules | None, assigned: Assigned) -> Iterator[Value]:

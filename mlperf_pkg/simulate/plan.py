@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 from itertools import product
 from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import RulebookError, UserError
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.files import ROUND, rounds, usages
-from mlperf_pkg.rulebook.inheritance import problem_of
+from mlperf_pkg.rulebook.documents import ROUND, error_of, rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.table import rule_table
-from mlperf_pkg.simulate.model import Flaw, Outcome
 from mlperf_pkg.simulate.recipe import Recipe, recipe_of
 
 PER_NODE = 8
 """The most accelerators of a node, by default."""
+
+
+class Flaw(StrEnum):
+    """What is wrong with the hyperparameters that a run logs."""
+
+    MISSING = "a required one is absent"
+    WRONG = "one is outside its rule"
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How a run ends, and the ``status`` that it then logs, where it logs its end at all.
+
+    ``length`` is the number of evaluations, as a multiple of those that a converging run has.
+    ``gap`` is the part of the way from the untrained metric to the target that always remains.
+    An ``interrupted`` run stops in the middle of the training that follows. ``written`` is the
+    part of the records that reach the file; where it is less than 1, the next one is cut.
+    """
+
+    status: str | None
+    length: float = 1.0
+    gap: float = 0.0
+    interrupted: bool = False
+    flaw: Flaw | None = None
+    written: float = 1.0
+
 
 SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
@@ -153,7 +177,7 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
         message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"
-        raise RulebookError(str(problem_of(usage, round_name, ROUND, ("benchmarks",), message)))
+        raise error_of(usage, round_name, ROUND, ("benchmarks",), message)
     return rules, recipe_of(usage, round_name, benchmark)
 
 

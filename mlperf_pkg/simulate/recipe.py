@@ -1,6 +1,8 @@
 """How a benchmark is trained and evaluated: the section ``simulation`` of its rule file.
 
-Everything in it has a default. A recipe says what the rules and the reference points do not.
+Everything in it has a default. A recipe says what the rules and the reference points do not. Its
+values are ``4``, ``{formula: "0.1 * global_batch_size", digits: 3}`` or ``{candidates: [4, 5]}``;
+the parts of a list may be computed as well.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from enum import StrEnum
 from itertools import chain
 from math import ceil, floor
 from typing import Any
@@ -16,14 +19,88 @@ from msgspec import Struct, convert, field
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.rulebook.files import ROUND
-from mlperf_pkg.rulebook.inheritance import layers, problem_of
-from mlperf_pkg.rulebook.load import simulation_of
+from mlperf_pkg.results.rcp import (
+    ReferencePoint,
+    prune,
+    reference_hyperparameters,
+    reference_points,
+)
+from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds
+from mlperf_pkg.rulebook.formula import evaluate, names_in
+from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.rulebook.quantity import evaluate
-from mlperf_pkg.simulate.model import EpochRecords, Setting, Value
-from mlperf_pkg.simulate.settings import Computed
+
+# ---- values: plain, computed by a formula, or several to try in turn ------------------------
+
+Value = Any
+"""A value as it is logged: any that JSON has."""
+
+Assigned = Mapping[str, Any]
+"""The hyperparameters chosen so far, by key."""
+
+Setting = Any
+"""A value as recipes write it: plain, computed from those chosen before it, or candidates."""
+
+
+class EpochRecords(StrEnum):
+    """What is logged as an epoch of its own between two evaluations."""
+
+    EACH = "each"
+    WHOLE = "whole"
+    NONE = "none"
+
+
+class Computed(Struct, frozen=True, forbid_unknown_fields=True):
+    """A number from a formula, rounded to ``digits`` decimal places if these are set."""
+
+    formula: str
+    digits: int | None = None
+
+    def number(self, values: Assigned) -> int | float:
+        """Return the number.
+
+        Raises:
+            ValueError: as ``evaluate``.
+        """
+        number = evaluate(self.formula, values)
+        return number if self.digits is None else round(number, self.digits)
+
+
+def candidates(setting: Setting, assigned: Assigned) -> Iterator[Value]:
+    """Yield the values of a setting, the preferred one first.
+
+    Raises:
+        ValueError: a formula is wrong, or needs a key that is not in ``assigned``.
+    """
+    for option in _options(setting):
+        yield _value(option, assigned)
+
+
+def names_of(setting: Setting) -> frozenset[str]:
+    """Return the names in the formulas of a setting."""
+    if isinstance(setting, dict) and "formula" in setting:
+        return names_in(setting["formula"])
+    parts = _options(setting)
+    if parts == [setting]:
+        parts = setting if isinstance(setting, list) else []
+    return frozenset().union(*map(names_of, parts))
+
+
+def _options(setting: Setting) -> list[Setting]:
+    if isinstance(setting, dict) and "candidates" in setting:
+        return list(setting["candidates"])
+    return [setting]
+
+
+def _value(setting: Setting, assigned: Assigned) -> Value:
+    if isinstance(setting, dict):
+        return convert(setting, Computed).number(assigned)
+    if isinstance(setting, list):
+        return [_value(part, assigned) for part in setting]
+    return setting
+
+
+# ---- the recipe -----------------------------------------------------------------------------
 
 Number = int | float
 Quantity = Number | Computed
@@ -87,7 +164,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def error(self, message: str, *steps: str) -> RulebookError:
         """Return an error about the part of the section that ``steps`` lead to, with its line."""
-        return RulebookError(str(problem_of(*self.of, ("simulation", *steps), message)))
+        return error_of(*self.of, ("simulation", *steps), message)
 
 
 class Schedule(Struct, frozen=True):
@@ -159,9 +236,7 @@ def untrained_of(recipe: Recipe, benchmark: Benchmark) -> Number | Mapping[str, 
     fields: Mapping[str, Any] = benchmark.target.get("fields", {})
     targets = list(fields.values()) or [benchmark.target]
     if not all(any(map(is_number, target.values())) for target in targets):
-        raise RulebookError(
-            str(problem_of(*recipe.of, ("target",), "target has no number to train towards"))
-        )
+        raise error_of(*recipe.of, ("target",), "target has no number to train towards")
     if recipe.untrained is not None:
         return recipe.untrained
     defaults = [_untrained(target) for target in targets]
@@ -203,3 +278,50 @@ def _position(
         return number
     batch_size = names["global_batch_size"]
     return ceil(number / batch_size) * batch_size
+
+
+# ---- reference points ----------------------------------------------------------------------
+
+_EPOCHS, _STEPS = 5, 100
+"""What a benchmark without reference points takes to converge, if its recipe does not say it."""
+
+
+class Reference(Struct, frozen=True):
+    """Reference points by ascending batch size, and the hyperparameters of each batch size."""
+
+    points: tuple[ReferencePoint, ...]
+    hyperparameters: Mapping[float, Mapping[str, Any]]
+
+    def nearest(self, batch_size: float) -> int:
+        """Return the batch size of the point that is nearest."""
+        sizes = (int(point.batch_size) for point in self.points)
+        return min(sizes, key=lambda size: abs(size - batch_size))
+
+    def point(self, batch_size: float) -> ReferencePoint:
+        """Return the slower of the points on either side: no interpolation is slower."""
+        below = [point for point in self.points if point.batch_size <= batch_size]
+        above = [point for point in self.points if point.batch_size >= batch_size]
+        return max([*below[-1:], *above[:1]], key=lambda point: point.mean)
+
+
+def reference(
+    usage: str, round_name: str, benchmark: Benchmark, recipe: Recipe, batch_size: int
+) -> Reference:
+    """Return the points of the round, else of the nearest later or earlier one, else a typical one.
+
+    ``batch_size`` is that of the typical point where the recipe does not say it.
+    """
+    runs, drop = benchmark.runs.required, benchmark.runs.drop
+    names = rounds(usage)
+    index = names.index(round_name)
+    for name in (*names[index:], *reversed(names[:index])):
+        ruleset = load_round(usage, name).ruleset
+        if points := prune(reference_points(usage, ruleset, benchmark.name, runs=runs, drop=drop)):
+            return Reference(points, reference_hyperparameters(usage, ruleset, benchmark.name))
+    length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
+    typical = recipe.typical or Typical(batch_size, (length,))
+    drop = min(drop, (len(typical.to_converge) - 1) // 2)
+    point = ReferencePoint.from_runs(
+        "typical", typical.batch_size, typical.to_converge, runs=runs, drop=drop
+    )
+    return Reference((point,), {})

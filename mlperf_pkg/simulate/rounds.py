@@ -6,16 +6,23 @@ alone, so that any number of processes writes the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from itertools import cycle, islice, repeat
+from pathlib import Path
 from random import Random
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.results.rcp import is_covered, reference_points
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import where_instead
@@ -29,10 +36,8 @@ from mlperf_pkg.simulate.plan import (
     refusal,
     require_positive,
 )
-from mlperf_pkg.simulate.power import simulate_power
-from mlperf_pkg.simulate.runs import SimulatedRun, simulate_runs
+from mlperf_pkg.simulate.runs import SimulatedRun, simulate_power, simulate_runs
 from mlperf_pkg.simulate.setup import resolve
-from mlperf_pkg.simulate.texts import CONFIG_KEY, NOTICE, code, description, notice
 
 File = tuple[str, bytes]
 """A path relative to the round's folder, with ``/``, and its content."""
@@ -125,7 +130,8 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
         division = [*decks][number % _OPEN_EVERY == 1 and len(decks) > 1]
         size = min(plan.sets or 1 + number % 2, len(decks[division]))
         accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
-        submitter = _submitter(plan, number * plan.submitters // plan.systems)
+        submission = number * plan.submitters // plan.systems + 1
+        submitter = f"Submitter{submission:0{len(str(plan.submitters))}}"
         benchmarks = tuple(islice(cards[division], size))
         system = SystemPlan(
             round=plan,
@@ -208,9 +214,10 @@ def _require_sound(plan: RoundPlan) -> None:
     look_up("round", plan.round, rounds(plan.usage))
     for name in plan.divisions:
         look_up("division", name, DIVISIONS)
+    names = load_round(plan.usage, plan.round).benchmarks
     for name in plan.benchmarks:
         where = where_instead(plan.usage, plan.round, name)
-        look_up(f"benchmark of round {plan.round}", name, _benchmarks(plan), where)
+        look_up(f"benchmark of round {plan.round}", name, names, where)
     for name in plan.failures:
         look_up("failure", name, FAILURES)
     for name in ("submitters", "systems", "sets"):
@@ -221,16 +228,11 @@ def _require_sound(plan: RoundPlan) -> None:
         )
 
 
-def _benchmarks(plan: RoundPlan) -> Sequence[str]:
-    return load_round(plan.usage, plan.round).benchmarks
-
-
 def _deck(plan: RoundPlan, division: str) -> list[str]:
     """Return the benchmarks that a division can have."""
-    chosen = plan.benchmarks or _benchmarks(plan)
-    return [
-        name for name in _benchmarks(plan) if name in chosen and _is_accepted(plan, name, division)
-    ]
+    names = load_round(plan.usage, plan.round).benchmarks
+    chosen = plan.benchmarks or names
+    return [name for name in names if name in chosen and _is_accepted(plan, name, division)]
 
 
 def _is_accepted(plan: RoundPlan, benchmark: str, division: str) -> bool:
@@ -246,10 +248,6 @@ def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
         return False
     runs, drop = rules.runs.required, rules.runs.drop
     return bool(reference_points(plan.usage, round_.ruleset, benchmark, runs=runs, drop=drop))
-
-
-def _submitter(plan: RoundPlan, number: int) -> str:
-    return f"Submitter{number + 1:0{len(str(plan.submitters))}}"
 
 
 def _run_plan(system: SystemPlan, benchmark: str, dice: Random) -> RunPlan:
@@ -281,3 +279,143 @@ def _power(
     logs = simulate_power(plan, seed, *span, nodes=system.nodes, switches=int(system.nodes > 1))
     for name, log in logs.items():
         yield f"{folder}/{name}", log
+
+
+# ---- invented files: notice, code, system descriptions -------------------------------------
+
+NOTICE = "README.md"
+NOTICE_BEGINS = "# Simulated by mlperf-pkg"
+
+CONFIG_KEY = "config_filename"
+_CONFIG = "config.sh"
+
+SYSTEM: Mapping[str, Any] = {
+    "submitter": "Simulated",
+    "division": "closed",
+    "status": "Available on-premise",
+    "system_name": "Simulated system",
+    "number_of_nodes": "1",
+    "host_processors_per_node": "2",
+    "host_processor_model_name": "Simulated processor",
+    "host_processor_core_count": "64",
+    "host_processor_vcpu_count": "",
+    "host_processor_frequency": "2.5 GHz",
+    "host_processor_caches": "",
+    "host_processor_interconnect": "",
+    "host_memory_capacity": "1024 GiB",
+    "host_storage_type": "NVMe SSD",
+    "host_storage_capacity": "4 x 3.84 TB",
+    "host_networking": "8 x InfiniBand 200 Gb/s",
+    "host_networking_topology": "Fat tree",
+    "host_memory_configuration": "16 x 64 GiB DDR4",
+    "accelerators_per_node": str(PER_NODE),
+    "accelerator_model_name": "Simulated accelerator",
+    "accelerator_host_interconnect": "PCIe Gen5 x16",
+    "accelerator_frequency": "1.5 GHz",
+    "accelerator_on-chip_memories": "",
+    "accelerator_memory_configuration": "HBM3",
+    "accelerator_memory_capacity": "80 GB",
+    "accelerator_interconnect": "Simulated links",
+    "accelerator_interconnect_topology": "",
+    "cooling": "Air",
+    "hw_notes": "Simulated: no such system was measured",
+    "framework": "Simulated framework 1.0",
+    "other_software_stack": {"simulated library": "1.0"},
+    "operating_system": "Linux",
+    "sw_notes": "",
+}
+"""The description of a system of one node, with a status that every round has."""
+
+
+def notice(usage: str, round_: str, seed: int) -> str:
+    """Return the text at the top of the tree, which allows another round to replace it."""
+    return (
+        f"{NOTICE_BEGINS}\n\nMLPerf {usage} {round_}, seed {seed}. No result in this folder was"
+        " measured: submitters, systems and logs are made up.\n"
+    )
+
+
+def description(values: Mapping[str, str], system: Mapping[str, Any] = SYSTEM) -> str:
+    """Return the description of ``system``, with other ``values`` of some fields."""
+    return f"{json.dumps({**system, **values}, indent=2)}\n"
+
+
+def code(benchmark: str, config: str | None) -> dict[str, str]:
+    """Return stubs of a benchmark's code by file name; ``config`` names the one that logs name."""
+    return {
+        "README.md": f"# {benchmark}\n\n"
+        "Simulated: there is no code. `bash run_and_time.sh` says so.\n",
+        "run_and_time.sh": "#!/bin/bash\n"
+        f"echo 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
+        config or _CONFIG: "# Simulated: nothing is configured.\n",
+    }
+
+
+# ---- the tree: all of it or nothing ---------------------------------------------------------
+
+
+class Written(Struct, frozen=True):
+    """The numbers of systems, result sets and logs that were written, and the bytes of all."""
+
+    systems: int
+    sets: int
+    logs: int
+    size: int
+
+
+def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False) -> Written:
+    """Simulate a round into the folder ``target``, which appears only once it is complete.
+
+    With ``force``, a simulated round there is replaced, never anything else.
+
+    Raises:
+        UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
+    """
+    systems = deal(plan)
+    _refuse_to_replace(target, force=force)
+    try:
+        with new_folder(target, lambda there: force and _is_ours(there)) as folder:
+            counts = [_write(folder, common_files(plan, systems))]
+            write = partial(_write_system, folder)
+            with pool(jobs) if (jobs := min(jobs, len(systems))) > 1 else nullcontext() as workers:
+                counts += (workers.map if workers else map)(write, systems)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
+    logs, sizes = zip(*counts, strict=True)
+    return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
+
+
+def _refuse_to_replace(target: Path, *, force: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not _is_ours(target):
+        raise UserError(
+            f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
+        )
+    if not force:
+        raise UserError(f"{target}: exists already; --force replaces it")
+
+
+def _is_ours(target: Path) -> bool:
+    try:
+        with (target / NOTICE).open("rb") as stream:
+            beginning = stream.read(len(NOTICE_BEGINS))
+    except OSError:
+        return False
+    return beginning == NOTICE_BEGINS.encode() and not target.is_symlink()
+
+
+def _write_system(folder: Path, system: SystemPlan) -> tuple[int, int]:
+    return _write(folder, system_files(system))
+
+
+def _write(folder: Path, files: Iterable[File]) -> tuple[int, int]:
+    """Write the files; return the number of logs among them, and the bytes of all."""
+    logs = size = 0
+    for name, content in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        logs += path.name.startswith("result_")
+        size += len(content)
+    return logs, size

@@ -21,24 +21,29 @@ from mlperf_pkg.simulate.hyperparameters import (
     with_wrong,
     without_required,
 )
-from mlperf_pkg.simulate.model import Assigned, EpochRecords, Flaw, Outcome, Setting
 from mlperf_pkg.simulate.plan import (
     FAILURES,
     SUCCESS,
+    Flaw,
+    Outcome,
     RunPlan,
     find_benchmark,
     optimizers,
     require_sound,
 )
 from mlperf_pkg.simulate.recipe import (
+    Assigned,
+    EpochRecords,
     Number,
     Recipe,
+    Reference,
     Schedule,
+    Setting,
     epoch_records_of,
+    reference,
     schedule_of,
     untrained_of,
 )
-from mlperf_pkg.simulate.reference import Reference, reference
 
 _SCALING = 0.9
 """N accelerators train N ** 0.9 times as fast as one."""

@@ -15,7 +15,7 @@ from mlperf_pkg.checks import system_schema
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 
 # Written with an indent, the field on row n of this table is on line n + 1.
 GOOD = {

@@ -20,7 +20,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report
 from tests.checks.test_power import line, node
 from tests.helpers.logs import edited, good_log, joined, line_of, records, without
-from tests.helpers.package_checker import official_verdict
+from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_system
 

@@ -14,7 +14,7 @@ from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
 from tests.helpers.logs import edited
-from tests.helpers.package_checker import package_verdict
+from tests.helpers.official import package_verdict
 from tests.helpers.trees import SYSTEM, write_set, write_submission, write_system
 
 BENCHMARKS = {"training": ["resnet"], "hpc": ["deepcam"]}

@@ -16,7 +16,7 @@ from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.logs import edited
-from tests.helpers.package_checker import official_verdict
+from tests.helpers.official import official_verdict
 from tests.helpers.trees import SYSTEM, write_set, write_system
 
 MINUTE = 60_000.0

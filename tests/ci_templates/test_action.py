@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.ci_kit import HAS_NETWORK, QUICK, copied, run
-from tests.helpers.ci_runner import ACTION, Runner, obeyed
+from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, obeyed, run
 from tests.helpers.trees import SYSTEM
 
 STEPS = ACTION["runs"]["steps"]

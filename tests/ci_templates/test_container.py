@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.helpers.ci_kit import (
+from tests.helpers.ci import (
     HAS_NETWORK,
     KIT,
     RECIPE,
+    ROOT,
     copied,
     instructions,
     needs,
     run,
     sources,
 )
-from tests.helpers.ci_runner import ROOT
 
 UNSHARED = ("unshare", "--map-root-user", "--net")
 HAS_UNSHARE = shutil.which("unshare") and not run(*UNSHARED, "true", cwd=ROOT).returncode

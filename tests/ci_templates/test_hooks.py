@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.helpers.ci_kit import DOCS, HAS_NETWORK, QUICK, copied, run, spoil
-from tests.helpers.ci_runner import ROOT
+from tests.helpers.ci import DOCS, HAS_NETWORK, QUICK, ROOT, copied, run, spoil
 from tests.helpers.trees import write_system
 
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"

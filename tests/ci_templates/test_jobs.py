@@ -11,8 +11,7 @@ import yaml
 from junitparser import JUnitXml
 
 from mlperf_pkg import __version__
-from tests.helpers.ci_kit import DOCS, KIT, needs, run, spoil
-from tests.helpers.ci_runner import ACTION, ROOT
+from tests.helpers.ci import ACTION, DOCS, KIT, ROOT, needs, run, spoil
 from tests.tools.owner import owner
 
 CALLER = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.ci_kit import DOCS, KIT, run, spoil
+from tests.helpers.ci import DOCS, KIT, run, spoil
 
 GITHUB = json.loads((KIT / "problem-matcher.json").read_text("utf-8"))["problemMatcher"]
 (TASKS,) = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", DOCS, re.DOTALL)]

@@ -11,11 +11,10 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 
 from mlperf_pkg.cli.main import COMMANDS, cli
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
 from mlperf_pkg.rulebook.explain.lookup import all_benchmarks
-from mlperf_pkg.rulebook.files import rounds
-from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.load import codes, load_round
 
 
 def items(line: str) -> list[CompletionItem]:

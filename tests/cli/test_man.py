@@ -14,7 +14,7 @@ from man_page import pages
 
 from mlperf_pkg.cli.main import cli
 from tests.cli.test_main import PATHS
-from tests.helpers.ci_kit import needs
+from tests.helpers.ci import needs
 from tests.helpers.program import call
 
 ROOT = click.Context(cli, info_name="mlperf-pkg", **cli.context_settings)

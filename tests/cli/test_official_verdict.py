@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.broken_runs import SET, every_log, fast
-from tests.helpers.package_checker import official_verdict
+from tests.helpers.official import official_verdict
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, write_submission
 

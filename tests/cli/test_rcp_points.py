@@ -11,7 +11,7 @@ import pytest
 
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
-from tests.helpers.reference_points import RUNS, point
+from tests.helpers.upstream import RUNS, point
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}

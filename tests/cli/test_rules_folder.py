@@ -11,7 +11,7 @@ import pytest
 
 from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.infra.rules_folders import rules_read_from
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from tests.helpers import servers
 from tests.helpers.own_rules import BENCHMARK_FILE, FILES, written

@@ -14,7 +14,7 @@ import pytest
 from click.shell_completion import get_completion_class
 
 from mlperf_pkg.cli.main import cli
-from tests.helpers.ci_kit import needs
+from tests.helpers.ci import needs
 from tests.helpers.console import DOCS
 from tests.helpers.program import call
 

@@ -11,7 +11,7 @@ import pytest
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from tests.helpers.program import call
 from tests.helpers.workspaces import RESNET, lay

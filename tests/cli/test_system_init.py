@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.cli import system_init
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from tests.helpers.machines import EPYC
 from tests.helpers.program import call
 

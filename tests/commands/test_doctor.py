@@ -21,8 +21,8 @@ from mlperf_pkg.commands import doctor
 from mlperf_pkg.commands.doctor import EXTRAS, FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import MissingPackageError, data_folder
-from mlperf_pkg.rulebook.files import COMPILED
-from tests.helpers.ci_runner import ROOT
+from mlperf_pkg.rulebook.documents import COMPILED
+from tests.helpers.ci import ROOT
 from tests.helpers.program import call
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

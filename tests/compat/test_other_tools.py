@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.broken_runs import SET, every_log, fast, twice
 from tests.helpers.logs import edited, without
-from tests.helpers.official_process import official
+from tests.helpers.official import official
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
 
 LOG = f"ACME/{SET}/result_0.txt"

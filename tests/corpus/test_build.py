@@ -15,7 +15,7 @@ from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.corpus import corpus_folder, needs_corpus
-from tests.helpers.official_packages import package_checked, repository_errors, summary
+from tests.helpers.official import package_checked, repository_errors, summary
 from tests.helpers.workspaces import bytes_below
 
 CORPUS = corpus_folder() or Path("no corpus")

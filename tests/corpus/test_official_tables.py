@@ -16,7 +16,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, summarize
 from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.corpus import corpus_folder, needs_corpus
-from tests.helpers.official_summarizer import Rows, official_files, rows, tables
+from tests.helpers.official import Rows, official_files, rows, tables
 
 LIGHT_BYTES = 1_500_000
 DIED = {"v0.7/SIAT"}  # of a missing field

@@ -15,7 +15,7 @@ import pytest
 
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.upstream.known_points import known_points
+from mlperf_pkg.rulebook.upstream.points import known_points
 
 CORPUS = os.environ.get("MLPERF_PKG_CORPUS")
 LOGS = Path(CORPUS) if CORPUS else Path(__file__).parents[3] / "shared" / "corpus"

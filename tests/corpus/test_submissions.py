@@ -11,7 +11,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from tests.helpers.corpus import corpus_folder, needs_corpus
-from tests.helpers.package_checker import official_verdict
+from tests.helpers.official import official_verdict
 
 pytestmark = needs_corpus
 

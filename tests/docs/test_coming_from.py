@@ -18,7 +18,7 @@ import pytest
 
 from tests.helpers.broken_runs import every_log, fast
 from tests.helpers.console import DOCS
-from tests.helpers.official_process import official
+from tests.helpers.official import official
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission, write_system
 

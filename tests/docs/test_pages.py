@@ -14,7 +14,7 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg.cli.main import cli
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.model import version_of
 from tests.helpers.console import DOCS, follow
 

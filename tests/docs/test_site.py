@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from mlperf_pkg.cli.main import COMMANDS
-from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from mlperf_pkg.rulebook.load import codes
 from tests.helpers.console import DOCS
 
 pytest.importorskip("furo", reason="the extra 'docs' is not installed")

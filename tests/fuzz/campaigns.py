@@ -31,7 +31,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader
 from mlperf_pkg.render import FORMATS, View
 from mlperf_pkg.results.report import as_json
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.trees import SYSTEM, simulated, write_submission

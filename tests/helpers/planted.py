@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mlperf_pkg.simulate import RunPlan, simulate_set, texts
+from mlperf_pkg.simulate import RunPlan, rounds, simulate_set
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.trees import write_set, write_system
 
@@ -64,7 +64,7 @@ def write(
     if code:
         stub = tree / "benchmarks/resnet/implementations/tf"
         stub.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.code("resnet", None).items():
+        for name, text in rounds.code("resnet", None).items():
             (stub / name).write_text(f"# {submitter}\n{text}", "utf-8")
     return tree
 

@@ -7,6 +7,7 @@ by trial: of a list of candidates, the first that meets every rule of its key.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,9 +15,10 @@ from graphlib import TopologicalSorter
 from itertools import product
 from typing import Any
 
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Logged, first_logged
@@ -225,3 +227,25 @@ def to_bytes(log: Log) -> bytes:
 def read(data: bytes, usage: str, name: str) -> Run:
     """The run of a log in memory."""
     return read_run(LogFile(Source("result_0.txt", data), usage, name))
+
+
+_FORMULA = re.compile(
+    r"math\.|&&|\|\||==|<=|>=|previous\.|metadata\.| \? |\bvalue [-+*/<>]|[-+*/] value\b|\bdouble\("
+)
+_PYTHON = re.compile(r"\bTrue\b|\bFalse\b|\bNone\b|\['|\{'|\bdict\b|NoneType|Error:")
+_UNFILLED = re.compile(r"\{(found|expected)|\bnull\b")
+_EXPECTED = re.compile(r"; expected \S")
+
+
+def faults_of(finding: Finding) -> Iterator[str]:
+    """Yield what is wrong with the message of a broken rule."""
+    text = finding.text
+    for name, pattern in (("formula", _FORMULA), ("Python", _PYTHON)):
+        if match := pattern.search(text):
+            yield f"{finding.code}: {name} text {match[0]!r} in {text!r}"
+    if not _EXPECTED.search(text) or finding.expected in (None, ""):
+        yield f"{finding.code}: nothing expected in {text!r}"
+    if "{found" in finding.message and finding.found is None and "null" not in text:
+        yield f"{finding.code}: nothing found in {text!r}"
+    if "{" in finding.message and _UNFILLED.search(text.replace('"null"', "")) and finding.found:
+        yield f"{finding.code}: a placeholder is left in {text!r}"

@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 
 from mlperf_pkg.infra.resources import installed_version
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.rulebook.upstream import verify
-from mlperf_pkg.rulebook.upstream.ours import official_rules
+from mlperf_pkg.rulebook.upstream.verify import official_rules
 
 EVERY_ROUND = [(usage, name) for usage in usages() for name in rounds(usage)]
 WITH_RULESET = [kind for kind in EVERY_ROUND if has_ruleset(*kind)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mlperf_pkg.rulebook.constraints import holds
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.rulebook.of_value import holds
 from mlperf_pkg.simulate import RunPlan
 
 

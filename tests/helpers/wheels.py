@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.rulebook.files import COMPILED
+from mlperf_pkg.rulebook.documents import COMPILED
 
 ROOT = Path(__file__).parents[2]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")

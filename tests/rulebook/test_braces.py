@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.rulebook.braces import expand_braces
+from mlperf_pkg.rulebook.load import expand_braces
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,19 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, needed_in_words
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.table import rule_table
-from tests.helpers.messages import faults_of
-from tests.helpers.rule_logs import EVALUATION, Choice, Log, cases, passing_log, read, to_bytes
+from tests.helpers.rule_logs import (
+    EVALUATION,
+    Choice,
+    Log,
+    cases,
+    faults_of,
+    passing_log,
+    read,
+    to_bytes,
+)
 
 _DAY_MS = 86_400_000
 _TRIALS: tuple[Any, ...] = (
@@ -143,7 +150,7 @@ def _says_what_is_needed(finding: Finding, case: Case) -> bool:
         return expected.startswith("logged ")
     if case.word == "no_later_than":
         return expected.removeprefix("no later than ") in case.rule.no_later_than
-    if case.word == "formula":  # it says the values of a run: tests/run/test_broken_formula.py
+    if case.word == "formula":  # it says the values of a run: tests/rulebook/test_expectation.py
         return expected not in case.needed.values() or expected == case.rule.needed
     return expected.endswith(case.needed[case.word])
 

@@ -14,15 +14,13 @@ from jsonschema import Draft202012Validator
 
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.compile import compiled
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, TARGETS
-from mlperf_pkg.rulebook.files import file_in, read, rounds, usages
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, TARGETS
+from mlperf_pkg.rulebook.documents import file_in, read, rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.metaschema import constraint_names
 from mlperf_pkg.rulebook.model import Rule, Rules
-from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.upstream.theirs import rulesets as official_rulesets
 from mlperf_pkg.rulebook.upstream.verify import NOT_COVERED
-from mlperf_pkg.rulebook.validate import validated
+from mlperf_pkg.rulebook.validate import constraint_names, validated
 
 RULES = data_folder("rules")
 FILES = sorted(RULES.rglob("*.yaml"))

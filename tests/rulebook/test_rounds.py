@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.rounds import (
     BenchmarkUsage,
     Sureness,
@@ -77,28 +77,13 @@ def test_times_out_of_this_world(time_ms: float) -> None:
 @pytest.mark.parametrize(
     ("day", "benchmark", "sureness", "reason"),
     [
-        (
-            "2022-05-20",
-            "resnet",
-            Sureness.INFERRED,
-            "inferred: first round after the resnet run of 2022-05-20",
-        ),
-        (
-            "2022-05-20",
-            "unheard of",
-            Sureness.INFERRED,
-            "inferred: first round after the run of 2022-05-20",
-        ),
-        (
-            "2025-08-01",
-            "bert",
-            Sureness.GUESS,
-            "a guess, the newest round: the bert run of 2025-08-01 is later than every submission",
-        ),
+        ("2022-05-20", "resnet", Sureness.INFERRED, "inferred: first round after the resnet run of 2022-05-20"),
+        ("2022-05-20", "unheard of", Sureness.INFERRED, "inferred: first round after the run of 2022-05-20"),
+        ("2025-08-01", "bert", Sureness.GUESS, "a guess, the newest round: the bert run of 2025-08-01 is later than every submission"),
         ("1970-01-01", "bert", Sureness.GUESS, "a guess, the newest round: no run has a time"),
         ("1970-01-01", "", Sureness.GUESS, "a guess, the newest round: no run has a time"),
     ],
-)
+)  # fmt: skip
 def test_how_sure_the_round_of_a_run_is(
     day: str, benchmark: str, sureness: Sureness, reason: str
 ) -> None:

@@ -10,10 +10,9 @@ import pytest
 import mlperf_pkg
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.rules_folders import rules_read_from
-from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.check import OWN, check_rulebook, headings, problem_of_source
 from mlperf_pkg.rulebook.explain.describe import all_uses
-from mlperf_pkg.rulebook.sources import OWN, headings, problem_of_source
+from mlperf_pkg.rulebook.load import codes
 from tests.helpers.own_rules import FILES, ROUND_FILE, written
 
 PROBLEMS = [
@@ -22,18 +21,12 @@ PROBLEMS = [
     ("mlperf-logging, ruleset 2.0.0", ""),
     ("mlperf-logging, package_checker", ""),
     ("mlperf-pkg: inputs come from strangers", ""),
-    (
-        "training_rules, Benchmark results",
-        "'Benchmark results' is not a heading of training_rules; did you mean 'Benchmark Results'?",
-    ),
-    (
-        "submission_rules, Structure",
-        "'Structure' is not a heading of submission_rules; did you mean 'Directory structure'?",
-    ),
+    ("training_rules, Benchmark results", "'Benchmark results' is not a heading of training_rules; did you mean 'Benchmark Results'?"),
+    ("submission_rules, Structure", "'Structure' is not a heading of submission_rules; did you mean 'Directory structure'?"),
     ("training_rules, ruleset 2.0.0", "'ruleset 2.0.0' is not a heading of training_rules"),
     ("mlperf-logging", "'' is not a heading of mlperf-logging"),
     ("mlperf-pkg", "'mlperf-pkg' is not a document"),
-]
+]  # fmt: skip
 BEGINNINGS = (OWN, *(f"{document}, " for document in headings()))
 CONSTANTS = [
     pytest.param(node.value, id=f"{path.name}:{node.lineno}")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.curve import Curve, CurveReader, Phase, goals
+from mlperf_pkg.run.evaluations import Curve, CurveReader, Phase, goals
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, line, records, run_of
@@ -40,30 +40,10 @@ START = line("run_start", 10)
 
 EVALUATIONS = [
     ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=500), [("", 500, 0.7)]),
-    (
-        "maskrcnn",
-        "2.0",
-        line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": 0.2}, epoch_num=4),
-        [("BBOX", 4, 0.3), ("SEGM", 4, 0.2)],
-    ),
-    (
-        "stable_diffusion",
-        "4.0",
-        line("eval_accuracy", 12, 0.15, samples_count=512, step_num=1, metric="CLIP"),
-        [("CLIP", 512, 0.15)],
-    ),
-    (
-        "llama31_8b",
-        "5.1",
-        line("eval_accuracy", 12, 3.3, epoch_num=7, samples_count=1024),
-        [("", 1024, 3.3)],
-    ),
-    (
-        "flux1",
-        "5.1",
-        line("averaged_validation_loss", 12, 0.6, samples_count=1024),
-        [("", 1024, 0.6)],
-    ),
+    ("maskrcnn", "2.0", line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": 0.2}, epoch_num=4), [("BBOX", 4, 0.3), ("SEGM", 4, 0.2)]),
+    ("stable_diffusion", "4.0", line("eval_accuracy", 12, 0.15, samples_count=512, step_num=1, metric="CLIP"), [("CLIP", 512, 0.15)]),
+    ("llama31_8b", "5.1", line("eval_accuracy", 12, 3.3, epoch_num=7, samples_count=1024), [("", 1024, 3.3)]),
+    ("flux1", "5.1", line("averaged_validation_loss", 12, 0.6, samples_count=1024), [("", 1024, 0.6)]),
     ("", "2.0", line("eval_error", 12, 0.1, epoch_num=3), [("", 3, 0.1)]),
     ("bert", "2.0", line("eval_accuracy", 12, "0.7", epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, True, epoch_num=500), []),
@@ -71,7 +51,7 @@ EVALUATIONS = [
     ("bert", "2.0", line("eval_accuracy", 12, 10**400, epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=[]), []),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7), []),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "round_", "evaluation", "expected"), EVALUATIONS)

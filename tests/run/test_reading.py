@@ -294,8 +294,7 @@ def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round
     log = good_log("stable_diffusion", round_=round_)
     metrics = sum(r["key"] == "eval_accuracy" for r in records(log))
     for most, crashes in ((metrics, False), (metrics - 1, True)):
-        # In this order: this imports joined_metrics, which copies the value of convergence.
-        monkeypatch.setattr("mlperf_pkg.run.joined_metrics.MAX_METRICS", most)
+        monkeypatch.setattr("mlperf_pkg.run.readers.MAX_METRICS", most)
         monkeypatch.setattr("mlperf_pkg.run.convergence.MAX_METRICS", most)
         run = run_of(log, round_)
         assert ("more than" in (run.crash or ""), run.convergence.crash is not None) == (

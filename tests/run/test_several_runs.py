@@ -17,8 +17,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.reading import read_run
-from mlperf_pkg.run.several_runs import RunCounter
+from mlperf_pkg.run.reading import RunCounter, read_run
 from tests.helpers.logs import edited, good_log, joined, records, run_of, without
 
 LOGS = [good_log(seed=seed) for seed in range(5)]
@@ -92,20 +91,12 @@ def test_one_run(log: bytes) -> None:
     [
         (b"", "LOG110", "not an MLPerf log: it has no record that can be read"),
         (b"hello\n", "LOG110", "not an MLPerf log: it has no record that can be read"),
-        (
-            LOGS[0].decode().encode("utf-16"),
-            "LOG112",
-            "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8",
-        ),
-        (
-            gzip.compress(LOGS[0], mtime=0),
-            "LOG112",
-            "the log is gzip data; expected UTF-8 text: decompress it with gzip -d",
-        ),
-        (b"PK\3\4" + bytes(99), "LOG112", "the log is an archive; expected UTF-8 text: unpack it"),
+        (LOGS[0].decode().encode("utf-16"), "LOG112", "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"),
+        (gzip.compress(LOGS[0], mtime=0), "LOG112", "the log is gzip data; expected UTF-8 text: decompress it with gzip -d"),
+        (b"PK\x03\x04" + bytes(99), "LOG112", "the log is an archive; expected UTF-8 text: unpack it"),
     ],
     ids=["empty", "text", "UTF-16", "gzip", "zip"],
-)
+)  # fmt: skip
 def test_a_file_without_records(log: bytes, code: str, text: str) -> None:
     run = run_of(log)
     assert [(finding.code, finding.text) for finding in run.findings] == [(code, text)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,15 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.rcp import RcpResult, allowance, is_covered, judge, prune, reference_points
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Runs, version_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import FAILURES, RunPlan, plans, refusal, simulate_run, simulate_set
-from tests.helpers.official_rcp import official_rcp, officially_valid
+from tests.helpers.official import official_rcp, officially_valid
 from tests.helpers.rulesets import require_ruleset
-from tests.helpers.simulated_logs import records, values
+from tests.helpers.simulated_logs import values
 
 NO_FILE = "it has no rule file for them and crashes"
 NOT_LISTED = "its list of benchmarks lacks this one"
@@ -173,12 +172,3 @@ def test_closed_set_passes_the_official_rcp_test_unscaled(plan: RunPlan, tmp_pat
     logs = simulate_set(plan, 3)
     verdict = official_rcp(logs, tmp_path, plan.usage, ruleset(plan))
     assert verdict == (True, "RCP found", 1.0)
-
-
-@pytest.mark.parametrize("plan", NEWEST, ids=named)
-def test_runs_of_a_set_follow_one_another(plan: RunPlan) -> None:
-    times = [
-        [record["time_ms"] for record in records(log)] for log in simulate_set(plan, 4, runs=3)
-    ]
-    assert all(one == sorted(one) for one in times)
-    assert all(one[-1] < other[0] for one, other in pairwise(times))

@@ -17,12 +17,12 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra import folders
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round
 from mlperf_pkg.simulate.rounds import deal
-from tests.helpers.package_checker import package_verdict
+from tests.helpers.official import package_verdict
 from tests.helpers.rulesets import EVERY_ROUND, require_ruleset
 from tests.helpers.simulated_logs import records
 
@@ -152,20 +152,14 @@ def test_statistics_are_between_start_and_stop() -> None:
     [
         ({"round": "9.9"}, "unknown round: '9.9'"),
         ({"usage": "inference"}, "unknown usage"),
-        (
-            {"benchmarks": ("bert",)},
-            r"unknown benchmark of round 5.1: 'bert' \(.*\); bert ended in 5.0",
-        ),
+        ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0"),
         ({"failures": ("tired",)}, "unknown failure: 'tired'"),
         ({"divisions": ("network",)}, "unknown division: 'network'"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
-        (
-            {"divisions": ("open",), "benchmarks": ("llama31_8b",)},
-            "accepts no open result of llama31_8b in round 5.1",
-        ),
+        ({"divisions": ("open",), "benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),
     ],
-)
+)  # fmt: skip
 def test_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
         write_round(replace(SMALL, **changes), tmp_path / "round")

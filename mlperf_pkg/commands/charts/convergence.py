@@ -18,7 +18,7 @@ from mlperf_pkg.commands.charts.chart import (
 )
 from mlperf_pkg.commands.charts.scaling import Looks, named
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
-from mlperf_pkg.run.curve import goals
+from mlperf_pkg.run.evaluations import goals
 
 
 def convergence(

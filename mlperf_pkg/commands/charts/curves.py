@@ -16,8 +16,7 @@ from mlperf_pkg.commands.charts.chart import (
     view,
 )
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, by_state
-from mlperf_pkg.run.curve import goals
-from mlperf_pkg.run.evaluations import Evaluation
+from mlperf_pkg.run.evaluations import Evaluation, goals
 
 MOST_METRICS = 4
 MAX_METRIC = 40  # characters of its name

@@ -10,7 +10,7 @@ from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.run.curve import Curve
+from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.names import set_name
 

@@ -10,7 +10,7 @@ from mlperf_pkg.commands.charts.chart import BLUE, GREY, RED, Look, Spec, by_loo
 from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.curve import Curve
+from mlperf_pkg.run.evaluations import Curve
 
 COUNTS, DROPPED, FAILED = "counts", "dropped", "did not converge"
 

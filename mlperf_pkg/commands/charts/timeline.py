@@ -19,7 +19,7 @@ from mlperf_pkg.commands.charts.chart import (
 )
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet
 from mlperf_pkg.infra.numbers import to_finite
-from mlperf_pkg.run.curve import Phase, Span
+from mlperf_pkg.run.evaluations import Phase, Span
 
 _DECIMALS = 3  # of minutes, if the longest run is between 1 and 10 minutes
 _SHORTEST = 1e-3  # minutes: the shortest axis

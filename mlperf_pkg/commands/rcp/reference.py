@@ -16,7 +16,7 @@ from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Runs
 from mlperf_pkg.rulebook.rounds import TRAINING

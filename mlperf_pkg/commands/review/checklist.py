@@ -13,7 +13,7 @@ from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.commands.review.subject import Subject, listed, short, subjects
 from mlperf_pkg.findings import Finding, Severity, Verdict
 from mlperf_pkg.results.wording import counted, severity
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.run.evaluations import KEYS
 from mlperf_pkg.run.readers import is_hyperparameter

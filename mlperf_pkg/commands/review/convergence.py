@@ -14,7 +14,7 @@ from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.load import submission_date
 
 PASS, FAIL, MISSING, BYPASSED, OPEN = "pass", "FAIL", "missing", "bypassed", "not compared"

@@ -17,9 +17,8 @@ from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain.describe import benchmark_layers, common_layers, requirement
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.load import codes, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rule
 
 _SUBJECTS = 20

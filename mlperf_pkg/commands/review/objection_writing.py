@@ -19,7 +19,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.explain.codes import known_prefix
+from mlperf_pkg.rulebook.explain.lookup import known_prefix
 
 _PRINTED = 5  # objections
 

@@ -14,7 +14,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import description_path
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 
 _NAMED = 3
 _UNREAD = (

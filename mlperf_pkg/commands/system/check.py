@@ -17,7 +17,7 @@ from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import NotAFileError, is_folder, open_file
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, Sureness

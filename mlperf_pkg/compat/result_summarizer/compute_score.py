@@ -14,7 +14,7 @@ from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.results.report import ResultSetRow, RunRow
-from mlperf_pkg.rulebook.files import usages
+from mlperf_pkg.rulebook.documents import usages
 
 
 def get_parser() -> ArgumentParser:

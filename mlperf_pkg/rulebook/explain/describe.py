@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -10,12 +11,11 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.rulebook.constraints import needed_in_words
+from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
-from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
-from mlperf_pkg.rulebook.of_value import OF_VALUE
 from mlperf_pkg.rulebook.rounds import where_instead
 
 EVERY_RUN = "every run"
@@ -199,9 +199,9 @@ class Span(Struct, frozen=True):
         """The rounds: "from 2.1 on", "in 0.7", "from 1.0 to 2.0"."""
         if self.last is None:
             return f"from {self.first} on"
-        return (
-            f"in {self.first}" if self.last == self.first else f"from {self.first} to {self.last}"
-        )
+        if self.last == self.first:
+            return f"in {self.first}"
+        return f"from {self.first} to {self.last}"
 
 
 class History(Struct, frozen=True):
@@ -257,7 +257,7 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
             usage=last_uses[0].usage,
             where=tuple(use.layer.name for use in last_uses),
             benchmarks=tuple(
-                dict.fromkeys(filter(None, (use.layer.benchmark for use in last_uses)))
+                {use.layer.benchmark: None for use in last_uses if use.layer.benchmark}
             ),
             spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
         )
@@ -285,15 +285,11 @@ def all_uses() -> Iterator[Use]:
     """Yield every rule of the rulebook, in every layer of every round: Training, then HPC."""
     for usage in reversed(usages()):
         for name in rounds(usage):
-            for layer in _all_layers(load_round(usage, name)):
-                for rule in (rule for key_rules in layer.rules.values() for rule in key_rules):
+            round_ = load_round(usage, name)
+            of_benchmarks = (benchmark_layers(loaded(round_, stem)) for stem in round_.benchmarks)
+            for layer in chain(common_layers(round_), *of_benchmarks):
+                for rule in chain.from_iterable(layer.rules.values()):
                     yield Use(usage, name, layer, rule)
-
-
-def _all_layers(round_: Round) -> Iterator[Layer]:
-    yield from common_layers(round_)
-    for name in round_.benchmarks:
-        yield from benchmark_layers(loaded(round_, name))
 
 
 def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
@@ -311,23 +307,12 @@ def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-_REQUIRED = (
-    *(
-        "occurs",
-        "constraints",
-        "formula",
-        "needed",
-        "first",
-        "last",
-        "reaches",
-        "reached",
-        "tensors",
-    ),
-    *("covers_target", "no_later_than"),
+_COMPARED = (
+    *("occurs", "constraints", "formula", "needed", "first", "last", "reaches", "reached"),
+    *("tensors", "covers_target", "no_later_than", "basis", "severity"),
 )
 
 
 def same(one: Rule, other: Rule) -> bool:
     """Return whether two rules require the same with the same weight; ``0`` equals ``0.0``."""
-    fields = (*_REQUIRED, "basis", "severity")
-    return all(getattr(one, name) == getattr(other, name) for name in fields)
+    return all(getattr(one, name) == getattr(other, name) for name in _COMPARED)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, time
-from itertools import product
 from typing import Any
 
 from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, target_test
-from mlperf_pkg.rulebook.formula import NoAnswerError, compile_formula
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
 from mlperf_pkg.rulebook.logged import first_logged
 from mlperf_pkg.rulebook.model import Joined, Round, Rule
 
 _COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
 _PLAIN = (None, 1, 0.5, 2, "name")
 _STEP = 0.01
+_EVENTS = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END"}
+_POINT = "POINT_IN_TIME"
 
 
 def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
@@ -28,8 +29,9 @@ def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | No
     if "same_as" in rule.constraints:
         return None
     noon = datetime.combine(round_.submission_date, time(12), UTC)
-    for value, metadata in product(_values(rule, round_), _metadata(rule)):
-        record = Record(rule.key, int(noon.timestamp() * 1000), value, metadata)
+    time_ms, metadata = int(noon.timestamp() * 1000), _metadata(rule)
+    for value in _values(rule, round_):
+        record = Record(rule.key, time_ms, value, metadata)
         if _meets(rule, record):
             records = _parts(record, joined) if joined and joined.key == rule.key else [record]
             return "\n".join(map(_line, records))
@@ -48,17 +50,12 @@ def _line(record: Record) -> str:
     fields = {
         "namespace": "",
         "time_ms": record.time_ms,
-        "event_type": _event_type(record.key),
+        "event_type": next((_EVENTS[end] for end in _EVENTS if record.key.endswith(end)), _POINT),
         "key": record.key,
         "value": record.value,
         "metadata": record.metadata,
     }
     return TOKEN.decode() + json.dumps(fields)
-
-
-def _event_type(key: str) -> str:
-    ends = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END"}
-    return next((name for end, name in ends.items() if key.endswith(end)), "POINT_IN_TIME")
 
 
 def _meets(rule: Rule, record: Record) -> bool:
@@ -70,7 +67,7 @@ def _meets(rule: Rule, record: Record) -> bool:
         tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
         met = all(test(record, seen) for test in tests)
         met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
-        formula = compile_formula(rule.formula) if rule.formula else None
+        formula = Formula(rule.formula) if rule.formula else None
         return met and (not formula or formula.holds(record, seen))
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False
@@ -125,16 +122,11 @@ def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
             yield value
 
 
-def _metadata(rule: Rule) -> Iterator[dict[str, Any]]:
+def _metadata(rule: Rule) -> dict[str, Any]:
     names = [*rule.constraints.get("metadata", ()), *rule.constraints.get("metadata_any", ())[-1:]]
     fields = rule.constraints.get("metadata_fields", {})
-    chosen = {
-        name: next(_fitting(fields.get(name, {})), _of_metadata(name, rule)) for name in names
+    tensor = {"tensor": rule.tensors[0]} if rule.tensors else {}
+    defaults = {**dict.fromkeys(_COUNTERS, 1), **tensor}
+    return {
+        name: next(_fitting(fields.get(name, {})), defaults.get(name, "success")) for name in names
     }
-    yield chosen
-
-
-def _of_metadata(name: str, rule: Rule) -> Any:
-    if name == "tensor" and rule.tensors:
-        return rule.tensors[0]
-    return 1 if name in _COUNTERS else "success"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from difflib import get_close_matches
 from enum import StrEnum
 
 from msgspec import Struct
@@ -9,10 +11,9 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain.describe import all_uses, rulebook_codes
-from mlperf_pkg.rulebook.files import rounds, usages
-from mlperf_pkg.rulebook.load import benchmarks_of
+from mlperf_pkg.rulebook.load import benchmarks_of, codes
 
 _LIKENESS = 0.7
 
@@ -41,7 +42,7 @@ def subject_of(text: str) -> Subject:
     """
     lower, upper = text.lower(), text.upper()
     names = {
-        Kind.CODE: codes().keys() | rulebook_codes(),
+        Kind.CODE: _all_codes(),
         Kind.BENCHMARK: all_benchmarks(),
         Kind.KEY: keys(),
         Kind.FAMILY: families(),
@@ -56,11 +57,15 @@ def subject_of(text: str) -> Subject:
 def _nearest(upper: str, lower: str) -> str:
     near = None
     if any(character.isdigit() for character in upper):
-        near = nearest(upper, sorted(codes().keys() | rulebook_codes()), _LIKENESS)
+        near = nearest(upper, sorted(_all_codes()), _LIKENESS)
     near = near or nearest(lower, sorted(all_benchmarks()), _LIKENESS)
     near = near or nearest(lower, sorted(keys()), _LIKENESS)
     example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
     return f"; did you mean {near}?" if near else example
+
+
+def _all_codes() -> Set[str]:
+    return codes().keys() | rulebook_codes()
 
 
 def families() -> frozenset[str]:
@@ -83,3 +88,38 @@ def all_benchmarks() -> frozenset[str]:
 def keys() -> frozenset[str]:
     """Return the keys that any rule is about."""
     return frozenset(use.rule.key for use in all_uses())
+
+
+# ---- codes as users type them -------------------------------------------------------------
+
+
+def known_code(code: str) -> str:
+    """Return a code of a finding in capital letters.
+
+    Raises:
+        UserError: there is no such code. The message names the nearest.
+    """
+    names = _all_codes()
+    wanted = code.upper()
+    if wanted in names:
+        return wanted
+    raise UserError(f"no finding has the code {code!r}: {_near(wanted, names)}")
+
+
+def known_prefix(prefix: str) -> str:
+    """Return a prefix of codes in capital letters.
+
+    Raises:
+        UserError: no code begins with it. The message names the nearest.
+    """
+    names = _all_codes()
+    wanted = prefix.upper()
+    if wanted and any(code.startswith(wanted) for code in names):
+        return wanted
+    families = {code.rstrip("0123456789") for code in names}
+    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, names | families)}")
+
+
+def _near(wanted: str, names: Set[str]) -> str:
+    near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.7)
+    return f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"

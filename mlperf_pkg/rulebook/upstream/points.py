@@ -1,7 +1,9 @@
-"""Check the reference convergence points of an mlperf-logging for mistakes in the data.
+"""Check the reference convergence points of an mlperf-logging for mistakes, new or known.
 
 A mistake in a point changes the RCP test of every result set that is compared with it. The points
-are those of the folder ``rcp_checker``; ``known_points.py`` has the mistakes that are known.
+are those of the folder ``rcp_checker``. ``rules/reference_points.yaml`` lists the mistakes that are
+known, with the reason why they are accepted and the published result sets that they touch. One that
+is not listed is new; one that is listed and no longer in the data is stale.
 """
 
 from __future__ import annotations
@@ -20,9 +22,13 @@ from msgspec import Meta, Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.documents import read, rounds, rule_files, usages
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
+from mlperf_pkg.rulebook.validate import problem_at
 
 _FACTOR = 3
 """A value this many times its median, or this fraction of it, is a typo.
@@ -95,13 +101,13 @@ def lint(folder: Path, rounds: Iterable[Round]) -> list[PointProblem]:
         problem
         for round_ in rounds
         for path in sorted(points_folder(folder, round_).glob("rcps_*.json"))
-        for problem in _of_file(folder, round_, path)
+        for problem in lint_file(
+            path,
+            round_,
+            path.stem.removeprefix("rcps_"),
+            visible(path.relative_to(folder).as_posix()),
+        )
     ]
-
-
-def _of_file(folder: Path, round_: Round, path: Path) -> Iterator[PointProblem]:
-    file = visible(path.relative_to(folder).as_posix())
-    yield from lint_file(path, round_, path.stem.removeprefix("rcps_"), file)
 
 
 def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[PointProblem]:
@@ -190,16 +196,14 @@ def read_points(path: Path) -> dict[str, PointRecord]:
     except ValueError as error:  # of JSON, UTF-8 and msgspec
         raise UserError(f"{file}: not reference points: {visible(str(error))}") from error
     for point, record in records.items():
-        if not record.to_converge or not all(map(math.isfinite, _numbers(record))):
+        if not record.to_converge or not all(
+            map(math.isfinite, [record.batch_size, *record.to_converge])
+        ):
             raise UserError(
                 f"{file}: not reference points: {visible(point)} has no finite numbers of epochs"
                 " or samples to converge"
             )
     return records
-
-
-def _numbers(record: PointRecord) -> list[float]:
-    return [record.batch_size, *record.to_converge]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -218,3 +222,125 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a number of JSON")
+
+
+LEDGER = "reference_points.yaml"
+"""The file of known mistakes, of the rulebook and of a user's own folder of rules."""
+
+
+class KnownPoint(Struct, frozen=True):
+    """A known mistake in a point, and the published Closed sets whose RCP test uses the point.
+
+    Sets are named submitter and system. They are ``at`` its batch size, interpolated ``between`` it
+    and a neighbour, or ``smaller`` than every point. ``steps`` lead to the mistake in ``file``.
+    """
+
+    kind: str
+    usage: str
+    round: str
+    benchmark: str
+    point: str
+    reason: str
+    file: RuleFile
+    steps: Steps
+    at: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+    smaller: tuple[str, ...] = ()
+
+    @property
+    def sets(self) -> tuple[tuple[str, ...], ...]:
+        """All published sets, each with its usage, round and benchmark."""
+        names = (*self.at, *self.between, *self.smaller)
+        return tuple((self.usage, self.round, self.benchmark, name) for name in names)
+
+    def problem(self, message: str) -> Problem:
+        """Return a problem on the line that lists the mistake."""
+        return problem_at(self.file, self.steps, message)
+
+
+class PointReview(Struct, frozen=True):
+    """The mistakes in reference points: ``new``, ``stale`` and still ``known``."""
+
+    new: tuple[PointProblem, ...]
+    stale: tuple[KnownPoint, ...]
+    known: tuple[KnownPoint, ...]
+
+    @property
+    def fails(self) -> bool:
+        """Whether the list of known mistakes has to change."""
+        return bool(self.new or self.stale)
+
+
+def review(folder: Path | None = None) -> PointReview:
+    """Review the reference points of an mlperf-logging, by default the installed.
+
+    What is listed for a round without a folder of reference points is left out.
+
+    Raises:
+        UserError: mlperf-logging is not installed, or a file of points cannot be read.
+        RulebookError: the list of known mistakes is not valid.
+    """
+    root = folder or official_folder()
+    every_round = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
+    present = {
+        (round_.usage, round_.name)
+        for round_ in every_round
+        if points_folder(root, round_).is_dir()
+    }
+    entries = [entry for entry in known_points() if (entry.usage, entry.round) in present]
+    return compared(lint(root, every_round), entries)
+
+
+def compared(problems: Sequence[PointProblem], entries: Sequence[KnownPoint]) -> PointReview:
+    """Return which problems are new, and which known ones are stale."""
+    actual, accepted = set(map(_identity, problems)), set(map(_identity, entries))
+    return PointReview(
+        new=tuple(problem for problem in problems if _identity(problem) not in accepted),
+        stale=tuple(entry for entry in entries if _identity(entry) not in actual),
+        known=tuple(entry for entry in entries if _identity(entry) in actual),
+    )
+
+
+def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
+    return str(item.kind), item.usage, item.round, item.benchmark, item.point
+
+
+# ---- the list -----------------------------------------------------------------------------
+
+
+def known_points() -> list[KnownPoint]:
+    """Return all mistakes that are listed, in the rulebook and in the user's own folders.
+
+    Raises:
+        RulebookError: a file is not valid, or lists a mistake twice.
+    """
+    entries: dict[tuple[str, ...], KnownPoint] = {}
+    repeated = []
+    for file in rule_files(LEDGER):
+        for entry in _entries(file):
+            first = entries.setdefault(_identity(entry), entry)
+            if first is not entry:
+                at = first.problem("")
+                message = f"{entry.kind} of {entry.point} is listed twice, first at"
+                repeated.append(entry.problem(f"{message} {at.file}:{at.line}"))
+    refuse(repeated)
+    return list(entries.values())
+
+
+def _entries(file: RuleFile) -> Iterator[KnownPoint]:
+    for kind, groups in read(file).items():
+        for index, group in enumerate(groups):
+            for place, points in group["points"].items():
+                usage, round_name, benchmark = place.split("/")
+                for point, sets in points.items():
+                    yield KnownPoint(
+                        kind=kind,
+                        usage=usage,
+                        round=round_name,
+                        benchmark=benchmark,
+                        point=point,
+                        reason=" ".join(group["reason"].split()),
+                        file=file,
+                        steps=(kind, index, "points", place, point),
+                        **{name: tuple(names) for name, names in sets.items()},
+                    )

@@ -15,7 +15,7 @@ from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.findings import Verdict
-from tests.helpers.official_packages import package_checked, repository_errors, summary
+from tests.helpers.official import package_checked, repository_errors, summary
 from tests.helpers.workspaces import (
     closed_workspace,
     described,

@@ -12,7 +12,7 @@ import pytest
 
 from mlperf_pkg.commands.diff.entry_rules import entry_verdict
 from mlperf_pkg.commands.diff.model import Kind
-from mlperf_pkg.rulebook.sources import problem_of_source
+from mlperf_pkg.rulebook.check import problem_of_source
 from tests.helpers.logs import edited
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system

@@ -20,7 +20,7 @@ from mlperf_pkg.commands.rcp.reference import benchmarks_with_points, reference,
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, PointRow, shown
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import rcp
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 
 FILES = [

@@ -21,7 +21,7 @@ from mlperf_pkg.commands.results.official import Summary, Table, official_workbo
 from mlperf_pkg.commands.results.systems import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.params import KEEP_SCALING
-from tests.helpers.official_summarizer import official_files, rows
+from tests.helpers.official import official_files, rows
 from tests.helpers.trees import (
     SYSTEM,
     simulated,

@@ -14,7 +14,7 @@ from mlperf_pkg.checks.systems import check_system
 from mlperf_pkg.commands.system import Sources, UserValues, describe
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Severity, Verdict, verdicts_of
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from tests.helpers.machines import ARM, BROKEN, CONTAINER, EPYC, HOST, Machine
 
 USER_VALUES = UserValues("5.1", "ACME", "closed", "onprem", "ACME X8", 4)

@@ -11,9 +11,9 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.rulebook.explain.codes import known_code
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from mlperf_pkg.rulebook.explain.lookup import known_code
+from mlperf_pkg.rulebook.load import codes
 
 PACKAGE = Path(mlperf_pkg.__file__).parent
 CODE = re.compile(r"[A-Z]{2,6}\d{3}")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
@@ -21,7 +22,6 @@ from mlperf_pkg.rulebook.explain.describe import (
     rulebook_codes,
     with_basis,
 )
-from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Rule
 
@@ -34,33 +34,18 @@ WORDS: list[tuple[dict[str, Any], str]] = [
     ({"occurs": {"at_least": 2}}, "at least 2 times"),
     ({"constraints": {"equals": "adam"}}, 'where logged, "adam"'),
     ({"occurs": "once", "constraints": {"one_of": ["a", 1]}}, 'once, one of "a", 1'),
-    (
-        {"occurs": "once", "constraints": {"type": "integer", "at_least": 0}},
-        "once, an integer and at least 0",
-    ),
-    (
-        {"constraints": {"metadata": ["a", "b"], "above": 0}},
-        "where logged, above 0, metadata with a and b",
-    ),
-    (
-        {"constraints": {"after": ["init_start"], "before": ["run_start"]}},
-        "where logged, after init_start, before run_start",
-    ),
+    ({"occurs": "once", "constraints": {"type": "integer", "at_least": 0}}, "once, an integer and at least 0"),
+    ({"constraints": {"metadata": ["a", "b"], "above": 0}}, "where logged, above 0, metadata with a and b"),
+    ({"constraints": {"after": ["init_start"], "before": ["run_start"]}}, "where logged, after init_start, before run_start"),
     ({"constraints": {"same_as": "lr"}}, "where logged, the value of lr, logged before it"),
     ({"formula": "value >= 2.0 * other"}, "where logged, at least 2 * other"),
     ({"formula": "value > 1.0", "needed": "more than one"}, "where logged, more than one"),
     ({"constraints": {"equals": 1}, "formula": "a < b"}, "where logged, 1 and a is below b"),
     ({"first": True, "constraints": {"equals": 1}}, "where logged, in the first record 1"),
-    (
-        {"first": True, "constraints": {"before": ["run_start"]}},
-        "where logged, in the first record, before run_start",
-    ),
+    ({"first": True, "constraints": {"before": ["run_start"]}}, "where logged, in the first record, before run_start"),
     ({"occurs": "once", "tensors": ("a", "b")}, "once, naming each of 2 tensors once"),
-    (
-        {"occurs": "at_least_once", "reaches": {"at_least": 0.7}},
-        "at least once, reaching at least 0.7",
-    ),
-]
+    ({"occurs": "at_least_once", "reaches": {"at_least": 0.7}}, "at least once, reaching at least 0.7"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "words"), WORDS, ids=[words for _, words in WORDS])
@@ -104,23 +89,11 @@ HISTORIES: list[tuple[str, list[tuple[str, tuple[str, ...], list[str]]]]] = [
     ("BERT113", [("training", ("Closed bert",), ["from 2.1 to 5.0"])]),
     ("BERT111", [("training", ("Closed bert",), ["in 0.7", "from 1.0 to 5.0"])]),
     ("RN118", [("training", ("Closed resnet with opt_name lars",), ["from 0.7 to 4.0"])]),
-    (
-        "RUN101",
-        [
-            ("training", ("every run",), ["from 0.7 to 4.1", "in 5.0", "from 5.1 on"]),
-            ("hpc", ("every run",), ["from 1.0 on"]),
-        ],
-    ),
+    ("RUN101", [("training", ("every run",), ["from 0.7 to 4.1", "in 5.0", "from 5.1 on"]), ("hpc", ("every run",), ["from 1.0 on"])]),
     ("RUN139", [("training", ("every run",), ["from 6.1 on"])]),
     ("RUN141", [("hpc", ("every run",), ["from 1.0 to 2.0"])]),
-    (
-        "GNN101",
-        [
-            ("training", ("Closed gnn",), ["from 4.0 to 4.1"]),
-            ("training", ("Closed rgat",), ["from 5.0 to 5.1"]),
-        ],
-    ),
-]
+    ("GNN101", [("training", ("Closed gnn",), ["from 4.0 to 4.1"]), ("training", ("Closed rgat",), ["from 5.0 to 5.1"])]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "expected"), HISTORIES, ids=[code for code, _ in HISTORIES])

@@ -39,35 +39,14 @@ CHANGES: list[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]] = [
     ("0.7", "1.0", "Closed", "gradient_accumulation_steps", (), ("once, above 0",)),
     ("2.0", "2.1", "Closed bert", "opt_epsilon", ("once",), ()),
     ("2.0", "2.1", "Closed bert", "opt_lamb_epsilon", (), ("once [official]",)),
-    (
-        "1.1",
-        "2.0",
-        "ssd",
-        "target",
-        ("at least 0.23 and below 1.0",),
-        ("at least 0.34 and below 1.0",),
-    ),
+    ("1.1", "2.0", "ssd", "target", ("at least 0.23 and below 1.0",), ("at least 0.34 and below 1.0",)),
     ("1.1", "2.0", "Closed ssd", "opt_weight_decay", ("once",), ("once, 0.0",)),
-    (
-        "6.0",
-        "6.1",
-        "every run",
-        "micro_batch_size",
-        ("where logged, a whole number [official]",),
-        ("once, a whole number and at least 1 [official]",),
-    ),
-    (
-        "6.0",
-        "6.1",
-        "Closed flux1",
-        "evaluation_frequency",
-        (
-            "once, 262144 [official]",
-            "where logged, 262144 or 262144 rounded up to a multiple of global_batch_size [rules]",
-        ),
-        ("once, 262144 rounded up to a multiple of global_batch_size",),
-    ),
-]
+    ("6.0", "6.1", "every run", "micro_batch_size",
+     ("where logged, a whole number [official]",), ("once, a whole number and at least 1 [official]",)),
+    ("6.0", "6.1", "Closed flux1", "evaluation_frequency",
+     ("once, 262144 [official]", "where logged, 262144 or 262144 rounded up to a multiple of global_batch_size [rules]"),
+     ("once, 262144 rounded up to a multiple of global_batch_size",)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("row", CHANGES, ids=lambda row: "-".join(row[:4]))

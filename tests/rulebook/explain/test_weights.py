@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mlperf_pkg.rulebook.codes import Code, codes
+from mlperf_pkg.rulebook.load import Code, codes
 from tests.checks.test_traps import INVENTED, PASSED, REJECTED
 
 

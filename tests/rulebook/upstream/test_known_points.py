@@ -11,11 +11,9 @@ import pytest
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.rules_folders import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
-from mlperf_pkg.rulebook.metaschema import metaschema
-from mlperf_pkg.rulebook.upstream.known_points import LEDGER, known_points, review
-from mlperf_pkg.rulebook.upstream.points import Kind
-from tests.helpers.reference_points import RUNS, point, points_in
-from tests.helpers.upstream import change, copied
+from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, known_points, review
+from mlperf_pkg.rulebook.validate import metaschema
+from tests.helpers.upstream import RUNS, change, copied, point, points_in
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 TYPO = "13790871552"
@@ -112,17 +110,9 @@ WRONG = {
     "a set that is a number": (entry(sets="{at: [3]}"), 5, "expected a string"),
     "a point twice": (entry() + "      x: {}\n", 6, "'x' is given twice, first on line 5"),
     "not YAML": ("outlier: ]", 1, "not valid YAML"),
-    "in two groups": (
-        entry() + entry().replace("outlier:\n", ""),
-        9,
-        "outlier of x is listed twice, first at",
-    ),
-    "in the rulebook already": (
-        entry(point="gpt3_ref_3072"),
-        None,
-        "outlier of gpt3_ref_3072 is listed twice, first at",
-    ),
-}
+    "in two groups": (entry() + entry().replace("outlier:\n", ""), 9, "outlier of x is listed twice, first at"),
+    "in the rulebook already": (entry(point="gpt3_ref_3072"), None, "outlier of gpt3_ref_3072 is listed twice, first at"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)

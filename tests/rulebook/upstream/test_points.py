@@ -12,7 +12,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.upstream.points import PointProblem, lint
-from tests.helpers.reference_points import RUNS, folder_with, point, points_in
+from tests.helpers.upstream import RUNS, folder_with, point, points_in
 
 ROUND = load_round("training", "4.1")
 
@@ -24,24 +24,12 @@ def linted(folder: Path) -> list[PointProblem]:
 # the point, and the kinds of mistakes in it with what was found
 POINTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "nothing wrong": (point(RUNS), {}),
-    "samples in place of epochs": (
-        {"Benchmark": "gpt3", "BS": 64, "samples to converge": RUNS},
-        {},
-    ),
+    "samples in place of epochs": ({"Benchmark": "gpt3", "BS": 64, "samples to converge": RUNS}, {}),
     "three times the median": (point([10, 10, 10, 10, 10, 30]), {}),
-    "more than three times the median": (
-        point([10, 10, 10, 10, 10, 30.1]),
-        {"outlier": "30.1, 3.0 times the median"},
-    ),
+    "more than three times the median": (point([10, 10, 10, 10, 10, 30.1]), {"outlier": "30.1, 3.0 times the median"}),
     "a third of the median": (point([9, 9, 9, 9, 9, 3]), {}),
-    "less than a third of the median": (
-        point([90, 90, 90, 90, 90, 29]),
-        {"outlier": "29, 0.3 times the median"},
-    ),
-    "two outliers": (
-        point([1000, 1000, 1000, 1000, 9000, 1]),
-        {"outlier": "9,000, 9.0 times the median; 1, 0.0 times the median"},
-    ),
+    "less than a third of the median": (point([90, 90, 90, 90, 90, 29]), {"outlier": "29, 0.3 times the median"}),
+    "two outliers": (point([1000, 1000, 1000, 1000, 9000, 1]), {"outlier": "9,000, 9.0 times the median; 1, 0.0 times the median"}),
     "zero": (point([9, 9, 9, 9, 9, 0]), {"outlier": "0, 0.0 times the median"}),
     "a median of zero": (point([0, 0, 0, 0, 0, 3]), {"outlier": "3"}),
     "a negative number": (point([9, 9, 9, 9, 9, -9]), {"outlier": "-9, -1.0 times the median"}),
@@ -50,11 +38,8 @@ POINTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "equal runs": (point([7] * 6), {"equal_runs": "6 runs, all at 7"}),
     "nearly equal runs": (point([7] * 5 + [7.0001]), {}),
     "one run": (point([7]), {"few_runs": "1 runs", "equal_runs": "1 runs, all at 7"}),
-    "another benchmark": (
-        point(RUNS, Benchmark="gpt_3"),
-        {"misnamed": "the benchmark gpt_3"},
-    ),
-}
+    "another benchmark": (point(RUNS, Benchmark="gpt_3"), {"misnamed": "the benchmark gpt_3"}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", POINTS)

@@ -1,7 +1,8 @@
-"""The logs of one simulated result set, written into a folder beside its system description."""
+"""Writing simulated logs: one result set beside its system description, or a whole round."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -17,13 +18,19 @@ from mlperf_pkg.infra.files import write_all
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.results.wording import counted
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.simulate import (
     SYSTEM,
+    RoundPlan,
     RunPlan,
     description,
     newest_round,
     simulate_set,
+    write_round,
 )
+
+# ---- a result set -------------------------------------------------------------------------
 
 LAYOUTS = {
     "flat": "{plan.system}_{plan.benchmark}_{number}.log",
@@ -173,3 +180,65 @@ def _write(files: Mapping[Path, bytes]) -> None:
         for folder in sorted(folders, reverse=True):
             with suppress(OSError):  # not empty: the files are there
                 folder.rmdir()
+
+
+# ---- a round ------------------------------------------------------------------------------
+
+
+class RoundOrder(Struct, frozen=True, kw_only=True):
+    """The round to simulate, as ``RoundPlan`` defines the fields; None is the default.
+
+    ``round`` is by default the newest of the usage. Where only one of ``systems`` and
+    ``submitters`` is set, the other's default is changed to fit. ``jobs`` is the number of
+    processes, by default one per core.
+    """
+
+    usage: str
+    round: str | None
+    division: str | None
+    benchmarks: tuple[str, ...]
+    submitters: int | None
+    systems: int | None
+    sets: int | None
+    seed: int
+    failures: tuple[str, ...]
+    records: int
+    power: bool
+    code: bool
+    jobs: int | None
+
+    def plan(self) -> RoundPlan:
+        """Return the plan with all defaults filled in."""
+        defaults = RoundPlan(self.usage, self.round or rounds(self.usage)[-1])
+        systems = self.systems or max(defaults.systems, self.submitters or 0)
+        return RoundPlan(
+            usage=self.usage,
+            round=defaults.round,
+            submitters=self.submitters or min(defaults.submitters, systems),
+            systems=systems,
+            sets=self.sets,
+            seed=self.seed,
+            divisions=(self.division,) if self.division else defaults.divisions,
+            benchmarks=self.benchmarks,
+            failures=self.failures,
+            statistics=self.records,
+            power=self.power,
+            code=self.code,
+        )
+
+
+def write_whole_round(folder: Path, order: RoundOrder, *, force: bool) -> str:
+    """Write the round into a new folder; return a summary of what was written.
+
+    ``force`` replaces a round that was simulated before.
+
+    Raises:
+        UserError: as ``write_round``.
+    """
+    plan = order.plan()
+    written = write_round(plan, folder, jobs=order.jobs or os.cpu_count() or 1, force=force)
+    return (
+        f"{folder}: {plan.usage} {plan.round}, {counted(written.systems, 'system')},"
+        f" {counted(written.sets, 'result set')}, {written.logs:,} logs,"
+        f" {written.size / 1e6:,.1f} MB"
+    )

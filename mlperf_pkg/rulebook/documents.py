@@ -1,15 +1,108 @@
-"""What a file of a round says together with the files that it inherits from."""
+"""The YAML files of the rulebook: found, read, and laid over those that they inherit from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import os
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.rules_folders import per_rulebook
-from mlperf_pkg.rulebook.files import ROUND, Document, own_file, own_stems, read, rounds
-from mlperf_pkg.rulebook.model import SECTIONS, version_of
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
+from mlperf_pkg.rulebook.model import SECTIONS, is_round_name, version_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
+
+# ---- which files --------------------------------------------------------------------------
+
+COMPILED = "compiled.msgpack"
+"""The name of the file that ``rulebook.compile`` writes beside the YAML files."""
+
+ROUND = "round"
+"""The name of the file of a round, without ``.yaml``."""
+
+Document: TypeAlias = dict[str, Any]
+
+
+@per_rulebook
+def usages() -> tuple[str, ...]:
+    """Return the usages that the rulebook has, sorted: hpc and training."""
+    paths = (path for folder in rules_folders() for path in folder.glob(f"*/*/{ROUND}.yaml"))
+    names = {path.parent.parent.name for path in paths if is_round_name(path.parent.name)}
+    return tuple(sorted(names))
+
+
+@per_rulebook
+def rounds(usage: str) -> tuple[str, ...]:
+    """Return the rounds that the rulebook has for a usage, oldest first."""
+    folders = (folder / usage for folder in rules_folders())
+    paths = (path for folder in folders for path in folder.glob(f"*/{ROUND}.yaml"))
+    names = {path.parent.name for path in paths}
+    return tuple(sorted(filter(is_round_name, names), key=version_of))
+
+
+def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
+    """Return a file of a round; None where the round does not have it."""
+    return next(rule_files(f"{usage}/{round_name}/{stem}.yaml"), None)
+
+
+def own_stems(usage: str, round_name: str) -> list[str]:
+    """Return the names of the files of a round, without ``.yaml``, sorted."""
+    folders = (folder / usage / round_name for folder in rules_folders())
+    paths = (path for folder in folders for path in folder.glob("*.yaml"))
+    return sorted({path.stem for path in paths})
+
+
+def rule_files(name: str) -> Iterator[RuleFile]:
+    """Yield the file of a name in each folder of rules that has it, the user's own first."""
+    for folder in rules_folders():
+        if os.path.isfile(f"{folder}/{name}"):  # noqa: PTH113 - most do not exist; Path is slower
+            yield file_in(folder, name)
+
+
+def file_in(folder: Path, name: str) -> RuleFile:
+    """Return a file of a folder of rules, under the name that messages use."""
+    if folder == data_folder("rules"):
+        return RuleFile(folder / name, f"rules/{name}")
+    here = Path.cwd()
+    above = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    return RuleFile(folder / name, (above / name).as_posix())
+
+
+# ---- what a file says ---------------------------------------------------------------------
+
+
+def read(file: RuleFile) -> Document:
+    """Return what a file says.
+
+    It is taken from ``COMPILED`` where that has this very text, which is ten times faster; else it
+    is validated.
+
+    Raises:
+        RulebookError: the file is not valid.
+    """
+    data = file.path.read_bytes()
+    document = _compiled().get(data)
+    if document is not None:
+        plain: Document = msgspec.msgpack.decode(document)
+        return plain
+    from mlperf_pkg.rulebook.validate import validated  # noqa: PLC0415 - slow to import
+
+    return validated(file, data)
+
+
+@cache
+def _compiled() -> Mapping[bytes, msgspec.Raw]:
+    """Return what the files of the package's rulebook say, by their bytes."""
+    path = data_folder("rules") / COMPILED
+    kind = dict[bytes, msgspec.Raw]
+    return msgspec.msgpack.decode(path.read_bytes(), type=kind) if path.is_file() else {}
+
+
+# ---- what a file says together with those that it inherits from ---------------------------
 
 _KEYED_FIELDS = ("always", "values")  # of a section ``simulation``
 
@@ -82,9 +175,6 @@ def _merged(below: Document, above: Document) -> Document:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-# ---- from which files ---------------------------------------------------------------------
-
-
 @per_rulebook
 def parent_of(usage: str, round_name: str) -> str | None:
     """Return the earlier round that a round extends, None where it extends none.
@@ -103,7 +193,7 @@ def parent_of(usage: str, round_name: str) -> str | None:
         return parent
     else:
         message = f"round {round_name} extends {parent}; expected an earlier round"
-    raise _error(usage, round_name, ROUND, ("extends",), message)
+    raise _own_error(usage, round_name, ROUND, "extends", message)
 
 
 def model_of(usage: str, round_name: str, stem: str) -> str | None:
@@ -115,33 +205,27 @@ def model_of(usage: str, round_name: str, stem: str) -> str | None:
     model: str | None = own(usage, round_name, stem).get("like")
     if model is None:
         return None
-    if model in (stem, ROUND) or not _has_rules(usage, round_name, model):
-        others = set(_stems(usage, round_name)) - {stem, ROUND}
+    ancestry = list(_ancestry(usage, round_name))
+    if model in (stem, ROUND) or not any(own_file(usage, name, model) for name in ancestry):
+        stems = {other for name in ancestry for other in own_stems(usage, name)}
+        others = stems - {stem, ROUND}
         message = f"{stem} is like {model}, which has no rules{suggestion(model, others)}"
-        raise _error(usage, round_name, stem, ("like",), message)
+        raise _own_error(usage, round_name, stem, "like", message)
     followers, follower = set(), model
     while follower not in followers:
         if follower == stem:
             message = f"{stem} is like {model}, which is like {stem}"
-            raise _error(usage, round_name, stem, ("like",), message)
+            raise _own_error(usage, round_name, stem, "like", message)
         followers.add(follower)
         follower = own(usage, round_name, follower).get("like", "")
     return model
 
 
-def _has_rules(usage: str, round_name: str, stem: str) -> bool:
-    """Return whether a round, or one that it extends, has a file."""
-    if own_file(usage, round_name, stem):
-        return True
-    parent = parent_of(usage, round_name)
-    return parent is not None and _has_rules(usage, parent, stem)
-
-
-def _stems(usage: str, round_name: str) -> Iterator[str]:
-    """Yield the names of the files of a round and of those that it extends."""
-    yield from own_stems(usage, round_name)
-    if parent := parent_of(usage, round_name):
-        yield from _stems(usage, parent)
+def _ancestry(usage: str, round_name: str | None) -> Iterator[str]:
+    """Yield a round and those that it extends, directly or not."""
+    while round_name is not None:
+        yield round_name
+        round_name = parent_of(usage, round_name)
 
 
 def layers(usage: str, round_name: str, stem: str) -> Iterator[tuple[RuleFile, Document]]:
@@ -159,7 +243,7 @@ def problem_of(usage: str, round_name: str, stem: str, steps: Steps, message: st
 
     It is in the topmost file that has this part; where none has, at the top of the topmost file.
     """
-    from mlperf_pkg.rulebook.strictyaml import problem_at  # noqa: PLC0415 - only a mistake needs it
+    from mlperf_pkg.rulebook.validate import problem_at  # noqa: PLC0415 - only a mistake needs it
 
     files = list(layers(usage, round_name, stem))
     owners = [file for file, document in files if _has(document, steps[:2])]
@@ -176,9 +260,15 @@ def _has(document: Any, steps: Steps) -> bool:
     return True
 
 
-def _error(usage: str, round_name: str, stem: str, steps: Steps, message: str) -> RulebookError:
-    from mlperf_pkg.rulebook.strictyaml import problem_at  # noqa: PLC0415 - only a mistake needs it
+def error_of(usage: str, round_name: str, stem: str, steps: Steps, message: str) -> RulebookError:
+    """Return an error about a part of an inherited document; see ``problem_of``."""
+    return RulebookError(str(problem_of(usage, round_name, stem, steps, message)))
+
+
+def _own_error(usage: str, round_name: str, stem: str, step: str, message: str) -> RulebookError:
+    """Return an error about a part of a file from which nothing can be inherited."""
+    from mlperf_pkg.rulebook.validate import problem_at  # noqa: PLC0415 - only a mistake needs it
 
     file = own_file(usage, round_name, stem)
     assert file  # noqa: S101 - it says what is wrong
-    return RulebookError(str(problem_at(file, steps, message)))
+    return RulebookError(str(problem_at(file, (step,), message)))

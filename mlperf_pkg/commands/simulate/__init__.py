@@ -1,1 +1,0 @@
-"""Writing simulated logs: one result set, or a whole round of submissions."""
