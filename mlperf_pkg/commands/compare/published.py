@@ -22,8 +22,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.files import rounds
-from mlperf_pkg.rulebook.inheritance import model_of
+from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.run.model import Run

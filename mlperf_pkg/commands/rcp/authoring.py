@@ -41,15 +41,16 @@ from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune
 from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.files import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.upstream.known_points import KnownPoint, known_points
 from mlperf_pkg.rulebook.upstream.points import (
     Kind,
+    KnownPoint,
     PointProblem,
     PointRecord,
+    known_points,
     lint,
     lint_file,
     problems_of,
