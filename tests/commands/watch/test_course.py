@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.watch.course import Course, CourseReader
+from mlperf_pkg.commands.watch.forecast import Course, CourseReader
 from mlperf_pkg.rulebook.load import load_benchmark
 from tests.helpers.logs import line
 

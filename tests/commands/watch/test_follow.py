@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.watch import follow
-from mlperf_pkg.commands.watch.follow import Change, Follower, Lines, News
+from mlperf_pkg.commands.watch import session
+from mlperf_pkg.commands.watch.session import Change, Follower, Lines, News
 from mlperf_pkg.errors import UserError
 
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_gone_may_come_back(log: Path) -> None:
 
 
 def test_a_large_file_comes_in_blocks(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "BLOCK_BYTES", 4)
+    monkeypatch.setattr(session, "BLOCK_BYTES", 4)
     log.write_bytes(b"one two three")
     follower = Follower(log)
     assert [follower.poll().data for _ in range(5)] == [b"one ", b"two ", b"thre", b"e", b""]
@@ -118,7 +118,7 @@ def numbered(text: bytes) -> list[tuple[int, bytes]]:
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "MAX_LINE_BYTES", 20)
+    monkeypatch.setattr(session, "MAX_LINE_BYTES", 20)
     lines = Lines()
     for _ in range(10):
         lines.add(b":::MLLOG x")

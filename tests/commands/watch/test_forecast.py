@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.commands.watch.course import Course, CourseReader
-from mlperf_pkg.commands.watch.forecast import Method, forecast
-from mlperf_pkg.commands.watch.goal import Goal
+from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Goal, Method, forecast
 from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.helpers.halfway import forecast_of, halfway
 from tests.helpers.logs import good_log, line

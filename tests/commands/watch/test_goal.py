@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlperf_pkg.commands.watch.goal import goal_of
+from mlperf_pkg.commands.watch.forecast import goal_of
 from mlperf_pkg.rulebook.load import load_benchmark
 from tests.helpers.logs import good_log, run_of
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.watch.follow import Lines
-from mlperf_pkg.commands.watch.judge import Judge, certain, missing
+from mlperf_pkg.commands.watch.session import Judge, Lines, certain, missing
 from mlperf_pkg.findings import Pending
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import doubled, edited, good_log, joined, line_of, records, without

@@ -22,8 +22,7 @@ from mlperf_pkg.commands.watch.events import (
     Open,
     State,
 )
-from mlperf_pkg.commands.watch.judge import Judge
-from mlperf_pkg.commands.watch.session import Session
+from mlperf_pkg.commands.watch.session import Judge, Session
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Waiver
