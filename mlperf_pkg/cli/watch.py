@@ -9,13 +9,11 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.types import Choice
-from mlperf_pkg.commands.watch import Outcome, watch
+from mlperf_pkg.commands.watch import watch
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
 _SECONDS_PER_MINUTE = 60.0
-_STATUS = {Outcome.SUCCESS: 0, Outcome.LOST: 1, Outcome.GIVEN_UP: FAILED}
 
 
 @click.command(name="watch")
@@ -79,7 +77,7 @@ def command(
       mlperf-pkg watch logs/*.log --fail-fast
       mlperf-pkg watch run.log --format json --timeout 60 > events.jsonl
     """
-    outcome = watch(
+    return watch(
         logs,
         check_options,
         interval_s=interval,
@@ -89,4 +87,3 @@ def command(
         refreshing=format_ == "text" and sys.stdout.isatty(),
         fail_fast=fail_fast,
     )
-    return _STATUS[outcome]

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from enum import Enum, auto
 from pathlib import Path
 from shlex import quote
 from time import monotonic, sleep
@@ -27,16 +26,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.find import find_input
 
+LOST, GIVEN_UP = 1, 2
 _Write = Callable[[str], None]
 _Refresh = Callable[[Sequence[str]], None]
-
-
-class Outcome(Enum):
-    """How following the logs ended."""
-
-    SUCCESS = auto()
-    LOST = auto()
-    GIVEN_UP = auto()
 
 
 def watch(
@@ -49,8 +41,10 @@ def watch(
     format_: str,
     refreshing: bool,
     fail_fast: bool,
-) -> Outcome:
-    """Follow logs and write events to standard output as they happen.
+) -> int:
+    """Follow logs, write events to standard output as they happen, and return the exit status.
+
+    It is 0 if every run has ended, 1 if one is lost, 2 if one is given up.
 
     ``interval_s`` is the pause between two polls. After ``idle_s`` without news a log is reported
     as silent, after ``timeout_s`` it is given up. ``format_`` is a key of ``EVENT_FORMATS``;
@@ -72,15 +66,15 @@ def watch(
             for event in (event for session in open_sessions for event in session.tick()):
                 write(EVENT_FORMATS[format_](event, datetime.now()))
                 if fail_fast and isinstance(event, Lost):
-                    return Outcome.LOST
+                    return LOST
             open_sessions = [one for one in open_sessions if not (one.done or one.given_up)]
             if not open_sessions:
                 break
             refresh(list(map(_status, open_sessions)))
             sleep(interval_s)
     if any(session.lost for session in sessions):
-        return Outcome.LOST
-    return Outcome.GIVEN_UP if any(session.given_up for session in sessions) else Outcome.SUCCESS
+        return LOST
+    return GIVEN_UP if any(session.given_up for session in sessions) else 0
 
 
 def _sessions(
