@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.charts import Chart
-from mlperf_pkg.commands.charts.scaling import ON_EIGHT, OVERALL, Looks, Point, scaling, trend
+from mlperf_pkg.commands.charts.benchmarks import ON_EIGHT, OVERALL, Looks, Point, scaling, trend
+from mlperf_pkg.commands.charts.chart import Chart
 from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.commands.score.standing import comparable_rounds
 from mlperf_pkg.published.model import PublishedSet, known_division

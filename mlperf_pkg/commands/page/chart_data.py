@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts import CONFIG, Chart
-from mlperf_pkg.commands.charts.chart import Rows
+from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows
 from mlperf_pkg.commands.page.template import short
 from mlperf_pkg.results.report import as_json
 

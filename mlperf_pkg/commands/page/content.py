@@ -8,7 +8,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.charts.scaling import Looks
+from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.page.cards import Card, cards
 from mlperf_pkg.commands.page.columns import Column, choices, columns, in_words
 from mlperf_pkg.commands.page.entries import Entry

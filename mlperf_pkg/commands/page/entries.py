@@ -14,9 +14,9 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.described import category
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.charts import DrawnSet
+from mlperf_pkg.commands.charts.benchmarks import Point
 from mlperf_pkg.commands.charts.drawing import drawn_sets
-from mlperf_pkg.commands.charts.scaling import Point
+from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.compare.prices import Prices, price_of
 from mlperf_pkg.commands.score.standing import with_standings
 from mlperf_pkg.config import Price

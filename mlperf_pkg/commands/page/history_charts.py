@@ -20,10 +20,13 @@ from mlperf_pkg.commands.charts.chart import (
     Chart,
     Look,
     Spec,
-    by_look,
     decades,
+    dots,
+    layer,
+    nominal,
     quantitative,
     rounded,
+    styled,
     tooltip,
     view,
 )
@@ -54,7 +57,8 @@ _NARROW, _STEPS = 8, (1, 1.5, 2, 3, 4, 5, 7)
 _FACTS = tooltip("round", "submitter", "system", "accelerators", "accelerator", "minutes", "status")
 _LOG: dict[str, Any] = {"type": "log", "nice": False, "padding": 10}
 _ALL_TICKS = {"tickCount": 99}  # Vega leaves out values of an axis that are more than its count
-_POINT = {"type": "point", "filled": True, "size": 70, "opacity": 1, "cursor": "pointer"}
+_POINT = dots(70, cursor="pointer")
+_OF = nominal("of")
 _MOORE_LINE = {"type": "line", "color": GREY, "strokeDash": [3, 4], "strokeWidth": 1.5}
 
 
@@ -85,7 +89,7 @@ def against_moore(trends: Iterable[Trend]) -> Chart:
     }
     looks = _looks([OVERALL, ON_EIGHT, _MOORE])
     facts = [*tooltip("series", "gain"), *_FACTS]
-    layers = [_layer("points", _POINT, {"x": x, "y": y, **looks, "tooltip": facts})]
+    layers = [layer("points", _POINT, x=x, y=y, **looks, tooltip=facts)]
     return Chart(
         name="moore",
         title="How many times as fast as in the first round",
@@ -128,7 +132,7 @@ def _over_rounds(trend: Trend) -> Chart:
     looks = _looks(_in_order([*points, *own]))
     layers: list[Spec] = [
         *(_change_layers(position["x"]) if changes else []),
-        *([_layer("moore", _MOORE_LINE, position, detail="of")] if moore else []),
+        *([layer("moore", _MOORE_LINE, **position, detail=_OF)] if moore else []),
         *_lines_and_points(position, looks),
         *([_points("own", position, looks)] if own else []),
     ]
@@ -162,8 +166,8 @@ def _change_layers(x: Spec) -> list[Spec]:
     rule = {"type": "rule", "strokeDash": [2, 3], "color": RED}
     text = {"type": "text", "align": "left", "dx": 4, "y": 8}
     return [
-        _layer("changes", rule, {"x": x}),
-        _layer("changes", text, {"x": x, "text": {"field": "at"}}),
+        layer("changes", rule, x=x),
+        layer("changes", text, x=x, text={"field": "at"}),
     ]
 
 
@@ -231,7 +235,7 @@ def _scaling(trend: Trend) -> Chart | None:
     position = {"x": x, "y": _minutes_axis(span.scaling, own)}
     looks = _looks(_in_order([*points, *rest]))
     dashed = {"type": "line", "strokeDash": [2, 4], "strokeWidth": 1.2}
-    lines = [_layer("ideal", dashed, {**position, "color": looks["color"]}, detail="of")]
+    lines = [layer("ideal", dashed, **position, color=looks["color"], detail=_OF)]
     layers = [
         *([_points("rest", position, looks)] if rest else []),
         *(lines if ideal else []),
@@ -272,17 +276,12 @@ def _in_order(points: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _lines_and_points(position: Spec, looks: Mapping[str, Spec]) -> list[Spec]:
-    line = _layer("points", {"type": "line"}, {**position, "color": looks["color"]}, detail="of")
+    line = layer("points", {"type": "line"}, **position, color=looks["color"], detail=_OF)
     return [line, _points("points", position, looks)]
 
 
 def _points(data: str, position: Spec, looks: Mapping[str, Spec]) -> Spec:
-    return _layer(data, _POINT, {**position, **looks, "tooltip": _FACTS})
-
-
-def _layer(data: str, mark: Spec, encoding: Mapping[str, Any], detail: str | None = None) -> Spec:
-    more = {"detail": {"field": detail, "type": "nominal"}} if detail else {}
-    return {"data": {"name": data}, "mark": mark, "encoding": {**encoding, **more}}
+    return layer(data, _POINT, **position, **looks, tooltip=_FACTS)
 
 
 def _looks(names: Sequence[str]) -> dict[str, Spec]:
@@ -292,10 +291,7 @@ def _looks(names: Sequence[str]) -> dict[str, Spec]:
         name: _FIXED_LOOKS[name] if name in _FIXED_LOOKS else Look(next(colors), next(shapes))
         for name in names
     }
-    return {
-        channel: {**by_look("series", channel, looks, names), "legend": {"labelLimit": 165}}
-        for channel in ("color", "shape")
-    }
+    return styled("series", looks, names, legend={"labelLimit": 165})
 
 
 def _rounds_axis(trend: Trend) -> Spec:

@@ -16,8 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.described import category
-from mlperf_pkg.commands.charts import Chart, prepared
-from mlperf_pkg.commands.charts.chart import rounded
+from mlperf_pkg.commands.charts.chart import Chart, prepared, rounded
 from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
 from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts
 from mlperf_pkg.commands.page.history_model import Entry, History, Series, Trend

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from mlperf_pkg.commands.charts import Chart, Detail, prepared, set_charts
-from mlperf_pkg.commands.charts.convergence import convergence
+from mlperf_pkg.commands.charts.benchmarks import convergence
+from mlperf_pkg.commands.charts.chart import Chart, prepared
+from mlperf_pkg.commands.charts.drawing import Detail, set_charts
 from mlperf_pkg.commands.page.chart_data import packable, packed, payload
 from mlperf_pkg.commands.page.content import Content, amount, badge
 from mlperf_pkg.commands.page.template import environment, file, page_head, raw

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mlperf_pkg.commands.charts.chart import Chart
-from mlperf_pkg.commands.charts.pictures import PICTURES, drawn, library
+from mlperf_pkg.commands.charts.drawing import PICTURES, drawn, library
 from mlperf_pkg.commands.charts.rcp import points_chart
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.errors import UserError

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts import Chart, Detail, DrawnSet, scoreboard, set_charts
-from mlperf_pkg.commands.charts.chart import decades, thinned
+from mlperf_pkg.commands.charts.benchmarks import scoreboard
+from mlperf_pkg.commands.charts.chart import Chart, decades, thinned
+from mlperf_pkg.commands.charts.drawing import Detail, set_charts
+from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.results.rcp import prune, reference_points
 from tests.helpers.charts import charts, drawn
 from tests.helpers.reports import rcp, result_set

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.convergence import convergence
-from mlperf_pkg.commands.charts.scaling import (
+from mlperf_pkg.commands.charts.benchmarks import (
     OTHERS,
     PALETTE,
     Looks,
     Point,
+    convergence,
     scaling,
     trend,
 )

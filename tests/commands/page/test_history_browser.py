@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from mlperf_pkg.commands.charts import pictures
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page.history_html import history_html
 from tests.commands.page.test_history import entry, of
 from tests.helpers.browser import needs_chromium, opened
@@ -117,7 +117,7 @@ def test_a_point_and_a_number_lead_to_their_result(browser: Browser, file: Path)
 def test_the_table_is_saved_as_csv(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     sets = [entry("5.0", 20.0), entry("5.0", 9.8065, submitter=HOSTILE, path=f"{HOSTILE}/resnet")]
-    file.write_text(history_html(of(*sets), pictures.runtime()), "utf-8")
+    file.write_text(history_html(of(*sets), drawing.runtime()), "utf-8")
     with opened(browser, file, "#sort=minutes") as shown:
         assert scores(shown.page) == ["9.807", "20.000"]
         assert shown.page.evaluate("window.taken") is None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.charts import pictures
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import history_charts
 from mlperf_pkg.commands.page.history import history, published_history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
@@ -43,7 +43,7 @@ def unpacked(page: str, element: str) -> Any:
 
 
 def test_the_page_of_the_record_is_within_its_budget(record: History) -> None:
-    assert len(history_html(record, pictures.runtime()).encode()) < MAX_BYTES / 2
+    assert len(history_html(record, drawing.runtime()).encode()) < MAX_BYTES / 2
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(page: str) -> None:

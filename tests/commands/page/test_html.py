@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts import DrawnSet
+from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
 from mlperf_pkg.commands.page.content import Content, content
 from mlperf_pkg.commands.page.entries import Entry
