@@ -183,8 +183,8 @@ def _report(
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.compare.prices import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page.content import excerpts  # noqa: PLC0415
     from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
-    from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
 
     checked = noted(check(paths, replace(check_options, curves=True)))
     report = filter_findings(checked.report)

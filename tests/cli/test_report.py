@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.commands.charts import drawing
-from mlperf_pkg.commands.page import cards, html
+from mlperf_pkg.commands.page import html
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_two_sets
@@ -74,8 +74,8 @@ def test_a_page_without_one_chart_says_which_and_why(
 
 
 OF_A_ROUND = [
-    (cards, "trend", ["trend"]),
-    (cards, "scaling", ["scaling"]),
+    (html, "trend", ["trend"]),
+    (html, "scaling", ["scaling"]),
     (html, "convergence", ["convergence"]),
 ]
 

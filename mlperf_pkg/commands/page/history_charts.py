@@ -30,7 +30,7 @@ from mlperf_pkg.commands.charts.chart import (
     tooltip,
     view,
 )
-from mlperf_pkg.commands.page.history_model import (
+from mlperf_pkg.commands.page.history import (
     ON_EIGHT,
     OVERALL,
     Entry,

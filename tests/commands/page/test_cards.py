@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.page.cards import Card, cards
-from mlperf_pkg.commands.page.entries import Entry
+from mlperf_pkg.commands.page.entries import Card, Entry, cards
 from mlperf_pkg.findings import Verdict, Verdicts
 from tests.helpers.charts import drawn
 from tests.helpers.published import published_set

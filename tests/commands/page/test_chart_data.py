@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
+from mlperf_pkg.commands.page.html import columns, packable, packed, payload
 from tests.helpers.charts import charts, drawn
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.page.excerpts import excerpts
+from mlperf_pkg.commands.page.content import excerpts
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.source_lines import raw_lines

@@ -12,8 +12,15 @@ from mlperf_pkg.commands.compare.prices import all_prices
 from mlperf_pkg.commands.compare.ratios import compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.compare.rounds import read_rounds
-from mlperf_pkg.commands.page.history import history, published_history
-from mlperf_pkg.commands.page.history_model import History, Series, Trend, moore_gain, year_of
+from mlperf_pkg.commands.page.history import (
+    History,
+    Series,
+    Trend,
+    history,
+    moore_gain,
+    published_history,
+    year_of,
+)
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import published_results
 from tests.helpers.published import published_set

@@ -14,9 +14,8 @@ import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import history_charts
-from mlperf_pkg.commands.page.history import history, published_history
+from mlperf_pkg.commands.page.history import History, history, published_history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
-from mlperf_pkg.commands.page.history_model import History
 from mlperf_pkg.published.results import published_results
 from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import RUNTIME, digest, sources
