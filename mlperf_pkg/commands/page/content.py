@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -235,8 +236,12 @@ def in_words(standing: Standing) -> str:
     return f"{text}, {_rank(standing.of_model)} with {standing.accelerator_model}"
 
 
-def _rank(rank: Rank | None) -> str:
-    return f"{rank.rank} of {rank.of}" if rank else wording.NOTHING
+def _rank(rank: Rank) -> str:
+    return f"{rank.rank} of {rank.of}"
+
+
+def _overall(standing: Standing | None) -> str:
+    return _rank(standing.overall) if standing else wording.NOTHING
 
 
 def _text(value: str | None) -> str:
@@ -247,64 +252,39 @@ def _whole(value: float | None) -> str:
     return wording.NOTHING if value is None else f"{value:,.0f}"
 
 
-def _verdict(verdict: Verdict) -> str:
-    return wording.VERDICTS[verdict]
+def _column(
+    title: str, value: str, show: Callable[[Any], str] = _text, kind: str = "", **more: Any
+) -> ResultColumn:
+    """Return the column of an attribute of entries; its cells have the class ``kind``.
 
-
-def _kilojoules(entry: Entry) -> float | None:
-    joules = entry.row.energy_joules
-    return None if joules is None else joules / 1000
-
-
-def _column(title: str, of: Callable[[Entry], Any], **more: Any) -> ResultColumn:
-    return ResultColumn(title, **{"of": of, "show": _text, **more})
-
-
-def _count(title: str, of: Callable[[Entry], Any], **more: Any) -> ResultColumn:
-    return ResultColumn(title, **{"of": of, "show": _whole, "numbers": True, **more})
+    This is ``n`` for numbers, ``name`` for names, which wrap.
+    """
+    numbers = "n" in kind.split()
+    return ResultColumn(
+        title, of=attrgetter(value), show=show, numbers=numbers, style=lambda _: kind, **more
+    )
 
 
 COLUMNS = (
-    _column("Round", lambda entry: entry.row.round, filters=True),
-    _column("Benchmark", lambda entry: entry.row.benchmark, filters=True),
-    _column("Submitter", lambda entry: entry.row.submitter, filters=True),
-    _column("System", lambda entry: entry.row.system, style=lambda _: "name"),
-    _column(
-        "Accelerator",
-        lambda entry: entry.accelerator,
-        style=lambda _: "name",
-        may_lack=True,
-        filters=True,
-    ),
-    _count("Accelerators", lambda entry: entry.accelerators, filters=True),
-    _count("Nodes", lambda entry: entry.system and entry.system.nodes, may_lack=True),
-    _column("Availability", lambda entry: entry.availability, may_lack=True, filters=True),
-    _count(
-        "Batch size",
-        lambda entry: entry.settings.get("global_batch_size"),
-        show=_text,
-        may_lack=True,
-    ),
-    _count(
-        "Score",
-        lambda entry: entry.row.score_minutes,
-        show=wording.minutes,
-        style=lambda _: "score",
-    ),
-    _count("Energy", _kilojoules, unit="kJ", may_lack=True),
-    _count("Price", lambda entry: entry.price and entry.price.usd, unit="USD", may_lack=True),
-    _column(
-        "Published rank",
-        lambda entry: entry.standing and entry.standing.overall,
-        show=_rank,
-        may_lack=True,
-    ),
-    _column("Official", lambda entry: entry.row.verdict.official, show=_verdict),
-    _column("Rules", lambda entry: entry.row.verdict.rules, show=_verdict),
-    _column("RCP margin", lambda entry: entry.row, show=wording.rcp),
-    _column("Division", lambda entry: entry.row.division, filters=True),
-    _count("Summarizer", lambda entry: entry.row.official_minutes, show=wording.minutes),
-    _count("Runs", lambda entry: entry.row, show=wording.runs),
+    _column("Round", "row.round", filters=True),
+    _column("Benchmark", "row.benchmark", filters=True),
+    _column("Submitter", "row.submitter", filters=True),
+    _column("System", "row.system", kind="name"),
+    _column("Accelerator", "accelerator", kind="name", may_lack=True, filters=True),
+    _column("Accelerators", "accelerators", _whole, "n", filters=True),
+    _column("Nodes", "nodes", _whole, "n", may_lack=True),
+    _column("Availability", "availability", may_lack=True, filters=True),
+    _column("Batch size", "batch_size", kind="n", may_lack=True),
+    _column("Score", "row.score_minutes", wording.minutes, "n score"),
+    _column("Energy", "kilojoules", _whole, "n", unit="kJ", may_lack=True),
+    _column("Price", "dollars", _whole, "n", unit="USD", may_lack=True),
+    _column("Published rank", "standing", _overall, may_lack=True),
+    _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
+    _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
+    _column("RCP margin", "row", wording.rcp),
+    _column("Division", "row.division", filters=True),
+    _column("Summarizer", "row.official_minutes", wording.minutes, "n"),
+    _column("Runs", "row", wording.runs, "n"),
 )
 
 

@@ -1,4 +1,4 @@
-"""From the published results and those of a user to the page of all rounds."""
+"""The results of all rounds, published and of a user, by benchmark, as their page shows them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from math import isfinite
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -25,107 +25,11 @@ from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, first_name
 
+_Key = TypeVar("_Key")
+
 _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
-
-
-def published_history(results: PublishedResults, own: Iterable[PublishedSet] = ()) -> History:
-    """Return the history of the published results, with result sets of a user."""
-    provenance = results.provenance
-    source = f"collected on {provenance.made} from {provenance.source}"
-    return history(results.sets, source, own)
-
-
-def history(
-    sets: Iterable[PublishedSet],
-    source: str,
-    own: Iterable[PublishedSet] = (),
-    published: Iterable[PublishedSet] | None = None,
-) -> History:
-    """Return the history of result sets, with those of a user; ``source`` says where they are from.
-
-    Sets that are ``published`` (None: all) are shown as they were, with a link to their source.
-    """
-    rows = [row for row in sets if row.runs]
-    public = {_identity(row): row for row in (rows if published is None else published)}
-    rows = [public.get(_identity(row), row) for row in rows]
-    identities = set(map(_identity, rows))
-    rows_of_user = [row for row in own if _identity(row) not in identities]
-    names = _accelerator_names([*rows, *rows_of_user])
-    entries = tuple(
-        Entry(index, row, names[_hardware_key(row)], index >= len(rows), _identity(row) in public)
-        for index, row in enumerate([*rows, *rows_of_user])
-    )
-    return History(entries, tuple(_trends(entries)), source)
-
-
-def own_sets(checked: Checked) -> Iterator[PublishedSet]:
-    """Yield the result sets of a check as if they were published."""
-    for result, context in zip(checked.sets, checked.contexts, strict=True):
-        size = batch_size_of(context.runs)
-        row = as_published(result.row, context.runs, context.system, size)
-        # Logs without a description have a division too.
-        yield replace(row, division=row.division or result.row.division or "")
-
-
-def _identity(row: PublishedSet) -> tuple[str, str, str, float | None]:
-    minutes = row.score_minutes
-    return (row.usage, row.round, row.name, minutes if minutes is None else comparable(minutes))
-
-
-def _hardware_key(row: PublishedSet) -> frozenset[str]:
-    return words_of(row.accelerator_model) or frozenset({f"cpu {plain_name(row.host_processor)}"})
-
-
-def _accelerator_names(rows: Iterable[PublishedSet]) -> Mapping[frozenset[str], str]:
-    """Return the most frequent spelling of each accelerator, or of processors without one."""
-    spellings: dict[frozenset[str], Counter[str]] = {}
-    for row in rows:
-        has_one = words_of(row.accelerator_model)
-        name = row.accelerator_model if has_one else row.host_processor or _NO_ACCELERATOR
-        name = _without_family(_POWER_LIMIT.sub("", name))
-        spellings.setdefault(_hardware_key(row), Counter())[name] += 1
-    return {
-        key: min(counts, key=lambda name: (-counts[name], name))
-        for key, counts in spellings.items()
-    }
-
-
-def _without_family(name: str) -> str:
-    """Return ``NVIDIA Blackwell GPU (GB200)`` as ``NVIDIA GB200``, other names as they are."""
-    match = _FAMILY.fullmatch(name)
-    is_model = match and words_of(match[2]) == words_of(name)
-    return f"{match[1]} {match[2]}" if match and is_model else name
-
-
-def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
-    ranked = [entry for entry in entries if entry.is_ranked]
-    for (usage, first), group in grouped(ranked, _benchmark).items():
-        ordered = sorted(group, key=lambda entry: version_of(entry.row.round))
-        published = [entry for entry in ordered if not entry.own]
-        spans = tuple(
-            Span(target, tuple(of_target)) for target, of_target in groupby(published, key=_target)
-        )
-        if spans:
-            names = tuple(dict.fromkeys(entry.row.benchmark for entry in published))
-            own = tuple(entry for entry in ordered if entry.own)
-            identifier = first if usage == TRAINING else f"{usage}-{first}"
-            yield Trend(identifier, usage, names, spans, own)
-
-
-def _benchmark(entry: Entry) -> tuple[str, str]:
-    row = entry.row
-    return row.usage, first_name(row.usage, row.round, row.benchmark)
-
-
-def _target(entry: Entry) -> str:
-    rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
-    return describe.target(rules) if rules else "unknown"
-
-
-_Key = TypeVar("_Key")
-
 EIGHT = 8  # accelerators: a usual node, on which systems are compared
 OVERALL, ON_EIGHT = "overall", f"on {EIGHT} accelerators"
 _DAYS = 365.25
@@ -146,19 +50,10 @@ class Entry(Struct, frozen=True):
     is_public: bool = True
 
     @property
-    def folder(self) -> str:
-        """The round as its results repository is named: ``training_results_v5.1``."""
-        return f"{self.row.usage}_results_v{self.row.round}"
-
-    @property
-    def key(self) -> str:
-        """What a permalink names the set by: its path, below its round."""
-        return f"{'own' if self.own else self.folder}/{self.row.path}"
-
-    @property
     def link(self) -> str:
-        """The permalink within the page."""
-        return f"#r={quote(self.key)}"
+        """The permalink within the page: by the path below the folder of the round's results."""
+        folder = "own" if self.own else f"{self.row.usage}_results_v{self.row.round}"
+        return f"#r={quote(f'{folder}/{self.row.path}')}"
 
     @property
     def minutes(self) -> float:
@@ -251,31 +146,30 @@ class Span(Struct, frozen=True):
     @property
     def overall(self) -> Series:
         """The fastest of each round."""
-        return Series(OVERALL, _fastest_of_rounds(self.entries))
+        return Series(OVERALL, _fastest(self.entries, _round))
 
     @property
     def on_eight(self) -> Series:
         """The fastest of each round on eight accelerators."""
         eight = (entry for entry in self.entries if entry.accelerators == EIGHT)
-        return Series(ON_EIGHT, _fastest_of_rounds(eight))
+        return Series(ON_EIGHT, _fastest(eight, _round))
 
     @property
     def gains(self) -> list[Series]:
         """The same number of the same accelerators in several rounds, most rounds first."""
-        groups = grouped(
-            (entry for entry in self.entries if entry.accelerators), lambda entry: entry.hardware
+        with_number = (entry for entry in self.entries if entry.accelerators)
+        groups = grouped(with_number, lambda entry: entry.hardware)
+        series = (Series(name, _fastest(group, _round)) for name, group in groups.items())
+        return sorted(
+            (one for one in series if one.is_line),
+            key=lambda one: (-len(one.entries), one.first.accelerators != EIGHT, one.name),
         )
-        series = [Series(name, _fastest_of_rounds(group)) for name, group in groups.items()]
-        lines = (one for one in series if one.is_line)
-        return sorted(lines, key=_most_rounds_first)
 
     @property
     def scaling(self) -> list[Series]:
         """The fastest entry of each number of an accelerator, by number, most numbers first."""
-        groups = grouped(
-            (entry for entry in self.entries if entry.accelerators),
-            lambda entry: entry.accelerator,
-        )
+        with_number = (entry for entry in self.entries if entry.accelerators)
+        groups = grouped(with_number, lambda entry: entry.accelerator)
         series = (
             Series(name, _fastest(group, lambda entry: entry.accelerators))
             for name, group in groups.items()
@@ -341,12 +235,11 @@ class History(Struct, frozen=True):
             (False, True): f"HPC, latest round {newest.get('hpc', '')}",
             (False, False): "HPC, earlier rounds",
         }
-        for (training, current), heading in headings.items():
+        for kind, heading in headings.items():
             trends = [
                 trend
                 for trend in self.trends
-                if (trend.usage == TRAINING) is training
-                and (trend.rounds[-1] == newest[trend.usage]) is current
+                if kind == (trend.usage == TRAINING, trend.rounds[-1] == newest[trend.usage])
             ]
             if trends:
                 yield heading, sorted(trends, key=lambda trend: -trend.newest)
@@ -371,19 +264,111 @@ def grouped(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> dict[_Key
     return groups
 
 
-def _fastest(entries: Iterable[Entry], key: Callable[[Entry], int]) -> tuple[Entry, ...]:
+def _fastest(entries: Iterable[Entry], key: Callable[[Entry], Any]) -> tuple[Entry, ...]:
+    """Return the fastest entry of each key, by key."""
     groups = grouped(entries, key)
-    return tuple(min(groups[value], key=_by_minutes) for value in sorted(groups))
+    return tuple(
+        min(groups[value], key=lambda entry: (entry.minutes, entry.row.path))
+        for value in sorted(groups)
+    )
 
 
-def _fastest_of_rounds(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    groups = grouped(entries, lambda entry: version_of(entry.row.round))
-    return tuple(min(groups[round_], key=_by_minutes) for round_ in sorted(groups))
+def _round(entry: Entry) -> Any:
+    return version_of(entry.row.round)
 
 
-def _by_minutes(entry: Entry) -> tuple[float, str]:
-    return entry.minutes, entry.row.path
+# ---- from the published results -----------------------------------------------------------
 
 
-def _most_rounds_first(series: Series) -> tuple[int, bool, str]:
-    return -len(series.entries), series.entries[0].accelerators != EIGHT, series.name
+def published_history(results: PublishedResults, own: Iterable[PublishedSet] = ()) -> History:
+    """Return the history of the published results, with result sets of a user."""
+    provenance = results.provenance
+    source = f"collected on {provenance.made} from {provenance.source}"
+    return history(results.sets, source, own)
+
+
+def history(
+    sets: Iterable[PublishedSet],
+    source: str,
+    own: Iterable[PublishedSet] = (),
+    published: Iterable[PublishedSet] | None = None,
+) -> History:
+    """Return the history of result sets, with those of a user; ``source`` says where they are from.
+
+    Sets that are ``published`` (None: all) are shown as they were, with a link to their source.
+    """
+    rows = [row for row in sets if row.runs]
+    public = {_identity(row): row for row in (rows if published is None else published)}
+    rows = [public.get(_identity(row), row) for row in rows]
+    identities = set(map(_identity, rows))
+    rows_of_user = [row for row in own if _identity(row) not in identities]
+    names = _accelerator_names([*rows, *rows_of_user])
+    entries = tuple(
+        Entry(index, row, names[_hardware_key(row)], index >= len(rows), _identity(row) in public)
+        for index, row in enumerate([*rows, *rows_of_user])
+    )
+    return History(entries, tuple(_trends(entries)), source)
+
+
+def own_sets(checked: Checked) -> Iterator[PublishedSet]:
+    """Yield the result sets of a check as if they were published."""
+    for result, context in zip(checked.sets, checked.contexts, strict=True):
+        size = batch_size_of(context.runs)
+        row = as_published(result.row, context.runs, context.system, size)
+        # Logs without a description have a division too.
+        yield replace(row, division=row.division or result.row.division or "")
+
+
+def _identity(row: PublishedSet) -> tuple[str, str, str, float | None]:
+    minutes = row.score_minutes
+    return (row.usage, row.round, row.name, minutes if minutes is None else comparable(minutes))
+
+
+def _hardware_key(row: PublishedSet) -> frozenset[str]:
+    return words_of(row.accelerator_model) or frozenset({f"cpu {plain_name(row.host_processor)}"})
+
+
+def _accelerator_names(rows: Iterable[PublishedSet]) -> Mapping[frozenset[str], str]:
+    """Return the most frequent spelling of each accelerator, or of processors without one."""
+    spellings: dict[frozenset[str], Counter[str]] = {}
+    for row in rows:
+        has_one = words_of(row.accelerator_model)
+        name = row.accelerator_model if has_one else row.host_processor or _NO_ACCELERATOR
+        name = _without_family(_POWER_LIMIT.sub("", name))
+        spellings.setdefault(_hardware_key(row), Counter())[name] += 1
+    return {
+        key: min(counts, key=lambda name: (-counts[name], name))
+        for key, counts in spellings.items()
+    }
+
+
+def _without_family(name: str) -> str:
+    """Return ``NVIDIA Blackwell GPU (GB200)`` as ``NVIDIA GB200``, other names as they are."""
+    match = _FAMILY.fullmatch(name)
+    is_model = match and words_of(match[2]) == words_of(name)
+    return f"{match[1]} {match[2]}" if match and is_model else name
+
+
+def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
+    ranked = [entry for entry in entries if entry.is_ranked]
+    for (usage, first), group in grouped(ranked, _first_name).items():
+        ordered = sorted(group, key=_round)
+        published = [entry for entry in ordered if not entry.own]
+        spans = tuple(
+            Span(target, tuple(of_target)) for target, of_target in groupby(published, key=_target)
+        )
+        if spans:
+            names = tuple(dict.fromkeys(entry.row.benchmark for entry in published))
+            own = tuple(entry for entry in ordered if entry.own)
+            identifier = first if usage == TRAINING else f"{usage}-{first}"
+            yield Trend(identifier, usage, names, spans, own)
+
+
+def _first_name(entry: Entry) -> tuple[str, str]:
+    row = entry.row
+    return row.usage, first_name(row.usage, row.round, row.benchmark)
+
+
+def _target(entry: Entry) -> str:
+    rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
+    return describe.target(rules) if rules else "unknown"
