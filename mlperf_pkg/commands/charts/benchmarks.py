@@ -244,7 +244,7 @@ def _x(least: float, most: float) -> Spec:
     ticks = [2**step for step in range(ceil(log2(least)), floor(log2(most)) + 1)]
     axis = {"values": ticks, "format": ",d"}
     scale = {"type": "log", "base": 2, "domain": [rounded(least), rounded(most)], "nice": False}
-    return {**quantitative("accelerators", "accelerators", **scale), "axis": axis}
+    return quantitative("accelerators", "accelerators", axis, **scale)
 
 
 def _y(points: Iterable[Point]) -> Spec:
@@ -255,7 +255,7 @@ def _y(points: Iterable[Point]) -> Spec:
     if len(ticks) < 2:  # noqa: PLR2004
         ticks = sorted({rounded(min(minutes), 3), rounded(max(minutes), 3)})
     axis = {"format": ",~r", "values": ticks}
-    return {**quantitative("minutes", "minutes", **scale), "axis": axis}
+    return quantitative("minutes", "minutes", axis, **scale)
 
 
 # ---- best scores over rounds --------------------------------------------------------------
@@ -284,10 +284,8 @@ def trend(benchmark: str, best: Mapping[str, Mapping[str, float]]) -> Chart | No
     axis = {"labelAngle": 0, "grid": False}
     x = {"field": "round", "type": "ordinal", "sort": rounds, "title": None, "axis": axis}
     scale = {"type": "log", "domain": [ticks[0] / _ROOM, ticks[1] * _ROOM], "nice": False}
-    y: Spec = {
-        **quantitative("minutes", "minutes", **scale),
-        "axis": {"values": ticks, "format": ",.3~r", "labelOverlap": False},
-    }
+    y_axis = {"values": ticks, "format": ",.3~r", "labelOverlap": False}
+    y = quantitative("minutes", "minutes", y_axis, **scale)
     layers = [
         layer("", {"type": "line", "opacity": 0.6}, x=x, y=y, color=look["color"]),
         layer("", dots(45), x=x, y=y, **look, tooltip=tooltip("kind", "round", "minutes")),

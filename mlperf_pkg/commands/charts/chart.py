@@ -124,11 +124,14 @@ def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:
     return {"width": "container", "height": height, "autosize": fit, "layer": list(layers), **more}
 
 
-def quantitative(field: str, title: str | None = None, **scale: Any) -> Spec:
+def quantitative(
+    field: str, title: str | None = None, axis: Spec | None = None, **scale: Any
+) -> Spec:
     """Return the encoding of numbers in ``field``; the axis need not begin at zero."""
     titled = {} if title is None else {"title": title}
     zero = {} if scale.get("type") == "log" else {"zero": False}
-    return {"field": field, "type": "quantitative", **titled, "scale": {**zero, **scale}}
+    drawn = {} if axis is None else {"axis": axis}
+    return {"field": field, "type": "quantitative", **titled, "scale": {**zero, **scale}, **drawn}
 
 
 def nominal(field: str, **more: Any) -> Spec:

@@ -174,10 +174,10 @@ def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint
 
 
 def _spec(unit: str, kinds: Sequence[str]) -> Spec:
-    x = quantitative("batch", "global batch size", type="log", base=2, nice=False, padding=20)
-    x = {**x, "axis": {"format": ",d"}}
-    y = quantitative("mean", f"{unit} to converge", padding=10)
-    y = {**y, "axis": {"titlePadding": 14}}  # browsers may have a wider font
+    scale = {"type": "log", "base": 2, "nice": False, "padding": 20}
+    x = quantitative("batch", "global batch size", {"format": ",d"}, **scale)
+    # Browsers may have a wider font.
+    y = quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
     looks = styled("kind", _KINDS, kinds, legend={"columns": 2})
     line = {"x": x, "y": y, "color": looks["color"]}
     tick = {"type": "tick", "orient": "horizontal", "color": GREY, "opacity": 0.45}
