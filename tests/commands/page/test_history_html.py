@@ -105,7 +105,7 @@ def test_a_new_target_is_marked() -> None:
     text = history_html(of(*sets), RUNTIME)
     assert text.count('<td class="n new">') == 2  # overall and on 8 accelerators
     [trend] = of(*sets).trends
-    assert [line.kind for line in small_chart(trend)] == ["eight", "overall"] * 2
+    assert [kind for kind, _ in small_chart(trend)] == ["eight", "overall"] * 2
     chart = history_charts.trend_charts(trend)[0]
     assert chart.data["changes"]
     assert "no line joins them" in chart.description
