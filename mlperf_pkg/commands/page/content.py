@@ -240,16 +240,25 @@ def _rank(rank: Rank) -> str:
     return f"{rank.rank} of {rank.of}"
 
 
-def _overall(standing: Standing | None) -> str:
-    return _rank(standing.overall) if standing else wording.NOTHING
-
-
 def _text(value: str | None) -> str:
     return value or wording.NOTHING
 
 
 def _whole(value: float | None) -> str:
     return wording.NOTHING if value is None else f"{value:,.0f}"
+
+
+def _kilo(value: float | None) -> str:
+    return _whole(None if value is None else value / 1000)
+
+
+def _part(name: str, show: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return how to show an attribute of a value that may be missing."""
+    return lambda whole: show(getattr(whole, name)) if whole else wording.NOTHING
+
+
+def _batch_size(settings: Mapping[str, str]) -> str:
+    return _text(settings.get("global_batch_size"))
 
 
 def _column(
@@ -272,13 +281,13 @@ COLUMNS = (
     _column("System", "row.system", kind="name"),
     _column("Accelerator", "accelerator", kind="name", may_lack=True, filters=True),
     _column("Accelerators", "accelerators", _whole, "n", filters=True),
-    _column("Nodes", "nodes", _whole, "n", may_lack=True),
+    _column("Nodes", "system", _part("nodes", _whole), "n", may_lack=True),
     _column("Availability", "availability", may_lack=True, filters=True),
-    _column("Batch size", "batch_size", kind="n", may_lack=True),
+    _column("Batch size", "settings", _batch_size, "n", may_lack=True),
     _column("Score", "row.score_minutes", wording.minutes, "n score"),
-    _column("Energy", "kilojoules", _whole, "n", unit="kJ", may_lack=True),
-    _column("Price", "dollars", _whole, "n", unit="USD", may_lack=True),
-    _column("Published rank", "standing", _overall, may_lack=True),
+    _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
+    _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
+    _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
     _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
     _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
     _column("RCP margin", "row", wording.rcp),

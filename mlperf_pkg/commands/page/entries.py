@@ -79,26 +79,6 @@ class Entry(Struct, frozen=True):
         return self.system.accelerators if self.system else None
 
     @property
-    def nodes(self) -> int | None:
-        """The number of nodes."""
-        return self.system.nodes if self.system else None
-
-    @property
-    def kilojoules(self) -> float | None:
-        """The energy of the score."""
-        return None if self.row.energy_joules is None else self.row.energy_joules / 1000
-
-    @property
-    def dollars(self) -> float | None:
-        """The price of the system."""
-        return self.price.usd if self.price else None
-
-    @property
-    def batch_size(self) -> str:
-        """The global batch size, empty if the logs have none."""
-        return self.settings.get("global_batch_size", "")
-
-    @property
     def accelerator(self) -> str:
         """The model of the accelerator, empty if unknown."""
         return self._text("accelerator_model_name")

@@ -49,7 +49,6 @@ class Course(Struct, frozen=True):
     """
 
     start_ms: float | None
-    last_ms: float | None
     batch_size: float | None
     evaluations: tuple[Evaluation, ...]
     mark: Evaluation | None
@@ -95,7 +94,6 @@ class CourseReader(Struct):
         logged = (evaluation_of(record, rules, line) for record, line in self._evaluations)
         return Course(
             start_ms=self.start_ms,
-            last_ms=self.last_ms,
             batch_size=self.batch_size,
             evaluations=tuple(_joined(one for one in logged if one and one.values)),
             mark=replace(mark, values={}) if mark else None,

@@ -6,8 +6,6 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from mlperf_pkg.commands.page.history import History, history, published_history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
 from mlperf_pkg.published.results import published_results
 from tests.commands.page.test_history import entry, of
-from tests.commands.page.test_html import RUNTIME, digest, sources
+from tests.commands.page.test_html import RUNTIME, assert_policy_of_page
 from tests.helpers.charts import DEFECT, fail
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
@@ -46,18 +44,7 @@ def test_the_page_of_the_record_is_within_its_budget(record: History) -> None:
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(page: str) -> None:
-    [style] = re.findall("<style>(.*?)</style>", page, re.DOTALL)
-    [script] = re.findall("<script>(.*?)</script>", page, re.DOTALL)
-    assert sources(page) == {
-        "default-src": "'none'",
-        "script-src": f"{digest(script)} {digest(RUNTIME)}",
-        "style-src": digest(style),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    assert not re.search(r"<[^>]*\s(on\w+|style)=", page)
-    assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
+    assert_policy_of_page(page)
 
 
 def test_every_link_to_a_result_is_that_of_a_row(record: History, page: str) -> None:
@@ -79,25 +66,9 @@ def test_no_text_of_a_result_is_markup() -> None:
     fields = ("submitter", "system", "system_name", "accelerator_model", "framework", "status")
     hostile = entry("5.0", 9.0, path=f"{HOSTILE}/resnet", **dict.fromkeys(fields, HOSTILE))
     text = history_html(of(entry("4.1", 20.0), hostile), RUNTIME)
-    elements = [tag for tag, _ in starts(text)]
-    assert "img" not in elements
-    assert elements.count("script") == 4
+    assert "<img" not in text
+    assert text.count("<script") == 4
     assert "\u202e" not in text
-
-
-class _Starts(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, attrs))
-
-
-def starts(text: str) -> Iterator[tuple[str, dict[str, str | None]]]:
-    parser = _Starts()
-    parser.feed(text)
-    yield from ((tag, dict(attributes)) for tag, attributes in parser.tags)
 
 
 def test_a_new_target_is_marked() -> None:
