@@ -18,11 +18,9 @@ from mlperf_pkg.commands.page.history import (
     Trend,
     history,
     moore_gain,
-    published_history,
     year_of,
 )
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.published.results import published_results
 from tests.helpers.published import published_set
 
 
@@ -153,12 +151,6 @@ def test_moores_law_doubles_in_two_years() -> None:
 
 
 # ---- the record in this package, and what others published --------------------------------------
-
-
-@pytest.fixture(scope="module")
-def record() -> History:
-    published = published_results()
-    return published_history(published)
 
 
 def test_the_fastest_resnet_of_each_round(record: History) -> None:

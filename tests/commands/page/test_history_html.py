@@ -12,20 +12,13 @@ import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import history_charts
-from mlperf_pkg.commands.page.history import History, history, published_history
+from mlperf_pkg.commands.page.history import History, history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
-from mlperf_pkg.published.results import published_results
 from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import RUNTIME, assert_policy_of_page
 from tests.helpers.charts import DEFECT, fail
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
-
-
-@pytest.fixture(scope="module")
-def record() -> History:
-    published = published_results()
-    return published_history(published)
 
 
 @pytest.fixture(scope="module")
