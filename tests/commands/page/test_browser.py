@@ -27,7 +27,6 @@ HOSTILE = (
     "]]>&lt;b&gt;\u2028\u202e{{ 7 * 7 }}"
 )
 DESKTOP = {"width": 1280, "height": 2000}
-LOOKS = [(scheme, width) for scheme in ("light", "dark") for width in (390, 1280)]
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +77,6 @@ def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page = tmp_path_factory.mktemp("large") / "report.html"
     page.write_text(html.html(many(150), "window.vegaEmbed = null;"), "utf-8")
     return page
-
-
-def look(page: Page, scheme: Any, width: int) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": 1500})
 
 
 def column(page: Page, name: str) -> list[str]:
@@ -145,14 +139,21 @@ def test_it_filters(good: Opened, control: str, value: str, left: list[str]) -> 
     expect(page.locator("#count")).to_have_text("3 of 3 result sets")
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    ("name", "charts", "number"),
+    [("good", "#s0[open] svg", 4), ("whole_round", "#g1 svg, #scaling ~ .charts svg", 3)],
+)
 def test_it_is_accessible_and_no_wider_than_its_window(
-    good: Opened, scheme: str, width: int
+    request: pytest.FixtureRequest, name: str, charts: str, number: int, width: int, scheme: Any
 ) -> None:
-    look(good.page, scheme, width)
-    expect(good.page.locator("#s0[open] svg")).to_have_count(4)
-    assert_fits(good.page)
-    assert_accessible(good.page)
+    page = request.getfixturevalue(name).page
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 1500})
+    expect(page.locator(charts)).to_have_count(number)
+    assert_fits(page)
+    assert_accessible(page)
 
 
 def test_a_link_opens_the_set_that_it_leads_to(good: Opened) -> None:
@@ -219,18 +220,6 @@ def test_a_round_begins_with_its_benchmarks_and_has_the_verdicts_later(
     for shown, heads in ((whole_round, of_a_round), (good, of_one)):
         assert shown.page.locator("h2").all_inner_texts() == heads
         assert shown.page.locator("nav a").count() == len(heads)
-
-
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_a_round_is_accessible_and_as_wide_as_its_window(
-    whole_round: Opened, scheme: str, width: int
-) -> None:
-    page = whole_round.page
-    look(page, scheme, width)
-    expect(page.locator("#g1 svg")).to_have_count(1)
-    expect(page.locator("#scaling ~ .charts svg")).to_have_count(2)
-    assert_fits(page)
-    assert_accessible(page)
 
 
 def test_what_is_shown_is_downloaded(whole_round: Opened) -> None:

@@ -158,14 +158,9 @@ def test_a_run_beyond_the_reference_is_forecast_by_its_curve() -> None:
     assert expected is None or expected.method is Method.CURVE
 
 
-def test_no_forecast_before_anything_is_known() -> None:
-    course, run = halfway(good_log("bert"), "training", "2.0", part=0.01)
-    assert course.evaluations == ()
-    assert forecast_of(course, run) is None
-
-
-def test_no_forecast_where_the_target_is_met() -> None:
-    course, run = halfway(good_log("bert"), "training", "2.0", part=1.0)
+@pytest.mark.parametrize("part", [0.01, 1.0])  # before the first evaluation, with the target met
+def test_no_forecast(part: float) -> None:
+    course, run = halfway(good_log("bert"), "training", "2.0", part)
     assert forecast_of(course, run) is None
 
 

@@ -23,7 +23,6 @@ from mlperf_pkg.commands.watch.events import (
     Event,
     Found,
     Identified,
-    Lost,
     Open,
     State,
 )
@@ -253,7 +252,6 @@ def test_an_aborted_run_is_not_pending() -> None:
 
 GOOD = good_log("bert")
 WRONG = edited(GOOD, "submission_status", value="good")
-ABORTED = edited(GOOD, "run_stop", metadata={"status": "aborted"})
 
 
 class Log:
@@ -326,13 +324,6 @@ def test_a_wrong_record_is_reported_when_its_line_is_complete(log: Log) -> None:
     log.tick(WRONG[end + 1 :])
     events = log.tick()
     assert kinds(events) == ["end"]
-
-
-def test_an_aborted_run_is_lost(log: Log) -> None:
-    events = log.tick(ABORTED)
-    assert [event.reason for event in events if isinstance(event, Lost)] == [
-        "run_stop says aborted: it did not converge"
-    ]
 
 
 def test_what_is_absent_is_open_at_run_start_and_wrong_at_the_end(log: Log) -> None:
@@ -434,14 +425,6 @@ def test_silence_is_counted_from_the_last_byte(log: Log) -> None:
     log.tick(GOOD[:100], seconds=10)
     log.tick(seconds=50)
     assert log.session.silent == 50
-
-
-def test_an_unknown_round_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "run.log").write_bytes(GOOD)
-    session = Session(Judge(str(tmp_path / "run.log"), round="9.9"))
-    with pytest.raises(UserError, match=r"no round '9.9'"):
-        list(session.tick())
-    session.close()
 
 
 # ---- compressed ---------------------------------------------------------------------------
