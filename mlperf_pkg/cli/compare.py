@@ -157,6 +157,6 @@ def _results(
 
 
 def _picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
-    from mlperf_pkg.commands.charts.ratio_picture import ratio_picture  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts.comparison import ratio_picture  # noqa: PLC0415 - slow to import
 
     return ratio_picture(file)

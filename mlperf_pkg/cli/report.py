@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Choice, LocalPath
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import text
-from mlperf_pkg.submission.part import find_parts
+from mlperf_pkg.submission.find import find_parts
 
 if TYPE_CHECKING:
     from mlperf_pkg.published.model import PublishedSet
@@ -111,7 +111,7 @@ def command(
       mlperf-pkg report submissions/ACME --chart all -o charts/
       mlperf-pkg report submissions/ACME --chart rcp --chart times --format png
     """
-    from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
     if export and not history:
@@ -131,7 +131,7 @@ def command(
     target = Output(None if to_stdout else file, force)
     target.refuse_early(paths)
     template.library()
-    pictures.library()
+    drawing.library()
     if history:
         page, status = _history(paths, check_options, export), 0
     else:
@@ -152,14 +152,14 @@ def _charts(
     force: bool,
 ) -> int:
     """Write charts into a folder, print their names and return the exit status."""
-    from mlperf_pkg.commands.charts import drawing, pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
 
     refuse_within(folder, paths)
-    pictures.library()
+    drawing.library()
     checked = noted(check_inputs(find_parts(paths), replace(check_options, curves=True)))
     charts = drawing.files(checked, names)
-    drawn = dict(zip(charts, pictures.drawn(list(charts.values()), format_), strict=True))
+    drawn = dict(zip(charts, drawing.drawn(list(charts.values()), format_), strict=True))
     files: dict[str, str | bytes] = {}
     for name, picture in drawn.items():
         if isinstance(picture, bytes):
@@ -180,11 +180,11 @@ def _report(
     paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
 ) -> tuple[str, int]:
     """Return the page of a check and the exit status."""
-    from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page.content import excerpts  # noqa: PLC0415
     from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
-    from mlperf_pkg.commands.page.excerpts import excerpts  # noqa: PLC0415
 
     checked = noted(check(paths, replace(check_options, curves=True)))
     report = filter_findings(checked.report)
@@ -194,12 +194,12 @@ def _report(
     lines = excerpts(checked, findings)
     prices = all_prices(None, check_options.config.prices, Path())
     page = content.content(report, entries(checked, prices), lines, published_sets())
-    return html.html(page, pictures.runtime()), int(report.has_errors)
+    return html.html(page, drawing.runtime()), int(report.has_errors)
 
 
 def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:
     """Return the page of all published rounds, or of an export, with the sets in ``paths``."""
-    from mlperf_pkg.commands.charts import pictures  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import history, history_html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.published.results import published_results  # noqa: PLC0415
 
@@ -211,7 +211,7 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
         rounds = history.published_history(published, own)
     else:
         rounds = history.history(_exported(export), f"from {export.name}", own, published.sets)
-    return history_html.history_html(rounds, pictures.runtime())
+    return history_html.history_html(rounds, drawing.runtime())
 
 
 def _exported(export: Path) -> list[PublishedSet]:

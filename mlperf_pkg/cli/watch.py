@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
+from math import inf
 
 import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import FAILED
 from mlperf_pkg.cli.types import Choice
-from mlperf_pkg.commands.watch.show import EVENT_FORMATS
-from mlperf_pkg.commands.watch.watching import Outcome, WatchOptions, watch
+from mlperf_pkg.commands.watch import watch
+from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
 _SECONDS_PER_MINUTE = 60.0
-_STATUS = {Outcome.SUCCESS: 0, Outcome.LOST: 1, Outcome.GIVEN_UP: FAILED}
 
 
 @click.command(name="watch")
@@ -78,12 +77,13 @@ def command(
       mlperf-pkg watch logs/*.log --fail-fast
       mlperf-pkg watch run.log --format json --timeout 60 > events.jsonl
     """
-    watch_options = WatchOptions(
+    return watch(
+        logs,
+        check_options,
         interval_s=interval,
         idle_s=idle * _SECONDS_PER_MINUTE,
-        timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else None,
-        format=format_,
+        timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else inf,
+        format_=format_,
         refreshing=format_ == "text" and sys.stdout.isatty(),
         fail_fast=fail_fast,
     )
-    return _STATUS[watch(logs, check_options, watch_options)]

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands import charts
-from mlperf_pkg.commands.charts import pictures as vega
-from mlperf_pkg.commands.page import cards, html
+from mlperf_pkg.commands.charts import drawing
+from mlperf_pkg.commands.page import html
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_two_sets
@@ -21,7 +20,7 @@ from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, 
 @pytest.fixture(autouse=True)
 def _small_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the library: it takes seconds and is not tested here."""
-    monkeypatch.setattr(vega, "runtime", lambda: "window.vegaEmbed = null;")
+    monkeypatch.setattr(drawing, "runtime", lambda: "window.vegaEmbed = null;")
 
 
 def test_a_page(tmp_path: Path) -> None:
@@ -53,10 +52,10 @@ def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
 
 
 BROKEN = [
-    (charts, "curves", ["curves"]),
-    (charts, "times", ["times"]),
-    (charts, "rcp", ["rcp"]),
-    (charts, "timeline", ["timeline"]),
+    (drawing, "curves", ["curves"]),
+    (drawing, "times", ["times"]),
+    (drawing, "rcp", ["rcp"]),
+    (drawing, "timeline", ["timeline"]),
     (html, "packable", ["curves", "times", "rcp", "timeline"]),
 ]
 
@@ -75,8 +74,8 @@ def test_a_page_without_one_chart_says_which_and_why(
 
 
 OF_A_ROUND = [
-    (cards, "trend", ["trend"]),
-    (cards, "scaling", ["scaling"]),
+    (html, "trend", ["trend"]),
+    (html, "scaling", ["scaling"]),
     (html, "convergence", ["convergence"]),
 ]
 

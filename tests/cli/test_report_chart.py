@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mlperf_pkg.commands import charts
+from mlperf_pkg.commands.charts import drawing
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import edited, without
 from tests.helpers.program import call
@@ -115,7 +115,7 @@ def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
 def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(charts, "rcp", fail)
+    monkeypatch.setattr(drawing, "rcp", fail)
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
     result = call("report", logs, "-o", out, "--chart", "all")
     name = "Graphcore-bow-pod16-resnet-closed"

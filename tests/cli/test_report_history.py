@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.charts import pictures as vega
+from mlperf_pkg.commands.charts import drawing as vega
 from tests.commands.page.test_history_html import unpacked
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission

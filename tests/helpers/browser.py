@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -42,6 +43,18 @@ class Opened:
         """Nothing on the console, and no request but for the page itself and its empty icon."""
         others = [url for url in self.requested if not url.startswith("data:,")]
         return not self.messages and len(others) == 1
+
+
+def assert_accessible(page: Page) -> None:
+    """No rule of axe is broken. It reports nothing else, in a third of the time."""
+    results = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert results.violations_count == 0, results.generate_report()
+
+
+def assert_fits(page: Page) -> None:
+    """Nothing is wider than the window, which would have to be moved sideways."""
+    assert page.viewport_size
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 @contextmanager

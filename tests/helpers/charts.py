@@ -8,7 +8,10 @@ from tempfile import TemporaryDirectory
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.charts import Chart, DrawnSet, drawing, set_charts
+from mlperf_pkg.commands.charts import drawing
+from mlperf_pkg.commands.charts.chart import Chart
+from mlperf_pkg.commands.charts.drawing import set_charts
+from mlperf_pkg.commands.charts.sets import DrawnSet
 from tests.helpers.trees import simulated, write_set
 
 DEFECT = (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from mlperf_pkg.commands.watch.course import Course, CourseReader
-from mlperf_pkg.commands.watch.forecast import Forecast, forecast
-from mlperf_pkg.commands.watch.goal import goal_of
-from mlperf_pkg.commands.watch.judge import Judge
+from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Forecast, forecast, goal_of
+from mlperf_pkg.commands.watch.session import Judge
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run

@@ -6,6 +6,7 @@ Text from logs is only in the data of a chart, never in the name of a field or i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from json import dumps, loads
 from math import ceil, floor, log10
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ WIDTH = 640  # pixels, in files
 
 # Dark enough on white, light enough on black: at least 3:1 on both (WCAG 2, 1.4.11).
 BLUE, GREY, RED, ORANGE, GREEN = "#3d7fc4", "#85898f", "#d9534a", "#c2701c", "#2e8b57"
+TARGET_RULE: Spec = {"type": "rule", "color": ORANGE, "strokeDash": [6, 4], "size": 2}
 
 CONFIG: Spec = {
     "background": "transparent",
@@ -54,6 +56,16 @@ CONFIG: Spec = {
 }
 """The look of charts in a page: their text has the colour of the text around them."""
 
+_CONFIG_OF_FILES = loads(dumps(CONFIG).replace("currentColor", "#222222"))
+_TITLE = {"anchor": "start", "frame": "bounds", "subtitlePadding": 4, "offset": 12}
+
+
+class Look(Struct, frozen=True):
+    """How marks of one kind look."""
+
+    color: str
+    shape: str
+
 
 class Chart(Struct, frozen=True):
     """A Vega-Lite view, ``spec``, which refers to its ``data`` by name.
@@ -75,20 +87,19 @@ class Chart(Struct, frozen=True):
 
         All strings are made visible: the library that draws ends the process on some characters.
         """
-        document: Spec = _all_visible(self._document())
+        document: Spec = _all_visible(
+            {
+                "$schema": SCHEMA,
+                "padding": 10,
+                **self.spec,
+                "title": {"text": self.title, "subtitle": self.subject, **_TITLE},
+                "description": self.description,
+                "width": WIDTH,
+                "datasets": {name: list(rows) for name, rows in self.data.items()},
+                "config": {**_CONFIG_OF_FILES, "background": "white"},
+            }
+        )
         return document
-
-    def _document(self) -> Spec:
-        return {
-            "$schema": SCHEMA,
-            "padding": 10,
-            **self.spec,
-            "title": {"text": self.title, "subtitle": self.subject, **_TITLE},
-            "description": self.description,
-            "width": WIDTH,
-            "datasets": {name: list(rows) for name, rows in self.data.items()},
-            "config": {**_for_file(CONFIG), "background": "white"},
-        }
 
 
 def prepared(name: str, path: str, function: Callable[[], Iterable[Chart | None]]) -> list[Chart]:
@@ -107,39 +118,53 @@ def prepared(name: str, path: str, function: Callable[[], Iterable[Chart | None]
     )
 
 
-class Look(Struct, frozen=True):
-    """How marks of one kind look."""
-
-    color: str
-    shape: str
-
-
 def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:
     """Return a view of these layers that is as wide as its container."""
     fit = {"type": "fit-x", "contains": "padding"}
     return {"width": "container", "height": height, "autosize": fit, "layer": list(layers), **more}
 
 
-def quantitative(field: str, title: str | None = None, **scale: Any) -> Spec:
+def quantitative(
+    field: str, title: str | None = None, axis: Spec | None = None, **scale: Any
+) -> Spec:
     """Return the encoding of numbers in ``field``; the axis need not begin at zero."""
     titled = {} if title is None else {"title": title}
     zero = {} if scale.get("type") == "log" else {"zero": False}
-    return {"field": field, "type": "quantitative", **titled, "scale": {**zero, **scale}}
+    drawn = {} if axis is None else {"axis": axis}
+    return {"field": field, "type": "quantitative", **titled, "scale": {**zero, **scale}, **drawn}
 
 
-def by_look(field: str, channel: str, looks: Mapping[str, Look], names: Sequence[str]) -> Spec:
-    """Return the encoding of ``field`` as ``color`` or ``shape``, for the values in ``names``.
+def nominal(field: str, **more: Any) -> Spec:
+    """Return the encoding of text in ``field``."""
+    return {"field": field, "type": "nominal", **more}
 
-    Charts use both channels: colour alone is not accessible.
+
+def styled(
+    field: str, looks: Mapping[str, Look], names: Sequence[str], **more: Any
+) -> dict[str, Spec]:
+    """Return the encodings of ``field`` as ``color`` and ``shape``, for the values in ``names``.
+
+    Charts of points use both channels: colour alone is not accessible.
     """
-    return {
-        "field": field,
-        "type": "nominal",
-        "scale": {
-            "domain": list(names),
-            "range": [getattr(looks[name], channel) for name in names],
-        },
+    ranges = {
+        "color": [looks[name].color for name in names],
+        "shape": [looks[name].shape for name in names],
     }
+    return {
+        channel: nominal(field, scale={"domain": list(names), "range": values}, **more)
+        for channel, values in ranges.items()
+    }
+
+
+def layer(data: str, mark: Spec, **encoding: Any) -> Spec:
+    """Return a layer of a chart: a mark for each row of ``data`` (empty: of the whole chart)."""
+    named = {"data": {"name": data}} if data else {}
+    return {**named, "mark": mark, "encoding": encoding}
+
+
+def dots(size: float, opacity: float = 1, **more: Any) -> Spec:
+    """Return a mark of filled points, of ``size`` square pixels."""
+    return {"type": "point", "filled": True, "size": size, "opacity": opacity, **more}
 
 
 def decades(least: float, most: float) -> list[float]:
@@ -154,7 +179,7 @@ def decades(least: float, most: float) -> list[float]:
 
 def tooltip(*fields: str) -> list[Spec]:
     """Return the tooltip of a mark: these fields, whose names readers see."""
-    return [{"field": field, "type": "nominal"} for field in fields]
+    return [nominal(field) for field in fields]
 
 
 def thinned(items: Iterable[_Item], limit: int) -> list[_Item]:
@@ -179,15 +204,3 @@ def _all_visible(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_all_visible(item) for item in value]
     return value
-
-
-def _for_file(config: Spec) -> Spec:
-    """Return a configuration for a file, where the chart has no text around it."""
-    return {
-        name: _for_file(value) if isinstance(value, dict) else _INK.get(str(value), value)
-        for name, value in config.items()
-    }
-
-
-_TITLE = {"anchor": "start", "frame": "bounds", "subtitlePadding": 4, "offset": 12}
-_INK = {"currentColor": "#222222"}

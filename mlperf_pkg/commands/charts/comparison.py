@@ -1,12 +1,11 @@
-"""The chart of a comparison: speed of systems, per dollar, accelerator and joule too."""
+"""The chart of a comparison: speed of systems, per dollar, accelerator and joule too; its file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any
-
-from msgspec import Struct
 
 from mlperf_pkg.commands.charts.chart import (
     BLUE,
@@ -16,32 +15,32 @@ from mlperf_pkg.commands.charts.chart import (
     Chart,
     Spec,
     decades,
+    layer,
+    nominal,
+    prepared,
     rounded,
     tooltip,
     view,
 )
+from mlperf_pkg.commands.charts.drawing import PICTURES, drawn, library
 from mlperf_pkg.commands.compare.ratios import Result, Row
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.parallel import WorkerLostError
 from mlperf_pkg.results import wording
 
 _LANE_HEIGHT = 16  # pixels, of each measure of a system
 _LANES = {"ticks": False, "domain": False, "labelLimit": 330, "labelOverlap": False}
 _SMALL = 0.1  # ratios below it are shown with two digits
 _ROOM = 4.0  # times: free space left of bars on a logarithmic axis, for their labels
+_AXIS: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
 _LOG_FROM = 10  # smallest to largest ratio: above it the axis is logarithmic
 
 
-class _Measure(Struct, frozen=True):
-    """A ratio: its field in a row, and its colour."""
-
-    field: str
-    color: str
-
-
-_MEASURES = {  # by name in the legend
-    "speed": _Measure("speed", BLUE),
-    "per dollar": _Measure("performance_per_dollar", GREEN),
-    "per accelerator": _Measure("speed_per_accelerator", GREY),
-    "per joule": _Measure("performance_per_joule", ORANGE),
+_MEASURES = {  # by name in the legend: the field of a row, and the colour
+    "speed": ("speed", BLUE),
+    "per dollar": ("performance_per_dollar", GREEN),
+    "per accelerator": ("speed_per_accelerator", GREY),
+    "per joule": ("performance_per_joule", ORANGE),
 }
 
 
@@ -64,8 +63,8 @@ def comparison(rows: Iterable[Row]) -> Chart | None:
 
 def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:
     """Yield the ratios of a row; its round is named if ``named``."""
-    for name, measure in _MEASURES.items():
-        ratio = getattr(row, measure.field)
+    for name, (field, _) in _MEASURES.items():
+        ratio = getattr(row, field)
         if ratio is not None and isfinite(ratio):
             yield {
                 "set": _label(row.result, named=named),
@@ -83,49 +82,30 @@ def _label(result: Result, *, named: bool) -> str:
     return f"{owner}{result.system}\n{group}"
 
 
-def _ends(ratios: list[Mapping[str, Any]]) -> tuple[float, float]:
-    """Return the smallest and the largest ratio, of which 1 is one."""
-    values: list[float] = [1.0, *(ratio["ratio"] for ratio in ratios)]
-    return min(values), max(values)
-
-
-def _is_logarithmic(ratios: list[Mapping[str, Any]]) -> bool:
-    least, most = _ends(ratios)
-    return most > _LOG_FROM * least
-
-
-def _axis(ratios: list[Mapping[str, Any]]) -> Spec:
-    """Return the encoding of ratios: logarithmic if they span more than ``_LOG_FROM``."""
-    x: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
-    if not _is_logarithmic(ratios):
-        return x
-    least, most = _ends(ratios)
-    room = _ROOM if least < 1 else 1
-    scale = {"type": "log", "domain": [rounded(least / room), most], "nice": False}
-    ticks = {"values": decades(least / room, most), "format": ",~r"}
-    return {**x, "title": "times the baseline, logarithmic", "scale": scale, "axis": ticks}
-
-
 def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
+    """Return the bars; the axis is logarithmic if they span more than ``_LOG_FROM``."""
     drawn = {ratio["measure"] for ratio in ratios}
     measures = [name for name in _MEASURES if name in drawn]
+    values = [1.0, *(ratio["ratio"] for ratio in ratios)]
+    least, most = min(values), max(values)
+    logarithmic = most > _LOG_FROM * least
+    split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
     position: Spec = {
-        "y": {
-            "field": "set",
-            "type": "nominal",
-            "title": None,
-            "sort": None,
-            "axis": {**_LANES, "labelExpr": r"split(datum.label, '\n')"},
-        },
-        "yOffset": {"field": "measure", "type": "nominal", "sort": measures},
-        "x": _axis(ratios),
+        "y": nominal("set", title=None, sort=None, axis=split),
+        "yOffset": nominal("measure", sort=measures),
+        "x": _logarithmic_axis(least, most) if logarithmic else _AXIS,
     }
+    # Bars begin at 0 or, on a logarithmic axis, at 1.
+    begin: Spec = {"x2": {"datum": 1}} if logarithmic else {}
+    scale = {"domain": measures, "range": [_MEASURES[name][1] for name in measures]}
+    color = nominal("measure", scale=scale)
+    facts = tooltip("set", "measure", "ratio")
     lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
     return view(
         [
-            {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 1}}},
-            _bars(position, measures, from_one=_is_logarithmic(ratios)),
-            *_labels(position, beside_bars=_is_logarithmic(ratios)),
+            layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
+            layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
+            *_labels(position, beside_bars=logarithmic),
         ],
         _LANE_HEIGHT * lanes,
         data={"name": "ratios"},
@@ -133,28 +113,41 @@ def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
     )
 
 
-def _bars(position: Spec, measures: list[str], *, from_one: bool) -> Spec:
-    """Return the bars, which begin at 0 or, on a logarithmic axis, at 1."""
-    begin: Spec = {"x2": {"datum": 1}} if from_one else {}
-    colors = [_MEASURES[name].color for name in measures]
-    color = {
-        "field": "measure",
-        "type": "nominal",
-        "scale": {"domain": measures, "range": colors},
-    }
-    facts = tooltip("set", "measure", "ratio")
-    return {
-        "mark": {"type": "bar"},
-        "encoding": {**position, **begin, "color": color, "tooltip": facts},
-    }
+def _logarithmic_axis(least: float, most: float) -> Spec:
+    room = _ROOM if least < 1 else 1
+    scale = {"type": "log", "domain": [rounded(least / room), most], "nice": False}
+    ticks = {"values": decades(least / room, most), "format": ",~r"}
+    return {**_AXIS, "title": "times the baseline, logarithmic", "scale": scale, "axis": ticks}
 
 
 def _labels(position: Spec, *, beside_bars: bool) -> Iterator[Spec]:
     """Yield the labels right of the bars; ``beside_bars``, left of those that end left of 1."""
     sides = {"left": {"gte": 1}, "right": {"lt": 1}} if beside_bars else {"left": {"gte": 0}}
     for align, bounds in sides.items():
-        yield {
-            "transform": [{"filter": {"field": "ratio", **bounds}}],
-            "mark": {"type": "text", "align": align, "dx": 4 if align == "left" else -4},
-            "encoding": {**position, "text": {"field": "label", "type": "nominal"}},
-        }
+        mark = {"type": "text", "align": align, "dx": 4 if align == "left" else -4}
+        label = layer("", mark, **position, text=nominal("label"))
+        yield {"transform": [{"filter": {"field": "ratio", **bounds}}], **label}
+
+
+def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
+    """Return a function that draws rows in the format of ``file``.
+
+    Raises:
+        UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
+            function raises it if there is no ratio to draw.
+    """
+    format_ = file.suffix.lower().removeprefix(".")
+    if format_ not in PICTURES:
+        raise UserError(f"{file}: not a chart format; expected .svg or .png")
+    library()
+
+    def picture(rows: Sequence[Row]) -> bytes:
+        charts = prepared("comparison", str(file), lambda: [comparison(rows)])
+        if not charts:
+            raise UserError(f"{file}: no ratio to draw")
+        [picture] = drawn(charts, format_)
+        if isinstance(picture, WorkerLostError):
+            raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+        return picture
+
+    return picture

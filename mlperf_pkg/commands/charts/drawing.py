@@ -1,14 +1,33 @@
-"""Draw all charts of a check."""
+"""Draw all charts of a check, and make SVG and PNG of them: all use of vl-convert-python.
+
+Its wheel contains Vega, Vega-Lite and Vega-Embed, so nothing is downloaded, neither when a chart is
+drawn nor when a page is opened. It draws SVG and PNG without a browser, and returns the same
+libraries as one script, which evaluates no text as code: expressions are run by
+``vega-interpreter``, a part of Vega-Embed.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+import signal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, count
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
+from mlperf_pkg.commands.charts.benchmarks import scoreboard
+from mlperf_pkg.commands.charts.chart import Chart, prepared
+from mlperf_pkg.commands.charts.rcp import rcp
+from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, timeline, times
+from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.resources import installed_version, require
+from mlperf_pkg.infra.user_cache import cached
+from mlperf_pkg.infra.work import WorkerLostError
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.run.model import Run
@@ -18,10 +37,47 @@ MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
+class Detail(Struct, frozen=True):
+    """The maximum that is drawn of a run: evaluations in curves, spans per phase in timelines."""
+
+    points: int = 150
+    spans: int = 40
+
+
+_USUAL = Detail()
+
+
 def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
     """Return the result sets of a check with ``curves``, in the order of its report."""
     runs = {run.path: run for run in checked.runs}
     return tuple(_drawn(scored, runs) for scored in scores(checked).sets)
+
+
+def _drawn(scored: ScoredSet, runs: Mapping[str, Run]) -> DrawnSet:
+    usage = next((runs[run.path].usage for run in scored.runs), "training")
+    row = scored.row
+    return DrawnSet(
+        row=row,
+        runs=tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs),
+        usage=usage,
+        ruleset=load_round(usage, row.round).ruleset,
+        rules=load_benchmark(usage, row.round, row.benchmark),
+    )
+
+
+def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
+    """Return the charts of a result set, without empty ones."""
+    kinds: dict[str, Callable[[], Iterable[Chart | None]]] = {
+        "curves": lambda: curves(drawn, detail.points),
+        "times": lambda: [times(drawn)],
+        "rcp": lambda: [rcp(drawn)],
+        "timeline": lambda: [timeline(drawn, detail.spans)],
+    }
+    return [
+        replace(chart, subject=drawn.subject)
+        for name, function in kinds.items()
+        for chart in prepared(name, drawn.row.path, function)
+    ]
 
 
 def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
@@ -47,13 +103,85 @@ def _by_name(checked: Checked) -> Iterator[tuple[str, Chart]]:
     yield from scoreboard(checked.report.result_sets)
 
 
-def _drawn(scored: ScoredSet, runs: Mapping[str, Run]) -> DrawnSet:
-    usage = next((runs[run.path].usage for run in scored.runs), "training")
-    row = scored.row
-    return DrawnSet(
-        row=row,
-        runs=tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs),
-        usage=usage,
-        ruleset=load_round(usage, row.round).ruleset,
-        rules=load_benchmark(usage, row.round, row.benchmark),
-    )
+# ---- pictures, and the libraries for a page -----------------------------------------------
+
+
+_SCALE = 2.0  # of PNG, for dense screens
+_SECONDS = 60  # that a chart may take; most take a tenth of one
+
+
+def library() -> Any:
+    """Import the library that draws.
+
+    Raises:
+        MissingPackageError: vl-convert-python is not installed.
+    """
+    return require("vl_convert", "report", "a chart")
+
+
+def runtime() -> str:
+    """Return the script that sets ``window.vegaEmbed``: about 900 kB, the same each time.
+
+    It takes a second to make, and is then in the user's cache.
+
+    Raises:
+        MissingPackageError: vl-convert-python is not installed.
+    """
+    bundle = library().javascript_bundle
+    version = installed_version("vl-convert-python")
+    return cached(f"vega-{version}.js", lambda: str(bundle("window.vegaEmbed = vegaEmbed;")))
+
+
+def svg(chart: Chart) -> bytes:
+    """Return a chart as an SVG file.
+
+    Raises:
+        MissingPackageError: vl-convert-python is not installed.
+    """
+    text: str = library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
+    return text.encode()
+
+
+def png(chart: Chart) -> bytes:
+    """Return a chart as a PNG file, with two pixels per point.
+
+    Raises:
+        MissingPackageError: vl-convert-python is not installed.
+    """
+    data: bytes = library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
+    return data
+
+
+PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": svg, "png": png}
+
+
+def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError]:
+    """Return charts as pictures, "svg" or "png"; the error in place of one that cannot be drawn.
+
+    They are drawn in another process, with a time limit for each: the library may end its process.
+    """
+    with pool(1) as workers:
+        pictures = list(workers.map(partial(_draw, format_), charts, instead=_lost))
+        return [
+            next(iter(workers.map(partial(_draw, format_), [chart], instead=_lost)))
+            if isinstance(picture, WorkerLostError)
+            else picture
+            for chart, picture in zip(charts, pictures, strict=True)
+        ]
+
+
+def _lost(error: WorkerLostError) -> bytes | WorkerLostError:
+    return error
+
+
+def _draw(format_: str, chart: Chart) -> bytes | WorkerLostError:
+    if chart.missing:
+        return WorkerLostError(chart.missing)
+    alarm = getattr(signal, "alarm", int)  # Windows has none, and no limit
+    alarm(_SECONDS)
+    try:
+        return PICTURES[format_](chart)
+    except Exception as error:  # noqa: BLE001 - the library raises what it likes
+        return WorkerLostError(f"{type(error).__name__}: {error}")
+    finally:
+        alarm(0)

@@ -19,9 +19,12 @@ from mlperf_pkg.commands.charts.chart import (
     Look,
     Rows,
     Spec,
-    by_look,
+    dots,
+    layer,
+    nominal,
     quantitative,
     rounded,
+    styled,
     tooltip,
     view,
 )
@@ -30,8 +33,8 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit, in_words
 from mlperf_pkg.results.report import RcpRow
-from mlperf_pkg.rulebook.model import Runs
 
+_TITLE = "Reference convergence points"
 _STEPS = 8  # from one point to the next
 _FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
 _MEAN, _LIMIT, _PRUNED = "reference mean", "smallest acceptable mean", "pruned reference"
@@ -50,92 +53,90 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     test, rules = drawn.row.rcp, drawn.rules
     if test is None or rules is None:
         return None
-    reference = _reference(drawn.usage, drawn.ruleset, rules.name, rules.runs)
-    if not reference["points"]:
+    runs = rules.runs
+    reference = reference_points(
+        drawn.usage, drawn.ruleset, rules.name, runs=runs.required, drop=runs.drop
+    )
+    if not reference:
         return None
-    own = list(_own(drawn))
+    data = _data(reference, runs.required)
+    own = _own(test, drawn.row.system)
     return Chart(
         name="rcp",
-        title="Reference convergence points",
+        title=_TITLE,
         description=(
             f"Batch size against {drawn.unit} to converge: every reference run as a tick, their"
             f" means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}."
-            f"{_left_out(reference)}"
+            f"{_left_out(data)}"
         ),
         spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]),
-        data={**reference, "own": own},
+        data={**data, "own": own},
     )
 
 
-def points_chart(points: Sequence[ReferencePoint], required: int, unit: str, subject: str) -> Chart:
+def points_chart(
+    reference: Sequence[ReferencePoint], required: int, unit: str, subject: str
+) -> Chart:
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
-    reference = _data(tuple(points), required)
-    kinds = [
-        kind for kind in (_MEAN, _PRUNED) if any(p["kind"] == kind for p in reference["points"])
-    ]
+    data = _data(tuple(reference), required)
+    present = {point["kind"] for point in data["points"]}
     return Chart(
         name="rcp",
-        title="Reference convergence points",
+        title=_TITLE,
         description=(
             f"Batch size against {unit} to converge: every reference run as a tick, their means,"
-            f" and the smallest acceptable mean.{_left_out(reference)}"
+            f" and the smallest acceptable mean.{_left_out(data)}"
         ),
-        spec=_spec(unit, [*kinds, _LIMIT]),
-        data={**reference, "own": []},
+        spec=_spec(unit, [*(kind for kind in (_MEAN, _PRUNED) if kind in present), _LIMIT]),
+        data={**data, "own": []},
         subject=subject,
     )
 
 
-def _left_out(reference: Mapping[str, Rows]) -> str:
-    number = len(reference["far"])
+def _left_out(data: Mapping[str, Rows]) -> str:
+    number = len(data["far"])
     runs = wording.counted(number, "reference run")
     return f" {runs} beyond {_FAR} times the median not shown." if number else ""
 
 
-def _own(drawn: DrawnSet) -> Iterator[Mapping[str, Any]]:
-    test = drawn.row.rcp
-    if test and test.mean is not None and isfinite(test.mean) and test.batch_size > 0:
-        yield {
+def _own(test: RcpRow, system: str | None) -> Rows:
+    """Return the point of a result set, if it has a mean at a batch size."""
+    if test.mean is None or not isfinite(test.mean) or test.batch_size <= 0:
+        return []
+    limit = None if test.minimum is None else rounded(test.minimum, 7)
+    margin = "" if test.margin_percent is None else in_words(test.margin_percent)
+    return [
+        {
             "batch": test.batch_size,
             "mean": rounded(test.mean, 7),
             "kind": _PASS if test.official_pass else _FAIL,
-            "name": drawn.row.system,
-            "limit": _limit(test),
-            "margin": _margin(test),
+            "name": system,
+            "limit": NO_LIMIT if test.no_limit_reason else limit,
+            "margin": NO_LIMIT if test.no_limit_reason else margin,
         }
-
-
-def _limit(test: RcpRow) -> float | str | None:
-    if test.no_limit_reason:
-        return NO_LIMIT
-    return None if test.minimum is None else rounded(test.minimum, 7)
-
-
-def _margin(test: RcpRow) -> str:
-    """Return the label of a set: its RCP margin, or that there is no lower limit."""
-    if test.no_limit_reason:
-        return NO_LIMIT
-    return "" if test.margin_percent is None else in_words(test.margin_percent)
-
-
-def _reference(usage: str, ruleset: str, benchmark: str, runs: Runs) -> Mapping[str, Rows]:
-    points = reference_points(usage, ruleset, benchmark, runs=runs.required, drop=runs.drop)
-    return _data(points, runs.required)
+    ]
 
 
 @lru_cache(maxsize=64)
-def _data(points: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
-    """Return the reference data that all result sets of one benchmark share."""
-    hull = prune(points)
+def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
+    """Return the reference data, the same rows for all result sets of one benchmark.
+
+    A page stores rows that are the same only once.
+    """
+    hull = prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
-    runs_ = [(point, value) for point in points for value in point.to_converge]
+    runs = [(point, value) for point in reference for value in point.to_converge]
     return {
-        "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in points],
-        "runs": [_run(*run) for run in runs_ if not _is_far(*run)],
-        "far": [_run(*run) for run in runs_ if _is_far(*run)],
+        "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in reference],
+        "runs": [_run(*run) for run in runs if not _is_far(*run)],
+        "far": [_run(*run) for run in runs if _is_far(*run)],
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
-        "limit": [_on_line(point.batch_size, _minimum(point), _LIMIT) for point in along],
+        # None breaks the line where there is no lower limit.
+        "limit": [
+            _on_line(point.batch_size, point.minimum if has_limit(point) else None, _LIMIT)
+            for point in along
+        ],
     }
 
 
@@ -145,11 +146,6 @@ def _is_far(point: ReferencePoint, value: float) -> bool:
 
 def _run(point: ReferencePoint, value: float) -> Mapping[str, Any]:
     return {"batch": point.batch_size, "mean": rounded(value, 6)}
-
-
-def _minimum(point: ReferencePoint) -> float | None:
-    """Return the smallest acceptable mean; None, which breaks the line, if it limits nothing."""
-    return point.minimum if has_limit(point) else None
 
 
 def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:
@@ -178,50 +174,23 @@ def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint
 
 
 def _spec(unit: str, kinds: Sequence[str]) -> Spec:
-    x = quantitative("batch", "global batch size", type="log", base=2, nice=False, padding=20)
-    x = {**x, "axis": {"format": ",d"}}
-    y = quantitative("mean", f"{unit} to converge", padding=10)
-    y = {**y, "axis": {"titlePadding": 14}}  # browsers may have a wider font
-    position = {"x": x, "y": y, "color": _by_kind("color", kinds)}
-    marked = {**position, "shape": _by_kind("shape", kinds)}
+    scale = {"type": "log", "base": 2, "nice": False, "padding": 20}
+    x = quantitative("batch", "global batch size", {"format": ",d"}, **scale)
+    # Browsers may have a wider font.
+    y = quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
+    looks = styled("kind", _KINDS, kinds, legend={"columns": 2})
+    line = {"x": x, "y": y, "color": looks["color"]}
+    tick = {"type": "tick", "orient": "horizontal", "color": GREY, "opacity": 0.45}
+    facts = ("name", "batch", "mean", "limit")
+    label = {"type": "text", "dy": 20, "fontWeight": "bold"}
     return view(
         [
-            {
-                "data": {"name": "runs"},
-                "mark": {"type": "tick", "orient": "horizontal", "color": GREY, "opacity": 0.45},
-                "encoding": {"x": x, "y": y},
-            },
-            {"data": {"name": "hull"}, "mark": {"type": "line", "size": 2}, "encoding": position},
-            {
-                "data": {"name": "limit"},
-                "mark": {"type": "line", "strokeDash": [6, 4], "size": 2},
-                "encoding": position,
-            },
-            {
-                "data": {"name": "points"},
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {
-                    **marked,
-                    "tooltip": tooltip("name", "batch", "mean", "limit", "kind"),
-                },
-            },
-            {
-                "data": {"name": "own"},
-                "mark": {"type": "point", "filled": True, "size": 220, "opacity": 1},
-                "encoding": {
-                    **marked,
-                    "tooltip": tooltip("name", "batch", "mean", "limit", "margin", "kind"),
-                },
-            },
-            {
-                "data": {"name": "own"},
-                "mark": {"type": "text", "dy": 20, "fontWeight": "bold"},
-                "encoding": {"x": x, "y": y, "text": {"field": "margin", "type": "nominal"}},
-            },
+            layer("runs", tick, x=x, y=y),
+            layer("hull", {"type": "line", "size": 2}, **line),
+            layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
+            layer("points", dots(60), x=x, y=y, **looks, tooltip=tooltip(*facts, "kind")),
+            layer("own", dots(220), x=x, y=y, **looks, tooltip=tooltip(*facts, "margin", "kind")),
+            layer("own", label, x=x, y=y, text=nominal("margin")),
         ],
         260,
     )
-
-
-def _by_kind(channel: str, kinds: Sequence[str]) -> Spec:
-    return {**by_look("kind", channel, _KINDS, kinds), "legend": {"columns": 2}}

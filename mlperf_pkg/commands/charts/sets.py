@@ -1,20 +1,42 @@
-"""A result set to be drawn: its row, its runs and their curves."""
+"""A result set to be drawn, and the charts of its runs: convergence, times, phases."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import quantiles
+from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.charts.chart import BLUE, GREY, RED, Look, Spec, by_look
+from mlperf_pkg.commands.charts.chart import (
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    TARGET_RULE,
+    Chart,
+    Look,
+    Rows,
+    Spec,
+    dots,
+    layer,
+    nominal,
+    quantitative,
+    rounded,
+    styled,
+    thinned,
+    tooltip,
+    view,
+)
+from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.evaluations import Curve
+from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, Span, goals
 
 COUNTS, DROPPED, FAILED = "counts", "dropped", "did not converge"
-
-
 _STATES = {
     COUNTS: Look(BLUE, "circle"),
     DROPPED: Look(GREY, "cross"),
@@ -39,6 +61,14 @@ class DrawnRun(Struct, frozen=True):
         if self.row.dropped in (NOT_CONVERGED, NO_TIME):
             return FAILED
         return DROPPED if self.row.dropped else COUNTS
+
+    def evaluations(self, metric: str) -> list[Evaluation]:
+        """Return the evaluations of a metric."""
+        return [one for one in self.curve.evaluations if metric in one.values]
+
+    def spans(self, *phases: Phase) -> list[Span]:
+        """Return the spans of these phases."""
+        return [span for span in self.curve.spans if span.phase in phases]
 
 
 class DrawnSet(Struct, frozen=True):
@@ -67,6 +97,248 @@ class DrawnSet(Struct, frozen=True):
         return self.rules.unit if self.rules else "epochs or samples"
 
 
-def by_state(channel: str, present: Collection[str]) -> Spec:
-    """Return the encoding of a run's state as ``color`` or ``shape``; see ``by_look``."""
-    return by_look("state", channel, _STATES, [name for name in _STATES if name in present])
+def _by_state(runs: Sequence[DrawnRun]) -> dict[str, Spec]:
+    """Return the encodings of the states of runs as ``color`` and ``shape``."""
+    states = {run.state for run in runs}
+    return styled("state", _STATES, [name for name in _STATES if name in states])
+
+
+# ---- convergence: quality against training, a line per run, with the target ---------------
+
+
+MOST_METRICS = 4
+MAX_METRIC = 40  # characters of its name
+_CROWD = 800  # points above which they are drawn small
+
+
+def curves(drawn: DrawnSet, max_points: int) -> Iterator[Chart]:
+    """Yield a chart for each metric, with at most about ``max_points`` points of each run."""
+    targets = goals(drawn.rules)
+    logged = dict.fromkeys(
+        metric
+        for run in drawn.runs
+        for evaluation in run.curve.evaluations
+        for metric in evaluation.values
+    )
+    metrics = [metric for metric in logged if not targets or metric in targets][:MOST_METRICS]
+    for number, metric in enumerate(metrics, 1):
+        name = "curves" if len(metrics) == 1 else f"curves-{number}"
+        yield _curve(name, drawn, metric, targets.get(metric), max_points)
+
+
+def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_points: int) -> Chart:
+    rows = [
+        {
+            "run": run.name,
+            "state": run.state,
+            "at": rounded(evaluation.position, 7),
+            "value": rounded(evaluation.values[metric]),
+        }
+        for run in drawn.runs
+        for evaluation in thinned(run.evaluations(metric), max_points)
+    ]
+    goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
+    quality = metric[:MAX_METRIC] or "evaluation"
+    longest = max(len(run.evaluations(metric)) for run in drawn.runs)
+    aim = "" if target is None else f" and the target {target:g}"
+    text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}."
+    if longest > max_points:
+        text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
+    layers = _curve_layers(quality, drawn.unit, _by_state(drawn.runs), crowded=len(rows) > _CROWD)
+    return Chart(
+        name=name,
+        title="Convergence" + (f": {quality}" if metric else ""),
+        description=text,
+        spec=view(layers, 260),
+        data={"points": rows, "target": goal},
+    )
+
+
+def _curve_layers(
+    quality: str, unit: str, looks: Mapping[str, Spec], *, crowded: bool
+) -> list[Spec]:
+    target = {"field": "target", "type": "quantitative"}
+    label = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
+    return [
+        layer("target", TARGET_RULE, y=target),
+        layer("target", label, y=target, text=nominal("label")),
+        layer(
+            "points",
+            {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55},
+            x=quantitative("at", f"{unit} trained"),
+            y=quantitative("value", quality),
+            detail=nominal("run"),
+            order={"field": "at", "type": "quantitative"},
+            color=looks["color"],
+        ),
+        layer(
+            "points",
+            dots(7, 0.6) if crowded else dots(22, 0.8),
+            x=quantitative("at"),
+            y=quantitative("value"),
+            **looks,
+            tooltip=tooltip("run", "at", "value", "state"),
+        ),
+    ]
+
+
+# ---- times: a box of the runs that count, and every run as a point ------------------------
+
+
+_ROWS = 5  # of points, so that equal times do not cover each other
+
+
+def times(drawn: DrawnSet) -> Chart | None:
+    """Return the chart; None if no run has a time."""
+    timed = [run for run in drawn.runs if run.row.minutes is not None]
+    if not timed:
+        return None
+    runs = [
+        {
+            "run": run.name,
+            "minutes": rounded(run.row.minutes or 0, 7),
+            "state": run.state,
+            "why": wording.outcome(run.row),
+            "row": index % _ROWS,
+        }
+        for index, run in enumerate(timed)
+    ]
+    counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
+    mean = drawn.row.unscaled_minutes
+    label = f"olympic mean {wording.minutes(mean)}"
+    return Chart(
+        name="times",
+        title="Times of the runs",
+        description=(
+            f"{len(timed)} runs with a time, {len(counted)} of them count,"
+            f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
+            f" Olympic mean {wording.minutes(mean)} minutes."
+        ),
+        spec=view(_time_layers(_by_state(timed)), 110),
+        data={
+            "runs": runs,
+            "box": _quartiles(counted),
+            "mean": [] if mean is None else [{"minutes": rounded(mean, 7), "label": label}],
+        },
+    )
+
+
+def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
+    """Return the mean, a box from the fastest to the slowest with its middle half, and points."""
+    x = quantitative("minutes", "minutes to train")
+    y = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [-3, _ROWS]}}
+    half = {"type": "bar", "height": 14, "color": BLUE, "opacity": 0.45}
+    median = {"type": "tick", "color": "currentColor", "height": 14, "thickness": 2}
+    label = {"type": "text", "dx": 5, "align": "left", "y": 4}
+    box = {**y, "field": "at"}
+    line = {"type": "rule", "color": BLUE}
+    return [
+        layer("mean", TARGET_RULE, x=x, tooltip=tooltip("label")),
+        layer("mean", label, x=x, text={"field": "label"}),
+        layer("box", line, y=box, x={**x, "field": "least"}, x2={"field": "most"}),
+        layer("box", half, y=box, x={**x, "field": "low"}, x2={"field": "high"}),
+        layer("box", median, y=box, x={**x, "field": "median"}),
+        layer("runs", dots(60, 0.85), x=x, y=y, **looks, tooltip=tooltip("run", "minutes", "why")),
+    ]
+
+
+def _quartiles(minutes: Sequence[Any]) -> Rows:
+    """Return the five numbers of a box; none for fewer than two runs."""
+    if len(minutes) < 2:  # noqa: PLR2004 - a box has two ends
+        return []
+    low, median, high = (rounded(cut, 7) for cut in quantiles(minutes, method="inclusive"))
+    ends = {"least": min(minutes), "most": max(minutes)}
+    return [{**ends, "low": low, "median": median, "high": high, "at": -1.6}]
+
+
+# ---- timeline: initialisation, epochs and evaluations of each run, in minutes -------------
+
+
+_DECIMALS = 3  # of minutes, if the longest run is between 1 and 10 minutes
+_SHORTEST = 1e-3  # minutes: the shortest axis
+_INIT_SHARE = 0.3  # of the longest run: the longest part of an initialisation that is drawn
+_LANE_HEIGHT = 15  # pixels
+_TRAINING = "training"
+_COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
+_LANE: Spec = nominal(
+    "run",
+    title=None,
+    sort={"field": "order", "op": "min"},
+    axis={"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False},
+)
+
+
+def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
+    """Return the chart with about ``max_spans`` spans per phase of a run; None if it is empty."""
+    rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, max_spans)]
+    if not rows:
+        return None
+    # Some runs evaluate after their end, which does not count.
+    longest = max(_SHORTEST, *map(_length, drawn.runs))
+    earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
+    edges = [
+        {"run": run.name, "order": index, "stop": span.stop}
+        for index, run in enumerate(drawn.runs)
+        for span in thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans)
+    ]
+    decimals = _DECIMALS - math.floor(math.log10(longest))
+    logged = max(len(run.spans(phase)) for run in drawn.runs for phase in Phase)
+    partly = (
+        f" Of up to {logged} spans of a phase, {max_spans} are shown." if logged > max_spans else ""
+    )
+    layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
+    return Chart(
+        name="timeline",
+        title="Timeline of the runs",
+        description=(
+            f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at"
+            f" {_INIT_SHARE:.0%} of the longest run), training, evaluations, and the ends of epochs"
+            f" or blocks as lines.{partly}"
+        ),
+        spec=view(layers, _LANE_HEIGHT * len(drawn.runs)),
+        data={
+            "spans": [_as_drawn(row, decimals) for row in rows],
+            "edges": [_as_drawn(row, decimals) for row in edges],
+        },
+    )
+
+
+def _length(run: DrawnRun) -> float:
+    """Return the minutes of a run; of one without an end, until its last phase."""
+    stops = (span.stop for span in run.curve.spans)
+    return to_finite(run.row.minutes) or max(stops, default=0.0)
+
+
+def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
+    lane = {"run": run.name, "order": index}
+    if (minutes := to_finite(run.row.minutes)) is not None:
+        yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": minutes}
+    for phase in (Phase.INIT, Phase.EVALUATION):
+        for span in thinned(run.spans(phase), max_spans):
+            yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
+
+
+def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
+    """Return a row with no more decimals than a chart can show."""
+    return {
+        name: round(value, decimals) if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
+    x = quantitative("", "minutes from run_start", domain=[earliest, latest])
+    edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
+    scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
+    return [
+        layer(
+            "spans",
+            {"type": "bar", "height": {"band": 0.75}, "clip": True},
+            y=_LANE,
+            x={**x, "field": "start"},
+            x2={"field": "stop"},
+            color=nominal("phase", scale=scale),
+            tooltip=tooltip("run", "phase", "start", "stop"),
+        ),
+        layer("edges", edge, y=_LANE, x={**x, "field": "stop"}),
+    ]

@@ -1,5 +1,7 @@
-"""A report as one page of HTML that makes no request.
+"""A report, and the results of all rounds, as one page of HTML that makes no request.
 
-``content`` collects the values of the page, ``excerpts`` reads the lines that findings are about,
-``chart_data`` packs the charts, ``html`` fills the template. Other pages share ``template``.
+``entries`` has the result sets of a check and the cards of a round, ``content`` the values of the
+page, ``html`` fills the template and packs the charts. ``history`` has the results of all rounds,
+``history_charts`` draws them, ``history_html`` fills their template. Other pages share
+``template``.
 """

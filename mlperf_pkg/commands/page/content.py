@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
+from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.charts.scaling import Looks
-from mlperf_pkg.commands.page.cards import Card, cards
-from mlperf_pkg.commands.page.columns import Column, choices, columns, in_words
-from mlperf_pkg.commands.page.entries import Entry
+from mlperf_pkg.checker.scores import Rank, Standing
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.commands.charts.benchmarks import Looks
+from mlperf_pkg.commands.page.entries import Card, Entry, cards
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.source_lines import raw_lines
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render import headings
-from mlperf_pkg.render.groups import SubmitterRow, Submitters
+from mlperf_pkg.render.groups import Submitters
+from mlperf_pkg.render.headings import verdict_in_words
+from mlperf_pkg.render.table import Column, Span, Table
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
 _ORDER = {severity: index for index, severity in enumerate(Severity)}
-
-
-class Badge(Struct, frozen=True):
-    """A verdict: ``word`` is shown, ``kind`` (pass, fail, not_checked) decides the colour."""
-
-    word: str
-    kind: str
-
-
-class VerdictSummary(Struct, frozen=True):
-    """One of the two verdicts on the whole report, with its meaning in words."""
-
-    name: str
-    badge: Badge
-    words: str
+EXCERPT = 300  # characters of a line that are shown
 
 
 class ShownFinding(Struct, frozen=True):
@@ -61,16 +54,6 @@ class Section(Struct, frozen=True):
     def row(self) -> ResultSetRow:
         """Its row in the report."""
         return self.entry.row
-
-    @property
-    def official(self) -> Badge:
-        """The official verdict."""
-        return badge(self.row.verdict.official)
-
-    @property
-    def rules(self) -> Badge:
-        """The verdict by the rules."""
-        return badge(self.row.verdict.rules)
 
     @property
     def title(self) -> str:
@@ -109,12 +92,11 @@ class Content(Struct, frozen=True):
     """A page; ``cards`` are those of a round, none for the results of one submitter."""
 
     report: Report
-    verdicts: tuple[VerdictSummary, ...]
-    submitters: tuple[SubmitterRow, ...]
+    submitters: Submitters
     cards: tuple[Card, ...]
     benchmarks: tuple[BenchmarkSections, ...]
     findings: tuple[ShownFinding, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
     looks: Looks
 
     @property
@@ -123,9 +105,17 @@ class Content(Struct, frozen=True):
         return [section for group in self.benchmarks for section in group.sections]
 
     @property
+    def verdicts(self) -> list[tuple[str, Verdict, str]]:
+        """The two verdicts: the name, the verdict, and its meaning in words."""
+        return [
+            (basis.value, getattr(self.report.verdict, basis), verdict_in_words(self.report, basis))
+            for basis in (Basis.OFFICIAL, Basis.RULES)
+        ]
+
+    @property
     def is_round(self) -> bool:
         """Whether it has the results of several submitters."""
-        return is_round(self.report)
+        return self.submitters.number > 1
 
     @property
     def name(self) -> str:
@@ -136,23 +126,17 @@ class Content(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The title of the window: the verdicts, except for a round."""
-        words = " / ".join(verdict.badge.word for verdict in self.verdicts)
+        words = " / ".join(wording.VERDICTS[verdict] for _, verdict, _ in self.verdicts)
         return f"{self.name}: {'results' if self.is_round else words}"
-
-    @property
-    def number(self) -> int:
-        """The number of submitters."""
-        return Submitters(self.report).number
 
     @property
     def choices(self) -> dict[str, list[str]]:
         """The values by which results can be filtered, by column."""
         return choices(self.columns, [section.entry for section in self.sections])
 
-
-def is_round(report: Report) -> bool:
-    """Return whether a report has the results of several submitters."""
-    return Submitters(report).number > 1
+    def cells(self, section: Section) -> list[tuple[ResultColumn, Span]]:
+        """Return the cells of a result set in the table, by column."""
+        return list(zip(self.columns, Table(self.columns).spans(section.entry), strict=True))
 
 
 def shown_findings(report: Report) -> list[Finding]:
@@ -173,51 +157,35 @@ def content(
     ``lines`` are the raw lines of findings by path and line, ``record`` the published sets.
     """
     findings = tuple(
-        _finding(index, finding, lines) for index, finding in enumerate(shown_findings(report))
+        ShownFinding(
+            id=f"f{index}",
+            finding=finding,
+            severity=wording.severity(finding),
+            location=words.location(finding),
+            sentence=words.sentence(finding),
+            remarks=tuple(words.remarks(finding)),
+            raw=lines.get((finding.path, finding.line or 0)),
+        )
+        for index, finding in enumerate(shown_findings(report))
     )
+    by_set: dict[str | None, list[ShownFinding]] = {}
+    for shown in findings:
+        by_set.setdefault(shown.finding.set, []).append(shown)
     ordered = sorted(entries, key=_sort_key)
-    sections = list(_sections(ordered, findings))
-    looks = Looks(entry.accelerator for entry in entries)
+    sections = [
+        Section(id=f"s{index}", entry=entry, findings=tuple(by_set.get(entry.row.id, ())))
+        for index, entry in enumerate(ordered)
+    ]
+    submitters = Submitters(report)
     by_id = {section.id: section.entry for section in sections}
     return Content(
         report=report,
-        verdicts=tuple(_verdict(report, basis) for basis in (Basis.OFFICIAL, Basis.RULES)),
-        submitters=tuple(Submitters(report).rows()),
-        cards=cards(by_id, record) if is_round(report) else (),
+        submitters=submitters,
+        cards=cards(by_id, record) if submitters.number > 1 else (),
         benchmarks=tuple(_by_benchmark(sections, named=report.round is None)),
         findings=findings,
         columns=columns(ordered),
-        looks=looks,
-    )
-
-
-def amount(value: float | None) -> str:
-    """Return a number of epochs or samples as text, however large."""
-    try:
-        return wording.NOTHING if value is None else f"{value:,.10g}"
-    except OverflowError:
-        return "more than any number"
-
-
-def badge(verdict: Verdict) -> Badge:
-    """Return a verdict as a badge."""
-    return Badge(wording.VERDICTS[verdict], verdict.value)
-
-
-def _verdict(report: Report, basis: Basis) -> VerdictSummary:
-    verdict: Verdict = getattr(report.verdict, basis)
-    return VerdictSummary(basis.value, badge(verdict), headings.verdict_in_words(report, basis))
-
-
-def _finding(index: int, finding: Finding, lines: Mapping[tuple[str, int], str]) -> ShownFinding:
-    return ShownFinding(
-        id=f"f{index}",
-        finding=finding,
-        severity=wording.severity(finding),
-        location=words.location(finding),
-        sentence=words.sentence(finding),
-        remarks=tuple(words.remarks(finding)),
-        raw=lines.get((finding.path, finding.line or 0)),
+        looks=Looks(entry.accelerator for entry in entries),
     )
 
 
@@ -229,18 +197,159 @@ def _sort_key(entry: Entry) -> tuple[str, str, str, float, tuple[str, ...]]:
     return row.round or "", row.benchmark, entry.division, score, names
 
 
-def _sections(entries: Iterable[Entry], findings: Sequence[ShownFinding]) -> Iterable[Section]:
-    by_set: dict[str | None, list[ShownFinding]] = {}
-    for shown in findings:
-        by_set.setdefault(shown.finding.set, []).append(shown)
-    for index, entry in enumerate(entries):
-        own = tuple(by_set.get(entry.row.id, ()))
-        yield Section(id=f"s{index}", entry=entry, findings=own)
-
-
 def _by_benchmark(sections: Iterable[Section], *, named: bool) -> Iterable[BenchmarkSections]:
     """Yield the result sets by benchmark; ``named``, with their round."""
     groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
     for index, ((round_, benchmark), members) in enumerate(groups):
         title = f"{benchmark}, round {round_}" if named else benchmark
         yield BenchmarkSections(f"g{index}", title, tuple(members))
+
+
+def amount(value: float | None) -> str:
+    """Return a number of epochs or samples as text, however large."""
+    try:
+        return wording.NOTHING if value is None else f"{value:,.10g}"
+    except OverflowError:
+        return "more than any number"
+
+
+# ---- the table of results -----------------------------------------------------------------
+
+
+class ResultColumn(Column, frozen=True):
+    """A column of the table of results; the style of a cell is its class in the page.
+
+    A column that ``may_lack`` values is shown only if there is one. ``filters`` says that results
+    can be filtered by its values.
+    """
+
+    may_lack: bool = False
+    filters: bool = False
+
+
+def in_words(standing: Standing) -> str:
+    """Return a standing: ``3 of 12 in 2.0 on 16 accelerators, 1 of 2 with Bow IPU``."""
+    count = wording.counted(standing.accelerators, "accelerator")
+    text = f"{_rank(standing.overall)} in {standing.round} on {count}"
+    if standing.of_model is None:
+        return text
+    return f"{text}, {_rank(standing.of_model)} with {standing.accelerator_model}"
+
+
+def _rank(rank: Rank) -> str:
+    return f"{rank.rank} of {rank.of}"
+
+
+def _text(value: str | None) -> str:
+    return value or wording.NOTHING
+
+
+def _whole(value: float | None) -> str:
+    return wording.NOTHING if value is None else f"{value:,.0f}"
+
+
+def _kilo(value: float | None) -> str:
+    return _whole(None if value is None else value / 1000)
+
+
+def _part(name: str, show: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return how to show an attribute of a value that may be missing."""
+    return lambda whole: show(getattr(whole, name)) if whole else wording.NOTHING
+
+
+def _batch_size(settings: Mapping[str, str]) -> str:
+    return _text(settings.get("global_batch_size"))
+
+
+def _column(
+    title: str, value: str, show: Callable[[Any], str] = _text, kind: str = "", **more: Any
+) -> ResultColumn:
+    """Return the column of an attribute of entries; its cells have the class ``kind``.
+
+    This is ``n`` for numbers, ``name`` for names, which wrap.
+    """
+    numbers = "n" in kind.split()
+    return ResultColumn(
+        title, of=attrgetter(value), show=show, numbers=numbers, style=lambda _: kind, **more
+    )
+
+
+COLUMNS = (
+    _column("Round", "row.round", filters=True),
+    _column("Benchmark", "row.benchmark", filters=True),
+    _column("Submitter", "row.submitter", filters=True),
+    _column("System", "row.system", kind="name"),
+    _column("Accelerator", "accelerator", kind="name", may_lack=True, filters=True),
+    _column("Accelerators", "accelerators", _whole, "n", filters=True),
+    _column("Nodes", "system", _part("nodes", _whole), "n", may_lack=True),
+    _column("Availability", "availability", may_lack=True, filters=True),
+    _column("Batch size", "settings", _batch_size, "n", may_lack=True),
+    _column("Score", "row.score_minutes", wording.minutes, "n score"),
+    _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
+    _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
+    _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
+    _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
+    _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
+    _column("RCP margin", "row", wording.rcp),
+    _column("Division", "row.division", filters=True),
+    _column("Summarizer", "row.official_minutes", wording.minutes, "n"),
+    _column("Runs", "row", wording.runs, "n"),
+)
+
+
+def columns(entries: Sequence[Entry]) -> tuple[ResultColumn, ...]:
+    """Return the columns of a table; results of one round do not have it in a column."""
+    rounds = {entry.row.round for entry in entries}
+    values = _values(COLUMNS, entries)
+    return tuple(
+        column
+        for column in COLUMNS
+        if (column.title != "Round" or len(rounds) > 1)
+        and (not column.may_lack or values[column.heading])
+    )
+
+
+def choices(columns: Sequence[ResultColumn], entries: Sequence[Entry]) -> dict[str, list[str]]:
+    """Return the values by which results can be filtered, by column."""
+    values = _values([column for column in columns if column.filters], entries)
+    return {name: sorted(texts, key=_natural) for name, texts in values.items() if len(texts) > 1}
+
+
+def _values(columns: Sequence[ResultColumn], entries: Sequence[Entry]) -> dict[str, set[str]]:
+    """Return the texts of the cells of each column, without those that are missing."""
+    rows = [[text for text, _ in Table(columns).spans(entry)] for entry in entries]
+    return {
+        column.heading: {row[place] for row in rows} - {wording.NOTHING}
+        for place, column in enumerate(columns)
+    }
+
+
+def _natural(text: str) -> tuple[int, str]:
+    digits = text.replace(",", "")
+    return (int(digits) if digits.isdecimal() and len(digits) < 20 else -1, text)  # noqa: PLR2004
+
+
+# ---- the lines of findings ----------------------------------------------------------------
+
+
+def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
+    """Return the raw lines of findings by path and line, as far as they can be read.
+
+    Raises:
+        UserError: an input is in a store.
+    """
+    sources: dict[str, Source] = {}
+    for place in (place for contents in checked.inputs for place in contents.places.values()):
+        if place.source.stored:
+            raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
+        sources[place.label] = place.source
+    numbers: dict[str, set[int]] = {}
+    for finding in findings:
+        if finding.line and finding.path in sources:
+            numbers.setdefault(finding.path, set()).add(finding.line)
+    texts: dict[tuple[str, int], str] = {}
+    for path, lines in numbers.items():
+        with suppress(OSError):
+            raw = raw_lines(sources[path], lines, EXCERPT)
+            texts |= {(path, line): text for line, text in raw.items()}
+    return texts

@@ -1,29 +1,33 @@
-"""The result sets of a page: each with its system, its settings, its price and its standing."""
+"""The result sets of a page with all that it says of them, and the cards of a round.
+
+A card has the best scores of a benchmark, and how they changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from math import isfinite
+from operator import attrgetter, itemgetter
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checker.scores import ScoredSet, Standing, scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, Standing, scores
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.described import category
-from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.charts import DrawnSet
+from mlperf_pkg.checks.descriptions import SystemFile, category
+from mlperf_pkg.commands.charts.benchmarks import ON_EIGHT, OVERALL, Point
 from mlperf_pkg.commands.charts.drawing import drawn_sets
-from mlperf_pkg.commands.charts.scaling import Point
-from mlperf_pkg.commands.compare.published import with_standings
+from mlperf_pkg.commands.charts.sets import DrawnSet
+from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError, published_results
-from mlperf_pkg.render.groups import Submitters
+from mlperf_pkg.render.text import Submitters
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.submission.membership import submitters
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
@@ -73,11 +77,6 @@ class Entry(Struct, frozen=True):
         return self.system.accelerators if self.system else None
 
     @property
-    def nodes(self) -> int | None:
-        """The number of nodes."""
-        return self.system.nodes if self.system else None
-
-    @property
     def accelerator(self) -> str:
         """The model of the accelerator, empty if unknown."""
         return self._text("accelerator_model_name")
@@ -87,11 +86,6 @@ class Entry(Struct, frozen=True):
         """The availability: that of the rules for any spelling, else as described."""
         status = (self.system.status if self.system else None) or ""
         return category(status) or status
-
-    @property
-    def batch_size(self) -> str:
-        """The global batch size, empty if the logs have none."""
-        return self.settings.get("global_batch_size", "")
 
     @property
     def description(self) -> Iterator[tuple[str, str]]:
@@ -129,17 +123,23 @@ def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
 
     Those of one submitter have their standing in the published record.
     """
-    drawn = drawn_sets(checked)
-    scored = _scored(checked)
+    scored = scores(checked)
+    if Submitters(checked.report).number <= 1:
+        with suppress(PublishedResultsError):
+            scored = with_standings(scored, checked)
     return tuple(
         Entry(
-            drawn=one,
+            drawn=drawn,
             system=context.system,
             settings=_settings(context),
-            price=_price(prices, one.row, context.system),
+            price=price_of(
+                prices, drawn.row.system, context.system.system_name if context.system else None
+            ),
             standing=of_record.published,
         )
-        for one, context, of_record in zip(drawn, checked.contexts, scored, strict=True)
+        for drawn, context, of_record in zip(
+            drawn_sets(checked), checked.contexts, scored.sets, strict=True
+        )
     )
 
 
@@ -149,18 +149,6 @@ def published_sets() -> tuple[PublishedSet, ...]:
         return published_results().sets
     except PublishedResultsError:
         return ()
-
-
-def _scored(checked: Checked) -> tuple[ScoredSet, ...]:
-    scored = scores(checked)
-    if Submitters(checked.report).number <= 1:
-        with suppress(PublishedResultsError):
-            scored = with_standings(scored, checked)
-    return scored.sets
-
-
-def _price(prices: Prices, row: ResultSetRow, system: SystemFile | None) -> Price | None:
-    return price_of(prices, row.system, system.system_name if system else None)
 
 
 def _settings(context: SetContext) -> dict[str, str]:
@@ -176,3 +164,152 @@ def _settings(context: SetContext) -> dict[str, str]:
 def _in_words(values: list[str]) -> str:
     text = ", ".join(values[:_MOST_VALUES])
     return text if len(values) <= _MOST_VALUES else f"{text} (of {len(values)} values)"
+
+
+# ---- the cards of a round -----------------------------------------------------------------
+
+
+EIGHT = 8  # accelerators of one common node
+
+
+class Best(Struct, frozen=True):
+    """The best score of one kind; ``change`` compares it with that of the round before."""
+
+    title: str
+    figure: str
+    unit: str
+    point: Point
+    change: str
+
+
+class Card(Struct, frozen=True):
+    """A benchmark of a round: ``id`` is that of its elements, after a letter for their kind."""
+
+    id: str
+    benchmark: str
+    title: str
+    about: str
+    best: tuple[Best, ...]
+    before: str
+    points: tuple[Point, ...]
+    best_by_round: Mapping[str, Mapping[str, float]]
+
+
+class _Kind(Struct, frozen=True):
+    """A kind of best score: what is smallest, among which scores, and how it is shown."""
+
+    title: str
+    value: Callable[[Point], float]
+    shown: Callable[[float], str]
+    unit: str
+    accelerators: int | None = None
+
+    def best(self, points: Iterable[Point]) -> Point | None:
+        candidates = (point for point in points if self.accelerators in (None, point.accelerators))
+        return min(candidates, key=self.value, default=None)
+
+
+_MINUTES, _COST = attrgetter("minutes"), attrgetter("cost")
+_KINDS = (
+    _Kind("Fastest", _MINUTES, wording.minutes, "min"),
+    _Kind("Fastest on 8 accelerators", _MINUTES, wording.minutes, "min", EIGHT),
+    _Kind("Fastest per accelerator", _COST, "{:,.1f}".format, "accelerator-minutes"),
+)
+
+
+def cards(entries: Mapping[str, Entry], record: Sequence[PublishedSet]) -> tuple[Card, ...]:
+    """Return a card for each benchmark with a score, by name; ``entries`` are by their element.
+
+    ``record`` are the published sets. Scores are those of the Closed division, or of the Open one
+    if there is no other.
+    """
+    points: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
+    for element, entry in entries.items():
+        if point := entry.point(element):
+            key = (entry.row.benchmark, entry.row.round, entry.drawn.usage)
+            points.setdefault(key, {}).setdefault(entry.division, []).append(point)
+    named = len({round_ for _, round_, _ in points}) > 1
+    return tuple(
+        _card(str(index), key, divisions, record, named=named)
+        for index, (key, divisions) in enumerate(sorted(points.items(), key=itemgetter(0)))
+    )
+
+
+def _card(
+    id_: str,
+    key: tuple[str, str, str],
+    divisions: Mapping[str, list[Point]],
+    record: Sequence[PublishedSet],
+    *,
+    named: bool,
+) -> Card:
+    benchmark, round_, usage = key
+    division = next((name for name in ("closed", "open") if name in divisions), "")
+    points = divisions.get(division) or next(iter(divisions.values()))
+    alike = [
+        row for row in record if row.usage == usage and known_division(row.division) == division
+    ]
+    earlier = _earlier(alike, comparable_rounds(usage, round_, benchmark))
+    before = next(iter(earlier), "")
+    results = wording.counted(len(points), "result")
+    names = submitters(point.submitter for point in points)
+    other = "" if division == "closed" else f", {division or 'no'} division"
+    return Card(
+        id=id_,
+        benchmark=benchmark,
+        title=f"{benchmark}, round {round_}" if named else benchmark,
+        about=f"{results} of {wording.counted(len(names), 'submitter')}{other}",
+        best=tuple(
+            Best(
+                title=kind.title,
+                figure=kind.shown(kind.value(best)),
+                unit=kind.unit,
+                point=best,
+                change=_change(kind, best, earlier.get(before, [])),
+            )
+            for kind in _KINDS
+            if (best := kind.best(points))
+        ),
+        before=before,
+        points=tuple(points),
+        best_by_round=_over_rounds({**dict(reversed(earlier.items())), round_: points}),
+    )
+
+
+def _change(kind: _Kind, best: Point, before: Iterable[Point]) -> str:
+    """Return how much faster the best score became: ``1.25 times faster``, ``1.1 times slower``."""
+    old = kind.best(before)
+    if old is None:
+        return ""
+    ratio = kind.value(old) / kind.value(best)
+    if f"{max(ratio, 1 / ratio):.2f}" == "1.00":
+        return "as fast"
+    return f"{ratio:.2f} times faster" if ratio > 1 else f"{1 / ratio:.2f} times slower"
+
+
+def _earlier(
+    record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]
+) -> dict[str, list[Point]]:
+    """Return the published scores of these rounds and benchmarks by round, in their order."""
+    points: dict[tuple[str, str], list[Point]] = {}
+    for row in record:
+        if row.score_minutes and row.accelerators and row.scaling != "weak":
+            point = Point(
+                round=row.round,
+                submitter=row.submitter,
+                system=row.system,
+                accelerator=row.accelerator_model,
+                accelerators=row.accelerators,
+                minutes=row.score_minutes,
+            )
+            points.setdefault((row.round, row.benchmark), []).append(point)
+    return {name[0]: points[name] for name in names if name in points}
+
+
+def _over_rounds(by_round: Mapping[str, list[Point]]) -> dict[str, dict[str, float]]:
+    """Return the best minutes by round, overall and on eight accelerators."""
+    trends: dict[str, dict[str, float]] = {}
+    for name, kind in zip((OVERALL, ON_EIGHT), _KINDS, strict=False):
+        bests = {round_: kind.best(points) for round_, points in by_round.items()}
+        trends[name] = {round_: best.minutes for round_, best in bests.items() if best}
+    return trends

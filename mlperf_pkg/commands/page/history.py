@@ -1,29 +1,283 @@
-"""From the published results and those of a user to the page of all rounds."""
+"""The results of all rounds, published and of a user, by benchmark, as their page shows them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import groupby
+from math import isfinite
+from typing import Any, TypeVar
+from urllib.parse import quote
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.accelerators import words_of
 from mlperf_pkg.checks.described import as_published, batch_size_of
 from mlperf_pkg.checks.system_names import plain_name
-from mlperf_pkg.commands.page.history_model import Entry, History, Span, Trend, grouped
-from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, first_name
+
+_Key = TypeVar("_Key")
 
 _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
+EIGHT = 8  # accelerators: a usual node, on which systems are compared
+OVERALL, ON_EIGHT = "overall", f"on {EIGHT} accelerators"
+_DAYS = 365.25
+_DOUBLING = 2.0  # years, in which Moore's law doubles speed
+
+
+class Entry(Struct, frozen=True):
+    """A result set of the page: its ``index`` in the table, and its ``accelerator`` as shown.
+
+    Spellings of one accelerator are shown as the most frequent one. ``own`` is a result set of the
+    user that was not published. A set that ``is_public`` has a link to its results repository.
+    """
+
+    index: int
+    row: PublishedSet
+    accelerator: str
+    own: bool = False
+    is_public: bool = True
+
+    @property
+    def link(self) -> str:
+        """The permalink within the page: by the path below the folder of the round's results."""
+        folder = "own" if self.own else f"{self.row.usage}_results_v{self.row.round}"
+        return f"#r={quote(f'{folder}/{self.row.path}')}"
+
+    @property
+    def minutes(self) -> float:
+        """The score, which must exist."""
+        return self.row.score_minutes or 0.0
+
+    @property
+    def accelerators(self) -> int:
+        """The number of accelerators, 0 if it is not known."""
+        return self.row.accelerators or 0
+
+    @property
+    def hardware(self) -> str:
+        """The number and the name of the accelerators."""
+        return (
+            f"{self.accelerators} x {self.accelerator}" if self.accelerators else self.accelerator
+        )
+
+    @property
+    def year(self) -> float:
+        """The day of submission of its round, in years."""
+        return year_of(self.row.usage, self.row.round)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it takes part in trends: Closed, with a score, and not of weak scaling."""
+        minutes = self.row.score_minutes
+        return (
+            known_division(self.row.division) == "closed"
+            and minutes is not None
+            and isfinite(minutes)
+            and minutes > 0
+            and self.row.scaling != "weak"
+        )
+
+
+class Series(Struct, frozen=True):
+    """The fastest entry of each round, by round, of what ``name`` says."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def first(self) -> Entry:
+        """That of the first round."""
+        return self.entries[0]
+
+    @property
+    def last(self) -> Entry:
+        """That of the last round."""
+        return self.entries[-1]
+
+    @property
+    def best(self) -> Entry:
+        """The fastest of all rounds, the first of equals."""
+        return min(self.entries, key=lambda entry: entry.minutes)
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it has several rounds."""
+        return len(self.entries) > 1
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast the last entry is as the first."""
+        return self.first.minutes / self.last.minutes
+
+    @property
+    def record_gain(self) -> float:
+        """How many times as fast the fastest entry is as the first."""
+        return self.first.minutes / self.best.minutes
+
+    @property
+    def record_moore(self) -> float:
+        """The gain in the time from the first entry to the fastest by Moore's law."""
+        return moore_gain(self.best.year - self.first.year)
+
+
+class Span(Struct, frozen=True):
+    """The published entries of a benchmark in rounds with the same target, which are comparable."""
+
+    target: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def rounds(self) -> list[str]:
+        """Its rounds, the oldest first."""
+        return list(dict.fromkeys(entry.row.round for entry in self.entries))
+
+    @property
+    def overall(self) -> Series:
+        """The fastest of each round."""
+        return Series(OVERALL, _fastest(self.entries, _round))
+
+    @property
+    def on_eight(self) -> Series:
+        """The fastest of each round on eight accelerators."""
+        eight = (entry for entry in self.entries if entry.accelerators == EIGHT)
+        return Series(ON_EIGHT, _fastest(eight, _round))
+
+    @property
+    def gains(self) -> list[Series]:
+        """The same number of the same accelerators in several rounds, most rounds first."""
+        with_number = (entry for entry in self.entries if entry.accelerators)
+        groups = grouped(with_number, lambda entry: entry.hardware)
+        series = (Series(name, _fastest(group, _round)) for name, group in groups.items())
+        return sorted(
+            (one for one in series if one.is_line),
+            key=lambda one: (-len(one.entries), one.first.accelerators != EIGHT, one.name),
+        )
+
+    @property
+    def scaling(self) -> list[Series]:
+        """The fastest entry of each number of an accelerator, by number, most numbers first."""
+        with_number = (entry for entry in self.entries if entry.accelerators)
+        groups = grouped(with_number, lambda entry: entry.accelerator)
+        series = (
+            Series(name, _fastest(group, lambda entry: entry.accelerators))
+            for name, group in groups.items()
+        )
+        return sorted(series, key=lambda one: (-len(one.entries), -len(groups[one.name]), one.name))
+
+
+class Trend(Struct, frozen=True):
+    """A benchmark over all rounds; ``names`` are those that it had, the latest last."""
+
+    id: str
+    usage: str
+    names: tuple[str, ...]
+    spans: tuple[Span, ...]
+    own: tuple[Entry, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The benchmark as shown, with its earlier names."""
+        earlier = f" ({', '.join(self.names[:-1])})" if len(self.names) > 1 else ""
+        return f"{self.names[-1]}{earlier}{'' if self.usage == TRAINING else ', HPC'}"
+
+    @property
+    def rounds(self) -> list[str]:
+        """The rounds that have a result of it, the oldest first."""
+        return [name for span in self.spans for name in span.rounds]
+
+    @property
+    def latest(self) -> Span:
+        """The rounds with the latest target."""
+        return self.spans[-1]
+
+    @property
+    def newest(self) -> int:
+        """The number of results in its last round."""
+        return sum(entry.row.round == self.rounds[-1] for entry in self.latest.entries)
+
+
+class History(Struct, frozen=True):
+    """All entries in the order of the table, and the trends of all benchmarks."""
+
+    entries: tuple[Entry, ...]
+    trends: tuple[Trend, ...]
+    source: str
+
+    @property
+    def rounds(self) -> Mapping[str, list[str]]:
+        """The published rounds of each usage, the oldest first."""
+        published = {(entry.row.usage, entry.row.round) for entry in self.entries if not entry.own}
+        ordered = sorted(published, key=lambda pair: (pair[0] != TRAINING, version_of(pair[1])))
+        return {
+            usage: [name for _, name in pairs]
+            for usage, pairs in groupby(ordered, key=lambda pair: pair[0])
+        }
+
+    @property
+    def groups(self) -> Iterator[tuple[str, list[Trend]]]:
+        """The trends for the overview, with a heading for each group."""
+        newest = {usage: names[-1] for usage, names in self.rounds.items()}
+        headings = {
+            (True, True): f"In Training {newest.get(TRAINING, '')}",
+            (True, False): "Benchmarks of earlier rounds",
+            (False, True): f"HPC, latest round {newest.get('hpc', '')}",
+            (False, False): "HPC, earlier rounds",
+        }
+        for kind, heading in headings.items():
+            trends = [
+                trend
+                for trend in self.trends
+                if kind == (trend.usage == TRAINING, trend.rounds[-1] == newest[trend.usage])
+            ]
+            if trends:
+                yield heading, sorted(trends, key=lambda trend: -trend.newest)
+
+
+def year_of(usage: str, round_: str) -> float:
+    """Return the day of submission of a round in years, such as 2021.37."""
+    day = submission_date(usage, round_)
+    return day.year + (day - date(day.year, 1, 1)).days / _DAYS
+
+
+def moore_gain(years: float) -> float:
+    """Return how many times as fast Moore's law makes a computer in these years."""
+    return float(2 ** (years / _DOUBLING))
+
+
+def grouped(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> dict[_Key, list[Entry]]:
+    """Return the entries by a key, in their order."""
+    groups: dict[_Key, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(key(entry), []).append(entry)
+    return groups
+
+
+def _fastest(entries: Iterable[Entry], key: Callable[[Entry], Any]) -> tuple[Entry, ...]:
+    """Return the fastest entry of each key, by key."""
+    groups = grouped(entries, key)
+    return tuple(
+        min(groups[value], key=lambda entry: (entry.minutes, entry.row.path))
+        for value in sorted(groups)
+    )
+
+
+def _round(entry: Entry) -> Any:
+    return version_of(entry.row.round)
+
+
+# ---- from the published results -----------------------------------------------------------
 
 
 def published_history(results: PublishedResults, own: Iterable[PublishedSet] = ()) -> History:
@@ -97,8 +351,8 @@ def _without_family(name: str) -> str:
 
 def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
     ranked = [entry for entry in entries if entry.is_ranked]
-    for (usage, first), group in grouped(ranked, _benchmark).items():
-        ordered = sorted(group, key=lambda entry: version_of(entry.row.round))
+    for (usage, first), group in grouped(ranked, _first_name).items():
+        ordered = sorted(group, key=_round)
         published = [entry for entry in ordered if not entry.own]
         spans = tuple(
             Span(target, tuple(of_target)) for target, of_target in groupby(published, key=_target)
@@ -110,7 +364,7 @@ def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
             yield Trend(identifier, usage, names, spans, own)
 
 
-def _benchmark(entry: Entry) -> tuple[str, str]:
+def _first_name(entry: Entry) -> tuple[str, str]:
     row = entry.row
     return row.usage, first_name(row.usage, row.round, row.benchmark)
 

@@ -19,15 +19,19 @@ from mlperf_pkg.commands.charts.chart import (
     RED,
     Chart,
     Look,
+    Rows,
     Spec,
-    by_look,
     decades,
+    dots,
+    layer,
+    nominal,
     quantitative,
     rounded,
+    styled,
     tooltip,
     view,
 )
-from mlperf_pkg.commands.page.history_model import (
+from mlperf_pkg.commands.page.history import (
     ON_EIGHT,
     OVERALL,
     Entry,
@@ -54,7 +58,8 @@ _NARROW, _STEPS = 8, (1, 1.5, 2, 3, 4, 5, 7)
 _FACTS = tooltip("round", "submitter", "system", "accelerators", "accelerator", "minutes", "status")
 _LOG: dict[str, Any] = {"type": "log", "nice": False, "padding": 10}
 _ALL_TICKS = {"tickCount": 99}  # Vega leaves out values of an axis that are more than its count
-_POINT = {"type": "point", "filled": True, "size": 70, "opacity": 1, "cursor": "pointer"}
+_POINT = dots(70, cursor="pointer")
+_OF = nominal("of")
 _MOORE_LINE = {"type": "line", "color": GREY, "strokeDash": [3, 4], "strokeWidth": 1.5}
 
 
@@ -74,18 +79,14 @@ def against_moore(trends: Iterable[Trend]) -> Chart:
             points += of_lane
             lanes += [(max(point["gain"] for point in of_lane), lane)] if of_lane else []
     gains = [point["gain"] for point in points] or [1.0]
-    x = quantitative("gain", "times as fast, logarithmic", **_LOG, domainMin=0.95)
-    x["axis"] = {"values": _ticks(1.0, max(gains)), "format": ",~r", **_ALL_TICKS}
-    y = {
-        "field": "lane",
-        "type": "nominal",
-        "title": None,
-        "sort": [lane for _, lane in sorted(lanes, reverse=True)],
-        "axis": {"grid": True, "ticks": False, "domain": False, "labelOverlap": False},
-    }
+    ticks = {"values": _ticks(1.0, max(gains)), "format": ",~r", **_ALL_TICKS}
+    x = quantitative("gain", "times as fast, logarithmic", ticks, **_LOG, domainMin=0.95)
+    ordered = [lane for _, lane in sorted(lanes, reverse=True)]
+    axis = {"grid": True, "ticks": False, "domain": False, "labelOverlap": False}
+    y = nominal("lane", title=None, sort=ordered, axis=axis)
     looks = _looks([OVERALL, ON_EIGHT, _MOORE])
     facts = [*tooltip("series", "gain"), *_FACTS]
-    layers = [_layer("points", _POINT, {"x": x, "y": y, **looks, "tooltip": facts})]
+    layers = [layer("points", _POINT, x=x, y=y, **looks, tooltip=facts)]
     return Chart(
         name="moore",
         title="How many times as fast as in the first round",
@@ -124,20 +125,23 @@ def _over_rounds(trend: Trend) -> Chart:
         {"year": round((_year(old.entries[-1]) + _year(new.entries[0])) / 2, 3), "at": "new target"}
         for old, new in pairwise(span.overall for span in trend.spans)
     ]
-    position = {"x": _rounds_axis(trend), "y": _minutes_axis(fastest, trend.own)}
+    x, y = _rounds_axis(trend), _minutes_axis(fastest, trend.own)
     looks = _looks(_in_order([*points, *own]))
-    layers: list[Spec] = [
-        *(_change_layers(position["x"]) if changes else []),
-        *([_layer("moore", _MOORE_LINE, position, detail="of")] if moore else []),
-        *_lines_and_points(position, looks),
-        *([_points("own", position, looks)] if own else []),
+    rule = {"type": "rule", "strokeDash": [2, 3], "color": RED}
+    label = {"type": "text", "align": "left", "dx": 4, "y": 8}
+    layers = [
+        layer("changes", rule, x=x),
+        layer("changes", label, x=x, text={"field": "at"}),
+        layer("moore", _MOORE_LINE, x=x, y=y, detail=_OF),
+        *_lines_and_points({"x": x, "y": y}, looks),
+        layer("own", _POINT, x=x, y=y, **looks, tooltip=_FACTS),
     ]
-    return Chart(
-        name="trend",
-        title="Fastest results of each round",
-        description=" ".join(_trend_in_words(trend)),
-        spec=view(layers, _HEIGHT),
-        data={"points": points, "own": own, "moore": moore, "changes": changes},
+    return _chart(
+        "trend",
+        "Fastest results of each round",
+        " ".join(_trend_in_words(trend)),
+        layers,
+        {"points": points, "own": own, "moore": moore, "changes": changes},
     )
 
 
@@ -156,15 +160,6 @@ def _trend_in_words(trend: Trend) -> Iterator[str]:
     if len(trend.spans) > 1:
         yield "Rounds with different targets cannot be compared, so no line joins them."
     yield "Dashed grey: Moore's law, twice as fast every two years."
-
-
-def _change_layers(x: Spec) -> list[Spec]:
-    rule = {"type": "rule", "strokeDash": [2, 3], "color": RED}
-    text = {"type": "text", "align": "left", "dx": 4, "y": 8}
-    return [
-        _layer("changes", rule, {"x": x}),
-        _layer("changes", text, {"x": x, "text": {"field": "at"}}),
-    ]
 
 
 def _moore(number: int, series: Series) -> Iterator[Mapping[str, Any]]:
@@ -193,18 +188,17 @@ def _gains(trend: Trend) -> Chart | None:
     ]
     series = [one for _, one in shown]
     position = {"x": _rounds_axis(trend), "y": _minutes_axis(series)}
+    looks = _looks([one.name for one in series])
     best = max((one for _, one in of_spans), key=lambda one: one.gain)
     more = f" ({len(shown)} of {len(of_spans)} shown)" if len(of_spans) > len(shown) else ""
-    return Chart(
-        name="gains",
-        title="The same accelerators over rounds",
-        description=(
-            f"What software gained: the fastest Closed result on as many of the same accelerators,"
-            f" in rounds with the same target{more}. The largest gain is {best.gain:.2f}, of"
-            f" {best.name}. Power limits are not distinguished."
-        ),
-        spec=view(_lines_and_points(position, _looks([one.name for one in series])), _HEIGHT),
-        data={"points": points},
+    return _chart(
+        "gains",
+        "The same accelerators over rounds",
+        f"What software gained: the fastest Closed result on as many of the same accelerators,"
+        f" in rounds with the same target{more}. The largest gain is {best.gain:.2f}, of"
+        f" {best.name}. Power limits are not distinguished.",
+        _lines_and_points(position, looks),
+        {"points": points},
     )
 
 
@@ -226,27 +220,24 @@ def _scaling(trend: Trend) -> Chart | None:
     ideal = [row for series in named for row in _ideal(series)]
     all_entries = [entry for series in span.scaling for entry in series.entries] + own
     numbers = [entry.accelerators for entry in all_entries]
-    x = quantitative("accelerators", "accelerators, logarithmic", **_LOG, base=2)
-    x["axis"] = {"values": _powers(min(numbers), max(numbers)), "format": ",~r", **_ALL_TICKS}
-    position = {"x": x, "y": _minutes_axis(span.scaling, own)}
+    ticks = {"values": _powers(min(numbers), max(numbers)), "format": ",~r", **_ALL_TICKS}
+    x = quantitative("accelerators", "accelerators, logarithmic", ticks, **_LOG, base=2)
+    y = _minutes_axis(span.scaling, own)
     looks = _looks(_in_order([*points, *rest]))
-    dashed = {"type": "line", "strokeDash": [2, 4], "strokeWidth": 1.2}
-    lines = [_layer("ideal", dashed, {**position, "color": looks["color"]}, detail="of")]
+    dotted = {"type": "line", "strokeDash": [2, 4], "strokeWidth": 1.2}
     layers = [
-        *([_points("rest", position, looks)] if rest else []),
-        *(lines if ideal else []),
-        *_lines_and_points(position, looks),
+        layer("rest", _POINT, x=x, y=y, **looks, tooltip=_FACTS),
+        layer("ideal", dotted, x=x, y=y, color=looks["color"], detail=_OF),
+        *_lines_and_points({"x": x, "y": y}, looks),
     ]
-    return Chart(
-        name="scaling",
-        title="Time against number of accelerators",
-        description=(
-            f"The fastest Closed result of each number of an accelerator in"
-            f" {_rounds_in_words(span.rounds)}. Dotted: ideal scaling, half the time on twice the"
-            " accelerators, from the result with the least accelerator-minutes."
-        ),
-        spec=view(layers, _HEIGHT),
-        data={"points": points, "rest": rest, "ideal": ideal},
+    return _chart(
+        "scaling",
+        "Time against number of accelerators",
+        f"The fastest Closed result of each number of an accelerator in"
+        f" {_rounds_in_words(span.rounds)}. Dotted: ideal scaling, half the time on twice the"
+        " accelerators, from the result with the least accelerator-minutes.",
+        layers,
+        {"points": points, "rest": rest, "ideal": ideal},
     )
 
 
@@ -267,22 +258,23 @@ def _ideal(series: Series) -> Iterator[Mapping[str, Any]]:
 # ---- pieces -------------------------------------------------------------------------------
 
 
+def _chart(
+    name: str, title: str, text: str, layers: Iterable[Spec], data: Mapping[str, Rows]
+) -> Chart:
+    """Return a chart without the layers that have no data."""
+    drawn = [one for one in layers if data[one["data"]["name"]]]
+    return Chart(name, title, text, view(drawn, _HEIGHT), data)
+
+
 def _in_order(points: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(point["series"] for point in points))
 
 
 def _lines_and_points(position: Spec, looks: Mapping[str, Spec]) -> list[Spec]:
-    line = _layer("points", {"type": "line"}, {**position, "color": looks["color"]}, detail="of")
-    return [line, _points("points", position, looks)]
-
-
-def _points(data: str, position: Spec, looks: Mapping[str, Spec]) -> Spec:
-    return _layer(data, _POINT, {**position, **looks, "tooltip": _FACTS})
-
-
-def _layer(data: str, mark: Spec, encoding: Mapping[str, Any], detail: str | None = None) -> Spec:
-    more = {"detail": {"field": detail, "type": "nominal"}} if detail else {}
-    return {"data": {"name": data}, "mark": mark, "encoding": {**encoding, **more}}
+    return [
+        layer("points", {"type": "line"}, **position, color=looks["color"], detail=_OF),
+        layer("points", _POINT, **position, **looks, tooltip=_FACTS),
+    ]
 
 
 def _looks(names: Sequence[str]) -> dict[str, Spec]:
@@ -292,10 +284,7 @@ def _looks(names: Sequence[str]) -> dict[str, Spec]:
         name: _FIXED_LOOKS[name] if name in _FIXED_LOOKS else Look(next(colors), next(shapes))
         for name in names
     }
-    return {
-        channel: {**by_look("series", channel, looks, names), "legend": {"labelLimit": 165}}
-        for channel in ("color", "shape")
-    }
+    return styled("series", looks, names, legend={"labelLimit": 165})
 
 
 def _rounds_axis(trend: Trend) -> Spec:
@@ -303,23 +292,21 @@ def _rounds_axis(trend: Trend) -> Spec:
     rounds = dict.fromkeys([*trend.rounds, *(entry.row.round for entry in trend.own)])
     years = {round(year_of(trend.usage, name), 3): name for name in rounds}
     names = ", ".join(f"'{year:.3f}': '{name}'" for year, name in years.items())
-    x = quantitative("year", "round, by day of submission")
-    x["axis"] = {
+    axis = {
         "values": list(years),
         "labelExpr": f"{{{names}}}[format(datum.value, '.3f')]",
         "grid": False,
         "labelSeparation": 2,
         **_ALL_TICKS,
     }
-    return x
+    return quantitative("year", "round, by day of submission", axis)
 
 
 def _minutes_axis(series: Iterable[Series], own: Iterable[Entry] = ()) -> Spec:
     minutes = [entry.minutes for one in series for entry in one.entries]
     minutes += [entry.minutes for entry in own]
-    y = quantitative("minutes", "minutes, logarithmic", **_LOG)
-    y["axis"] = {"values": _ticks(min(minutes), max(minutes)), "format": ",~r"}
-    return y
+    axis = {"values": _ticks(min(minutes), max(minutes)), "format": ",~r"}
+    return quantitative("minutes", "minutes, logarithmic", axis, **_LOG)
 
 
 def _ticks(least: float, most: float) -> list[float]:

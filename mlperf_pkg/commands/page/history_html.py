@@ -7,24 +7,19 @@ and its rows are made when they come into view.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from math import log
 from typing import Any
 
-from msgspec import Struct
-
 from mlperf_pkg.checks.described import category
-from mlperf_pkg.commands.charts import Chart, prepared
-from mlperf_pkg.commands.charts.chart import rounded
-from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload
+from mlperf_pkg.commands.charts.chart import Chart, prepared, rounded
+from mlperf_pkg.commands.page.history import Entry, History, Trend
 from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts
-from mlperf_pkg.commands.page.history_model import Entry, History, Series, Trend
-from mlperf_pkg.commands.page.template import environment, file, page_head, raw
+from mlperf_pkg.commands.page.html import columns, compact, filled, packable, packed, payload
+from mlperf_pkg.commands.page.template import file, raw
 from mlperf_pkg.published.model import known_division
-from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import as_json
+from mlperf_pkg.rulebook.rounds import TRAINING
 
 MAX_BYTES = 1_500_000
 
@@ -33,44 +28,31 @@ _STATUSES = {"onprem": "available", "cloud": "cloud", "preview": "preview", "res
 _WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
 
 
-class Line(Struct, frozen=True):
-    """A line of a small chart: its class, its points as SVG wants them, and the last one."""
-
-    kind: str
-    points: str
-    end: tuple[float, float]
-
-
 def history_html(history: History, runtime: str) -> str:
     """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    script = file("charts.js") + file("history.js")
-    style = file("page.css") + file("history.css")
     charts = _charts(history)
-    return (
-        environment()
-        .get_template("history.html")
-        .render(
-            history=history,
-            groups=list(history.groups),
-            fastest=fastest,
-            small_chart=small_chart,
-            wording=wording,
-            count=f"{len(history.entries):,}",
-            missing={
-                element: [chart for chart in shown if chart.missing]
-                for element, shown in charts.items()
-            },
-            title=_TITLE,
-            head=raw(page_head(_TITLE, style, script, runtime)),
-            script=raw(script),
-            runtime=raw(packed(runtime)),
-            charts=raw(packed(payload(charts))),
-            table=raw(packed(_table(history))),
-        )
+    values = {
+        "history": history,
+        "title": _TITLE,
+        "groups": list(history.groups),
+        "fastest": fastest,
+        "small_chart": small_chart,
+        "count": f"{len(history.entries):,}",
+        "charts": raw(packed(payload(charts))),
+        "table": raw(packed(_table(history))),
+    }
+    return filled(
+        "history.html",
+        values,
+        title=_TITLE,
+        style=file("page.css") + file("history.css"),
+        scripts=("charts.js", "history.js"),
+        runtime=runtime,
+        charts=charts,
     )
 
 
@@ -85,28 +67,26 @@ def fastest(trend: Trend, rounds: list[str], *, eight: bool) -> Iterator[tuple[s
         yield entries.get(round_, ("", None))
 
 
-def small_chart(trend: Trend) -> list[Line]:
-    """Return the lines of a small chart of minutes over time, both logarithmic in minutes."""
+def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Return the lines of a small chart of minutes over time: the class and the points of each.
+
+    It is logarithmic in minutes.
+    """
     shown = [
-        (kind, series)
+        (kind, series.entries)
         for span in trend.spans
         for kind, series in (("eight", span.on_eight), ("overall", span.overall))
         if series.entries
     ]
-    minutes = [log(entry.minutes) for _, series in shown for entry in series.entries]
-    years = [entry.year for _, series in shown for entry in series.entries]
+    minutes = [log(entry.minutes) for _, entries in shown for entry in entries]
+    years = [entry.year for _, entries in shown for entry in entries]
 
     def place(entry: Entry) -> tuple[float, float]:
         x = _share(entry.year, min(years), max(years))
         y = _share(log(entry.minutes), max(minutes), min(minutes))
         return round(5 + x * (_WIDTH - 10), 1), round(5 + y * (_HEIGHT - 10), 1)
 
-    return [_line(kind, series, place) for kind, series in shown]
-
-
-def _line(kind: str, series: Series, place: Any) -> Line:
-    points = [place(entry) for entry in series.entries]
-    return Line(kind, " ".join(f"{x},{y}" for x, y in points), points[-1])
+    return [(kind, list(map(place, entries))) for kind, entries in shown]
 
 
 def _share(value: float, least: float, most: float) -> float:
@@ -115,29 +95,30 @@ def _share(value: float, least: float, most: float) -> float:
 
 def _charts(history: History) -> Mapping[str, list[Chart]]:
     """Return the charts by the id of the element or benchmark that shows them."""
-    trends = [trend for trend in history.trends if trend.usage == "training"]
-
-    charts = {"moore": _prepared("moore", lambda: [against_moore(trends)])}
+    training = [trend for trend in history.trends if trend.usage == TRAINING]
+    charts = {"moore": prepared("moore", "moore", lambda: [packable(against_moore(training), {})])}
     charts |= {
-        trend.id: _prepared(trend.id, partial(trend_charts, trend)) for trend in history.trends
+        trend.id: prepared(trend.id, trend.id, partial(_packable, trend))
+        for trend in history.trends
     }
     return charts
 
 
-def _prepared(name: str, make: Callable[[], Sequence[Chart]]) -> list[Chart]:
-    return prepared(name, name, lambda: [packable(chart, {}) for chart in make()])
+def _packable(trend: Trend) -> list[Chart]:
+    return [packable(chart, {}) for chart in trend_charts(trend)]
 
 
 def _table(history: History) -> str:
     """Return the rows of all entries, and the benchmarks that have charts, as JSON."""
-    document = {
-        "rows": columns([_row(entry) for entry in history.entries]),
-        "benchmarks": {
-            trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
-            for trend in history.trends
-        },
-    }
-    return json.dumps(as_json(document), separators=(",", ":"), allow_nan=False)
+    return compact(
+        {
+            "rows": columns([_row(entry) for entry in history.entries]),
+            "benchmarks": {
+                trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
+                for trend in history.trends
+            },
+        }
+    )
 
 
 def _row(entry: Entry) -> Mapping[str, Any]:

@@ -15,20 +15,27 @@ visible at once and without a script.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import groupby, pairwise
+from typing import Any
 
-from mlperf_pkg.commands.charts import Chart, Detail, prepared, set_charts
-from mlperf_pkg.commands.charts.convergence import convergence
-from mlperf_pkg.commands.page.chart_data import packable, packed, payload
-from mlperf_pkg.commands.page.content import Content, amount, badge
-from mlperf_pkg.commands.page.template import environment, file, page_head, raw
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.charts.benchmarks import convergence, scaling, trend
+from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
+from mlperf_pkg.commands.charts.drawing import Detail, set_charts
+from mlperf_pkg.commands.page.content import Content, amount
+from mlperf_pkg.commands.page.template import environment, file, page_head, raw, short
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
 
 MAX_BYTES = 2_000_000
 _DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
-_SCRIPTS = ("charts.js", "table.js", "drawing.js", "page.js")
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
 
 
@@ -40,24 +47,16 @@ def html(content: Content, runtime: str) -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    template = environment().get_template("page.html")
-    script = "".join(map(file, _SCRIPTS))
-    style = file("page.css") + _labels(content)
-    values = {
-        "page": content,
-        "head": raw(page_head(content.title, style, script, runtime)),
-        "script": raw(script),
-        "runtime": raw(packed(runtime)),
-        "wording": wording,
-        "amount": amount,
-        "badge": badge,
-        "headings": headings,
-    }
     charts = _charts(content, _DETAILS[0])
-    missing = {
-        element: [chart for chart in shown if chart.missing] for element, shown in charts.items()
-    }
-    text = template.render(values, missing=missing)
+    text = filled(
+        "page.html",
+        {"page": content, "amount": amount, "headings": headings},
+        title=content.title,
+        style=file("page.css") + _labels(content),
+        scripts=("charts.js", "table.js", "drawing.js", "page.js"),
+        runtime=runtime,
+        charts=charts,
+    )
     room = MAX_BYTES - len(text.encode())
     data = packed(payload(charts))
     for detail in _DETAILS[1:] if room > 0 else _DETAILS[-1:]:
@@ -66,10 +65,45 @@ def html(content: Content, runtime: str) -> str:
     return text.replace(_DATA, f"{_DATA}{data}", 1)
 
 
+def filled(
+    template: str,
+    values: Mapping[str, Any],
+    *,
+    title: str,
+    style: str,
+    scripts: Iterable[str],
+    runtime: str,
+    charts: Mapping[str, Sequence[Chart]],
+) -> str:
+    """Return a template with values, its style and the files of its scripts.
+
+    ``charts`` are only for what the page says of missing ones.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    script = "".join(map(file, scripts))
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            values,
+            wording=wording,
+            head=raw(page_head(title, style, script, runtime)),
+            script=raw(script),
+            runtime=raw(packed(runtime)),
+            missing={
+                element: [chart for chart in shown if chart.missing]
+                for element, shown in charts.items()
+            },
+        )
+    )
+
+
 def _labels(content: Content) -> str:
     """Return the style that names the values of a result on a narrow screen, where it is a card."""
     labels = (
-        f'#table td:nth-child({number})::before{{content:"{column.title}"}}'
+        f'#table td:nth-child({number})::before{{content:"{column.heading}"}}'
         for number, column in enumerate(content.columns, 1)
     )
     return f"@media screen and (max-width: 40rem) {{{''.join(labels)}}}"
@@ -79,9 +113,10 @@ def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
     charts: dict[str, Sequence[Chart]] = {}
     for card in content.cards:
-        scaling = partial(card.scaling, content.looks)
-        charts[f"k{card.id}"] = prepared("trend", card.title, card.trend)
-        charts[f"a{card.id}"] = prepared("scaling", card.title, scaling)
+        over_rounds = partial(map, trend, [card.benchmark], [card.best_by_round])
+        against_size = partial(map, scaling, [card.title], [card.points], [content.looks])
+        charts[f"k{card.id}"] = prepared("trend", card.title, over_rounds)
+        charts[f"a{card.id}"] = prepared("scaling", card.title, against_size)
     for group in content.benchmarks:
         members = [(section.entry.drawn, section.entry.accelerator) for section in group.sections]
         common = partial(convergence, group.title, members, content.looks)
@@ -96,3 +131,104 @@ def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
         ]
         for element, shown in charts.items()
     }
+
+
+# ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
+
+
+_GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
+_MOST_DECIMALS = 8
+_EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
+
+
+def packed(text: str) -> str:
+    """Return text as gzip in Base64, the same each time, for ``DecompressionStream``."""
+    compressor = zlib.compressobj(9, wbits=_GZIP)
+    data = compressor.compress(text.encode()) + compressor.flush()
+    return base64.b64encode(data).decode("ascii")
+
+
+def packable(chart: Chart, packed_rows: dict[int, dict[str, list[Any]]]) -> Chart:
+    """Return a chart with short strings, and with its data as ``columns`` returns them.
+
+    ``packed_rows`` keeps the columns by the ``id`` of their rows, which many charts share.
+    """
+    for rows in chart.data.values():
+        if id(rows) not in packed_rows:
+            packed_rows[id(rows)] = columns(rows)
+    return replace(
+        chart,
+        title=short(chart.title),
+        description=short(chart.description),
+        data={name: packed_rows[id(rows)] for name, rows in chart.data.items()},
+    )
+
+
+def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
+    """Return ``packable`` charts as JSON, by the id of the element that shows them.
+
+    ``{"config", "specs": [...], "data": [...], "charts": {id: [[spec, title, description,
+    {name: data}], ...]}}``, in which specs and data are indexes, and data are as ``columns``
+    returns them.
+    """
+    specs: dict[str, tuple[int, Any]] = {}
+    data: dict[str, tuple[int, Any]] = {}
+    packed_charts = {
+        element: [
+            [
+                _index(specs, chart.spec),
+                chart.title,
+                chart.description,
+                {name: _index(data, table) for name, table in chart.data.items()},
+            ]
+            for chart in element_charts
+            if not chart.missing
+        ]
+        for element, element_charts in charts.items()
+    }
+    return compact(
+        {
+            "config": CONFIG,
+            "specs": [spec for _, spec in specs.values()],
+            "data": [table for _, table in data.values()],
+            "charts": packed_charts,
+        }
+    )
+
+
+def _index(table: dict[str, tuple[int, Any]], value: Any) -> int:
+    """Return the index of a value in a table of different values, in which it is then."""
+    return table.setdefault(json.dumps(value, sort_keys=True), (len(table), value))[0]
+
+
+def compact(document: Any) -> str:
+    """Return JSON without spaces."""
+    return json.dumps(as_json(document), separators=(",", ":"), allow_nan=False)
+
+
+def columns(rows: Rows) -> dict[str, list[Any]]:
+    """Return rows as columns, which compress to half the size of the rows.
+
+    Numbers become ``["n", decimals, first, difference, ...]`` in units of the last decimal, and
+    everything else ``["v", value, repetitions, ...]``.
+    """
+    fields = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in fields}
+
+
+def _column(values: Sequence[Any]) -> list[Any]:
+    if all(type(value) in (int, float) and abs(value) < _EXACT for value in values):
+        decimals = max(map(_decimals, values))
+        units = [round(value * 10**decimals) for value in values]
+        return ["n", decimals, *(after - before for before, after in pairwise([0, *units]))]
+    values = [short(value) if isinstance(value, str) else value for value in values]
+    runs = ((value, len(list(alike))) for value, alike in groupby(values))
+    return ["v", *(part for run in runs for part in run)]
+
+
+def _decimals(value: float) -> int:
+    """Return the number of decimals of a number, up to as many as a chart can show."""
+    text = repr(value)
+    if "e" in text:
+        return next((n for n in range(_MOST_DECIMALS) if round(value, n) == value), _MOST_DECIMALS)
+    return min(_MOST_DECIMALS, len(text.partition(".")[2].rstrip("0")))

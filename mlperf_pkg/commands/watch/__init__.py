@@ -1,6 +1,149 @@
 """Follow logs while they are written: findings that are certain, evaluations, and the expected end.
 
-``watching`` follows several logs, ``session`` one log. ``follow`` reads new bytes, ``judge`` checks
-them, ``course`` reads the training so far, ``goal`` the target, ``forecast`` predicts the end.
-``events`` defines the events, ``show`` puts them into words, ``display`` writes them.
+``watch`` follows several logs, until each run has ended, is lost or is given up. ``session`` reads
+one log as it grows and judges it, ``forecast`` predicts its end, ``events`` puts it into words.
 """
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from shlex import quote
+from time import monotonic, sleep
+
+import click
+
+from mlperf_pkg.checker.plan import choice_for
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.commands.watch.events import EVENT_FORMATS, Lost
+from mlperf_pkg.commands.watch.session import Judge, Session
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.submission.find import find_input
+
+LOST, GIVEN_UP = 1, 2
+_Write = Callable[[str], None]
+_Refresh = Callable[[Sequence[str]], None]
+
+
+def watch(
+    logs: Sequence[str],
+    options: Options,
+    *,
+    interval_s: float,
+    idle_s: float,
+    timeout_s: float,
+    format_: str,
+    refreshing: bool,
+    fail_fast: bool,
+) -> int:
+    """Follow logs, write events to standard output as they happen, and return the exit status.
+
+    It is 0 if every run has ended, 1 if one is lost, 2 if one is given up.
+
+    ``interval_s`` is the pause between two polls. After ``idle_s`` without news a log is reported
+    as silent, after ``timeout_s`` it is given up. ``format_`` is a key of ``EVENT_FORMATS``;
+    ``refreshing`` shows a line for each log that is updated in place. ``fail_fast`` ends as soon as
+    one run is lost.
+
+    Raises:
+        UserError: a log is a folder, the rulebook has no such round, or a waiver names an unknown
+            code.
+        BrokenPipeError: standard output was closed by its reader.
+    """
+    sessions = list(_sessions(logs, options, idle_s, timeout_s))
+    with ExitStack() as stack:
+        for session in sessions:
+            stack.callback(session.close)
+        write, refresh = stack.enter_context(display(refreshing=refreshing))
+        open_sessions = sessions
+        while True:
+            for event in (event for session in open_sessions for event in session.tick()):
+                write(EVENT_FORMATS[format_](event, datetime.now()))
+                if fail_fast and isinstance(event, Lost):
+                    return LOST
+            open_sessions = [one for one in open_sessions if not (one.done or one.given_up)]
+            if not open_sessions:
+                break
+            refresh(list(map(_status, open_sessions)))
+            sleep(interval_s)
+    if any(session.lost for session in sessions):
+        return LOST
+    return GIVEN_UP if any(session.given_up for session in sessions) else 0
+
+
+def _sessions(
+    logs: Sequence[str], options: Options, idle_s: float, timeout_s: float
+) -> Iterator[Session]:
+    waivers = Waivers(options.config.waivers, options.origin)
+    waivers.refuse_unknown_codes()
+    for log in dict.fromkeys(logs):
+        if Path(log).is_dir():
+            raise UserError(f"{log}: is a folder; expected log files: {_command_for(log)}")
+        choice = choice_for(Path(log).parent.resolve(), options)
+        round_ = choice.round.name if choice.round else None
+        judge = Judge(log, choice.usage, round_, waivers)
+        yield Session(judge, monotonic, idle_s, timeout_s)
+
+
+def _command_for(folder: str) -> str:
+    """Return the command that watches the logs in a folder, by their names."""
+    try:
+        paths = [place.path for place in find_input(folder).every_log]
+    except UserError:  # the folder has no logs yet
+        paths = []
+    logs = [path for path in paths if isinstance(path, Path)]  # others are in archives
+    patterns = {f"{quote(str(log.parent))}/*{quote(log.suffix)}" for log in logs}
+    example = f"{quote(folder.rstrip('/'))}/run_1.log"
+    return " ".join(["mlperf-pkg watch", *sorted(patterns or {example})])
+
+
+def _status(session: Session) -> str:
+    """Return how far a run is now, in one line."""
+    progress = session.progress
+    state = progress.words(datetime.now()) if progress else "not started"
+    return visible(f"{session.path}: {state}")
+
+
+# ---- standard output ----------------------------------------------------------------------
+
+
+@contextmanager
+def display(*, refreshing: bool) -> Iterator[tuple[_Write, _Refresh]]:
+    """Yield two functions: to write text that stays, and to update the status lines below it.
+
+    The second raises BrokenPipeError if standard output was closed by its reader, which would go
+    unnoticed while a log does not grow.
+    """
+    if not refreshing:
+        yield lambda text: click.echo(text, nl=False), lambda _: _refuse_closed()
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to import
+    from rich.live import Live  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield (
+            lambda text: console.print(Text(text), end="", soft_wrap=True),
+            lambda lines: live.update(
+                Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True
+            ),
+        )
+
+
+def _refuse_closed() -> None:
+    if not hasattr(select, "poll"):  # Windows
+        return
+    waiting = select.poll()
+    try:
+        waiting.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # not a file of the operating system
+        return
+    if waiting.poll(0):
+        raise BrokenPipeError

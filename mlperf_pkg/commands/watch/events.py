@@ -1,14 +1,23 @@
-"""The events of a run while it is followed."""
+"""The events of a run while it is followed, as lines of text or of JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json as jsonlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.watch.forecast import Forecast
+from mlperf_pkg.commands.watch.forecast import Forecast, Method
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import findings
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
+
+_HOUR = 60
+_METHODS = {Method.REFERENCE: "by the reference", Method.CURVE: "roughly, by the curve"}
 
 
 class Event(Struct, frozen=True):
@@ -17,6 +26,14 @@ class Event(Struct, frozen=True):
     event: ClassVar[str] = ""
     path: str
 
+    def lines(self, now: datetime) -> Iterator[str]:
+        """Yield the event as text; ``now`` is the local time."""
+        yield f"{self.path}: {self.words(now)}"
+
+    def words(self, _: datetime) -> str:
+        """Return what happened."""
+        raise NotImplementedError
+
 
 class State(Event, frozen=True):
     """A change of the file: ``change`` in one word, ``message`` in a sentence."""
@@ -24,6 +41,10 @@ class State(Event, frozen=True):
     event: ClassVar[str] = "state"
     change: str
     message: str
+
+    def words(self, _: datetime) -> str:
+        """Return the message."""
+        return self.message
 
 
 class Identified(Event, frozen=True):
@@ -36,6 +57,11 @@ class Identified(Event, frozen=True):
     round_reason: str
     target: str
 
+    def words(self, _: datetime) -> str:
+        """Return the benchmark, by which rules, and the target."""
+        subject = f"{self.benchmark}, {self.division or 'no division'}, round {self.round}"
+        return f"{subject} ({self.round_reason}); target {self.target or 'unknown'}"
+
 
 class Found(Event, frozen=True):
     """A finding that no later record can change."""
@@ -43,12 +69,23 @@ class Found(Event, frozen=True):
     event: ClassVar[str] = "finding"
     finding: Finding
 
+    def lines(self, _: datetime) -> Iterator[str]:
+        """Yield the finding as ``check`` does."""
+        finding = self.finding
+        place, severity = findings.location(finding), wording.severity(finding)
+        yield f"{place}: {severity} {findings.label(finding)}: {findings.sentence(finding)}"
+        yield from (f"  {remark}" for remark in findings.remarks(finding))
+
 
 class Open(Event, frozen=True):
     """At ``run_start``: the keys that the rules require and that are not logged yet."""
 
     event: ClassVar[str] = "open"
     missing: tuple[str, ...]
+
+    def words(self, _: datetime) -> str:
+        """Return the keys."""
+        return f"not logged at run_start; expected by the end: {', '.join(self.missing)}"
 
 
 class Evaluated(Event, frozen=True):
@@ -64,6 +101,13 @@ class Evaluated(Event, frozen=True):
     values: Mapping[str, float]
     met: bool
 
+    def words(self, _: datetime) -> str:
+        """Return when it was, how far the run had trained, and the values."""
+        values = ", ".join(f"{name} {value:g}".strip() for name, value in self.values.items())
+        reached = ", target reached" if self.met else ""
+        trained = f"{round(self.position, 4):,} {self.unit}"
+        return f"{duration(self.minutes)}, {trained}: {values}{reached}"
+
 
 class Progress(Event, frozen=True):
     """How far the run is; ``forecast`` is None if its end cannot be predicted."""
@@ -77,12 +121,33 @@ class Progress(Event, frozen=True):
         """Minutes until the expected end, 0 when it is overdue; None if there is no forecast."""
         return max(0.0, self.forecast.minutes - self.minutes) if self.forecast else None
 
+    def words(self, now: datetime) -> str:
+        """Return the share of the run that is done, and its end as a time of day."""
+        elapsed = f"{duration(self.minutes)} since run_start"
+        expected, remaining = self.forecast, self.remaining
+        if expected is None or remaining is None:
+            return f"{elapsed}, no forecast yet"
+        length = duration(expected.minutes)
+        if not remaining:
+            return f"{elapsed}, expected to end after {length}: overdue"
+        end = now + timedelta(minutes=min(remaining, 1e6))
+        time = f"{end:%H:%M}" if end.date() == now.date() else f"{end:%Y-%m-%d %H:%M}"
+        latest = "or later" if expected.high is None else f"to {duration(expected.high)}"
+        return (
+            f"{elapsed}, {100 * self.minutes / expected.minutes:.0f} %, ends about {time},"
+            f" {_METHODS[expected.method]}, after {length} ({duration(expected.low)} {latest})"
+        )
+
 
 class Lost(Event, frozen=True):
     """The run is lost: it can no longer count."""
 
     event: ClassVar[str] = "lost"
     reason: str
+
+    def words(self, _: datetime) -> str:
+        """Return the reason."""
+        return f"LOST: {self.reason}"
 
 
 class Ended(Event, frozen=True):
@@ -94,3 +159,35 @@ class Ended(Event, frozen=True):
     lost: bool
     errors: int
     warnings: int
+
+    def words(self, _: datetime) -> str:
+        """Return how the run ended."""
+        minutes = "no time" if self.minutes is None else f"{wording.minutes(self.minutes)} minutes"
+        counts = (
+            f"{wording.counted(self.errors, 'error')}, {wording.counted(self.warnings, 'warning')}"
+        )
+        lost = ", LOST" if self.lost else ""
+        return f"ended with {self.status or 'no status'}: {minutes}, {counts}{lost}"
+
+
+def text(event: Event, now: datetime) -> str:
+    """Return an event as one or more complete lines; ``now`` is the local time."""
+    return "".join(f"{visible(line)}\n" for line in event.lines(now))
+
+
+def json(event: Event, _: datetime) -> str:
+    """Return an event as one line of JSON."""
+    return jsonlib.dumps({"event": event.event, **as_json(event)}, allow_nan=False) + "\n"
+
+
+EVENT_FORMATS: Mapping[str, Callable[[Event, datetime], str]] = {"text": text, "json": json}
+
+
+def duration(minutes: float) -> str:
+    """Return minutes as text: ``45 s``, ``12.5 min``, ``3 h 05 min``."""
+    if minutes < 1:
+        return f"{minutes * 60:.0f} s"
+    if minutes < _HOUR:
+        return f"{minutes:.1f} min"
+    hours, rest = divmod(round(minutes), _HOUR)
+    return f"{hours} h {rest:02} min"

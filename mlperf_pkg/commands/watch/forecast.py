@@ -1,4 +1,4 @@
-"""Forecast when a run ends.
+"""How far a run has trained, what it is to reach, and a forecast of when it ends.
 
 Measured on published logs at half of the run: for most benchmarks, the reference's convergence
 predicts the end to within a few percent, and the curve of the metric to within 20 to 50 percent,
@@ -8,23 +8,192 @@ and the curve only without a reference or after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from io import BytesIO
 from itertools import pairwise
-from math import exp, inf, log
+from math import exp, inf, isfinite, log
 from statistics import linear_regression
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.watch.course import Course
-from mlperf_pkg.commands.watch.goal import Goal
-from mlperf_pkg.run.evaluations import Evaluation
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record
+from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
+from mlperf_pkg.rulebook.explain import describe
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.evaluations import Evaluation, evaluation_of, position_of
+from mlperf_pkg.run.model import Run
 
 _MS_PER_MINUTE = 60_000
 _DEVIATIONS = 2
 _RECENT, _FEWEST = 5, 3  # evaluations that a curve takes at most, and at least
 _IN_SAMPLES = ("samples", "tokens")
 _FARTHEST = 10  # times the training so far: a curve that needs more predicts nothing
+_LOWER, _UPPER = ("at_least", "above"), ("at_most", "below")
+
+
+# ---- the training so far ------------------------------------------------------------------
+
+
+class Course(Struct, frozen=True):
+    """The training so far; times are in milliseconds since the epoch.
+
+    Metrics of one position that are logged in several records are one evaluation here.
+    ``mark`` is the last position of ``tracked_stats``, without values.
+    """
+
+    start_ms: float | None
+    batch_size: float | None
+    evaluations: tuple[Evaluation, ...]
+    mark: Evaluation | None
+
+    @property
+    def latest(self) -> Evaluation | None:
+        """The last evaluation; before the first one, the last position that is logged."""
+        return self.evaluations[-1] if self.evaluations else self.mark
+
+    @property
+    def interval(self) -> float:
+        """The training between the last two evaluations; 0 if there are fewer."""
+        if len(self.evaluations) < 2:  # noqa: PLR2004
+            return 0.0
+        return self.evaluations[-1].position - self.evaluations[-2].position
+
+
+class CourseReader(Struct):
+    """Reads a log that grows; ``take`` gets each complete line once.
+
+    The records are kept as they are, with their lines: what they mean depends on rules that are
+    known only later. Lines that are not records are left out; the judging of the log reports them.
+    """
+
+    start_ms: float | None = None
+    last_ms: float | None = None
+    batch_size: float | None = None
+    _evaluations: list[tuple[Record, int]] = field(default_factory=list)
+    _mark: tuple[Record, int] | None = None
+    _lines: int = 0
+
+    def take(self, lines: bytes) -> None:
+        """Read more complete lines."""
+        reader = LogReader(BytesIO(lines), "", lambda _: None)
+        for number, record in enumerate(reader):
+            if record is not None and isinstance(record.key, str) and isfinite(record.time_ms):
+                self._see(record, number, reader)
+        self._lines += lines.count(b"\n")
+
+    def course(self, rules: Benchmark | None) -> Course:
+        """Return the training so far, read by the rules of the benchmark if there are any."""
+        mark = evaluation_of(self._mark[0], rules, self._mark[1]) if self._mark else None
+        logged = (evaluation_of(record, rules, line) for record, line in self._evaluations)
+        return Course(
+            start_ms=self.start_ms,
+            batch_size=self.batch_size,
+            evaluations=tuple(_joined(one for one in logged if one and one.values)),
+            mark=replace(mark, values={}) if mark else None,
+        )
+
+    def _see(self, record: Record, number: int, reader: LogReader) -> None:
+        time_ms = float(record.time_ms)
+        self.last_ms = max(time_ms, self.last_ms or time_ms)
+        if record.key == "run_start" and self.start_ms is None:
+            self.start_ms = time_ms
+        elif record.key == "global_batch_size":
+            size = to_finite(record.value)
+            self.batch_size = self.batch_size if size is None else size
+        elif self.start_ms is None:
+            return
+        elif record.key in evaluations.KEYS:
+            self._evaluations.append((record, self._lines + reader.line_of(number)))
+        elif record.key == "tracked_stats" and position_of(record, None):
+            self._mark = (record, self._lines + reader.line_of(number))
+
+
+def _joined(logged: Iterator[Evaluation]) -> Iterator[Evaluation]:
+    """Yield the evaluations; those of one position with different metrics as one."""
+    last: Evaluation | None = None
+    for evaluation in logged:
+        if (
+            last
+            and (evaluation.position, evaluation.unit) == (last.position, last.unit)
+            and not evaluation.values.keys() & last.values.keys()
+        ):
+            last = replace(evaluation, values={**last.values, **evaluation.values})
+            continue
+        if last:
+            yield last
+        last = evaluation
+    if last:
+        yield last
+
+
+# ---- the goal -----------------------------------------------------------------------------
+
+
+class Goal(Struct, frozen=True):
+    """The target in words, the bounds of each metric by its name, and the unit of convergence.
+
+    ``reference`` is how far the reference trains at the run's batch size, None if no reference
+    point says.
+    """
+
+    target: str
+    bounds: Mapping[str, Mapping[str, Any]]
+    unit: str
+    reference: ReferencePoint | None = None
+
+    def met(self, values: Mapping[str, float]) -> bool:
+        """Return whether an evaluation meets each bound."""
+        return all(
+            name in values and self.limit(name, values[name]) is None for name in self.bounds
+        )
+
+    def limit(self, name: str, value: float) -> float | None:
+        """Return the bound of a metric that ``value`` violates, None if it violates none."""
+        bounds = self.bounds.get(name, {})
+        lower = next((bounds[name] for name in _LOWER if name in bounds), None)
+        upper = next((bounds[name] for name in _UPPER if name in bounds), None)
+        if lower is not None and value < lower:
+            return float(lower)
+        return float(upper) if upper is not None and value > upper else None
+
+
+def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
+    """Return the goal of a run, as far as its log describes it, by the rules of its benchmark.
+
+    Raises:
+        UserError: the rulebook has no such round.
+    """
+    bounds = rules.target.get("fields", {"": rules.target})
+    target = describe.target(rules)
+    return Goal(target, bounds, rules.unit, _reference(run, rules, batch_size))
+
+
+def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:
+    """Return the reference point at a batch size, interpolated between two, else the nearest.
+
+    None for Open runs, which may train differently from the reference.
+    """
+    runs, ruleset = rules.runs, load_round(run.usage, run.round).ruleset
+    points = prune(
+        reference_points(run.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop)
+    )
+    if not points or batch_size is None or run.division != "closed":
+        return None
+    low = next((p for p in reversed(points) if p.batch_size <= batch_size), points[0])
+    high = next((p for p in points if p.batch_size >= batch_size), points[-1])
+    if low.batch_size >= high.batch_size:
+        return low if low.batch_size <= batch_size else high
+    return ReferencePoint.between(low, high, batch_size, runs=runs.required)
+
+
+# ---- the forecast -------------------------------------------------------------------------
 
 
 class Method(StrEnum):
@@ -50,6 +219,10 @@ class Forecast(Struct, frozen=True):
     method: Method
 
 
+_End = tuple[float, float, float | None, Method]
+"""The position at which a run should converge: expected, nearest and farthest, by a method."""
+
+
 def forecast(course: Course, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
     pace, last, start = _pace(course), course.latest, course.start_ms
@@ -66,8 +239,9 @@ def forecast(course: Course, goal: Goal) -> Forecast | None:
         left = max(position, upcoming) - last.position
         return (last.time_ms + left * pace - start) / _MS_PER_MINUTE
 
-    high = None if end.farthest is None else minutes(end.farthest)
-    return Forecast(minutes(end.expected), minutes(end.nearest), high, end.method)
+    expected, nearest, farthest, method = end
+    high = None if farthest is None else minutes(farthest)
+    return Forecast(minutes(expected), minutes(nearest), high, method)
 
 
 def _pace(course: Course) -> float | None:
@@ -89,21 +263,12 @@ def _counts_training(course: Course, last: Evaluation) -> bool:
     return rising and (last.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
 
 
-class _End(Struct, frozen=True):
-    """The position at which a run should converge: expected, nearest and farthest."""
-
-    method: Method
-    expected: float
-    nearest: float
-    farthest: float | None
-
-
 def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
     point = goal.reference
     if point is None or last.unit != goal.unit or point.mean <= last.position:
         return None
     spread = _DEVIATIONS * point.stdev + (course.interval or last.position)
-    return _End(Method.REFERENCE, point.mean, point.mean - spread, point.mean + spread)
+    return point.mean, point.mean - spread, point.mean + spread, Method.REFERENCE
 
 
 def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
@@ -119,11 +284,11 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     ]
     if not short:
         return None
-    bent = max(_reached(recent, goal, name, _LOGARITHMIC) for name in short)
-    straight = max(_reached(recent, goal, name, _LINEAR) for name in short)
+    bent = max(_reached(recent, goal, name, log, _exp) for name in short)
+    straight = max(_reached(recent, goal, name, float, float) for name in short)
     if max(bent, straight) > _FARTHEST * recent[-1].position:
         return None
-    return _End(Method.CURVE, bent, min(bent, straight), None)
+    return bent, min(bent, straight), None, Method.CURVE
 
 
 def _exp(power: float) -> float:
@@ -133,25 +298,24 @@ def _exp(power: float) -> float:
         return inf
 
 
-class _Scale(Struct, frozen=True):
-    """A scale of training over which values are taken to be a line, and its inverse."""
+def _reached(
+    recent: Sequence[Evaluation],
+    goal: Goal,
+    name: str,
+    scale: Callable[[float], float],
+    inverse: Callable[[float], float],
+) -> float:
+    """Return the position at which a line through the values reaches the bound, or infinity.
 
-    of: Callable[[float], float]
-    back: Callable[[float], float]
-
-
-_LINEAR, _LOGARITHMIC = _Scale(float, float), _Scale(log, _exp)
-
-
-def _reached(recent: Sequence[Evaluation], goal: Goal, name: str, scale: _Scale) -> float:
-    """Return the position at which a line through the values reaches the bound, or infinity."""
+    ``scale`` is that of training, over which the values are taken to be a line.
+    """
     measured = [evaluation for evaluation in recent if name in evaluation.values]
     values = [evaluation.values[name] for evaluation in measured]
     limit = goal.limit(name, values[-1])
     if limit is None or len(measured) < _FEWEST:
         return inf
-    positions = [scale.of(evaluation.position) for evaluation in measured]
-    line = linear_regression(positions, values)
-    if line.slope == 0 or (limit - values[-1]) / line.slope <= 0:
+    positions = [scale(evaluation.position) for evaluation in measured]
+    slope = linear_regression(positions, values).slope
+    if slope == 0 or (limit - values[-1]) / slope <= 0:
         return inf
-    return scale.back(positions[-1] + (limit - values[-1]) / line.slope)
+    return inverse(positions[-1] + (limit - values[-1]) / slope)

@@ -1,58 +1,332 @@
-"""Follow one log from its first byte to its end, and report events."""
+"""Follow one log from its first byte to its end: read it as it grows, judge it, report events."""
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
+from enum import StrEnum
+from math import inf
 from pathlib import Path
+from stat import S_ISREG
 from time import monotonic
+from typing import BinaryIO
 
-from mlperf_pkg.commands.watch import events
-from mlperf_pkg.commands.watch.course import CourseReader
-from mlperf_pkg.commands.watch.events import Event
-from mlperf_pkg.commands.watch.follow import BLOCK_BYTES, Change, Follower, Lines
-from mlperf_pkg.commands.watch.forecast import forecast
-from mlperf_pkg.commands.watch.goal import Goal, goal_of
-from mlperf_pkg.commands.watch.judge import Judge, certain, missing
-from mlperf_pkg.commands.watch.unpack import Unpacker
-from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.log.reader import MAX_LINE_BYTES
+from msgspec import Struct, field
+
+from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.commands.watch.events import (
+    Ended,
+    Evaluated,
+    Event,
+    Found,
+    Identified,
+    Lost,
+    Open,
+    Progress,
+    State,
+    duration,
+)
+from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.infra.compression import Compression, DamagedError, Decompressor, compression_of
+from mlperf_pkg.infra.content import foreign_text
+from mlperf_pkg.infra.opening import open_file
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.rulebook.load import load_benchmark
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.evaluations import Evaluation
-from mlperf_pkg.run.model import Run
+from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 
+BLOCK_BYTES = 16 << 20
+_LIKE_TOKEN = TOKEN[:6]
+_MARK_BYTES = 256
+_GONE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR})
 _MS_PER_MINUTE = 60_000
 _SECONDS_PER_MINUTE = 60
 _SHARE = 10  # judging takes at most one tenth of the time
-_CHANGED = {
-    Change.TRUNCATED: "the file was truncated: reading it again from the start",
-    Change.REPLACED: "the file was replaced: reading the new one from the start",
-}
+
+
+# ---- the bytes ----------------------------------------------------------------------------
+
+
+class Change(StrEnum):
+    """What happened to a file since the last poll."""
+
+    NONE = "none"
+    GROWN = "grown"
+    MISSING = "missing"
+    TRUNCATED = "truncated"
+    REPLACED = "replaced"
+
+
+class News(Struct, frozen=True):
+    """A change and the new bytes; after TRUNCATED and REPLACED, those of the new contents."""
+
+    change: Change
+    data: bytes = b""
+
+
+class Follower:
+    """Follows one file, which need not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        """Start before the first byte."""
+        self._path = path
+        self._stream: BinaryIO | None = None
+        self._identity: tuple[int, int] | None = None
+        self._offset = 0
+        self._mark = b""
+
+    def poll(self) -> News:
+        """Read the new bytes, at most ``BLOCK_BYTES``.
+
+        A file with another inode replaces the old one once that is read to its end. A file that is
+        shorter than before, or whose last bytes read differ now, was truncated.
+
+        Raises:
+            UserError: the path is not a regular file.
+            OSError: the file cannot be read now.
+        """
+        opened = self._open()
+        if opened is None:
+            return self._rest(Change.MISSING)
+        status = os.fstat(opened.fileno())
+        identity = (status.st_dev, status.st_ino)
+        if self._identity in (None, identity):
+            self._hold(opened, identity)
+            changed = status.st_size < self._offset or not self._unchanged(opened)
+            return self._restart(Change.TRUNCATED) if changed else self._rest(Change.NONE)
+        rest = self._rest(Change.NONE)
+        if rest.data:
+            opened.close()
+            return rest
+        self._hold(opened, identity)
+        return self._restart(Change.REPLACED)
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._stream:
+            self._stream.close()
+            self._stream = None
+
+    def _open(self) -> BinaryIO | None:
+        try:
+            if not S_ISREG(self._path.stat().st_mode):
+                raise UserError(f"{self._path}: not a file")
+            return open_file(self._path)
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            raise
+
+    def _hold(self, stream: BinaryIO, identity: tuple[int, int]) -> None:
+        self.close()
+        self._stream, self._identity = stream, identity
+
+    def _unchanged(self, stream: BinaryIO) -> bool:
+        stream.seek(self._offset - len(self._mark))
+        return stream.read(len(self._mark)) == self._mark
+
+    def _restart(self, change: Change) -> News:
+        self._offset, self._mark = 0, b""
+        return News(change, self._read())
+
+    def _rest(self, otherwise: Change) -> News:
+        data = self._read()
+        return News(Change.GROWN if data else otherwise, data)
+
+    def _read(self) -> bytes:
+        if self._stream is None:
+            return b""
+        try:
+            self._stream.seek(self._offset)
+            data = self._stream.read(BLOCK_BYTES)
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+            data = b""
+        self._offset += len(data)
+        self._mark = (self._mark + data[-_MARK_BYTES:])[-_MARK_BYTES:]
+        return data
+
+
+class Unpacker:
+    """Takes the bytes of a file as it grows; ``problem`` says why its text cannot be read."""
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self.problem: str | None = None
+        self._head: bytes | None = b""
+        self._decompressor: Decompressor | None = None
+
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """Yield the text of the next bytes; nothing while they may be the start of a format."""
+        if self._head is not None:
+            data = self._head + data
+            if any(form.value.startswith(data) for form in Compression if form.value):
+                self._head = data
+                return
+            self._head = None
+            self._begin(data)
+        if self._decompressor is None:
+            yield data
+            return
+        try:
+            yield from self._decompressor.feed(data)
+        except DamagedError as error:
+            self.problem = str(error)
+
+    def _begin(self, head: bytes) -> None:
+        if compression := compression_of(head):
+            self._decompressor = Decompressor(compression)
+        elif foreign := foreign_text(head):
+            self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
+
+
+class Lines:
+    """The complete lines of a growing log, without the text of those that hold no record.
+
+    ``text`` is what ``LogReader`` reads: each record is on its true line. ``partial`` is the line
+    that is being written, ``too_long`` the number of lines over ``MAX_LINE_BYTES``, which are
+    skipped. A line ends with CR, LF or CRLF, as in ``LogReader``.
+    """
+
+    def __init__(self) -> None:
+        """Start at the beginning of a log."""
+        self.text = bytearray()
+        self.partial = b""
+        self.too_long = 0
+        self._skipping = False
+
+    def add(self, data: bytes) -> bytes:
+        """Take more bytes, and return the lines that they complete, as in ``text``."""
+        cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        if not cut:
+            self._hold(data)
+            return b""
+        whole = (self.partial + data[:cut]).splitlines(keepends=True)
+        if self._skipping:
+            whole[0] = b"\n" if whole[0].endswith(b"\n") else b""
+        self._skipping = False
+        self.partial = b""
+        self._hold(data[cut:])
+        lines = b"".join(map(_kept, whole))
+        self.text += lines
+        return lines
+
+    def _hold(self, data: bytes) -> None:
+        if self._skipping:
+            return
+        self.partial += data
+        if len(self.partial) > MAX_LINE_BYTES:
+            self.partial, self._skipping = b"", True
+            self.too_long += 1
+
+
+def _kept(line: bytes) -> bytes:
+    """Return a line if it may hold a record, else its LF, by which lines are counted."""
+    if _LIKE_TOKEN in line:
+        return line
+    return b"\n" if line.endswith(b"\n") else b""
+
+
+# ---- the verdict so far -------------------------------------------------------------------
+
+
+class Judge(Struct, frozen=True):
+    """Judges the log ``path`` by waivers and the rules of a ``round`` of a ``usage``.
+
+    Both are inferred where they are None.
+    """
+
+    path: str
+    usage: str | None = None
+    round: str | None = None
+    waivers: Waivers = field(default_factory=Waivers)
+
+    def __call__(self, text: bytes) -> Run:
+        """Return the run that the records so far describe, as if the log ended here.
+
+        Raises:
+            UserError: the rulebook has no such round.
+        """
+        log = LogFile(Source(self.path, text), self.usage, self.round)
+        return self.waivers.waive_run(read_run(log))
+
+
+def certain(run: Run) -> list[Finding]:
+    """Return the findings that no later record can change.
+
+    Findings of rules wait until the log has named everything that decides which rules apply, and
+    notes until the end, as a later record may turn one into an error.
+    """
+    return [
+        finding
+        for finding in run.findings
+        if not isinstance(finding, Pending)
+        and finding.severity is not Severity.NOTE
+        and (run.identified or finding.code.startswith(OF_LINES))
+    ]
+
+
+def missing(run: Run) -> tuple[str, ...]:
+    """Return the keys that are required and not logged, without those of the training itself."""
+    sections = list(load_round(run.usage, run.round).sections.values())
+    if benchmark := load_benchmark(run.usage, run.round, run.benchmark):
+        sections += benchmark.sections.values()
+        for variants in benchmark.variants.values():
+            sections += variants.values()
+    keys = {
+        rule.code: key for rules in sections for key, of_key in rules.items() for rule in of_key
+    }
+    absent = (
+        keys.get(finding.code, "")
+        for finding in run.findings
+        if isinstance(finding, Pending) and finding.is_error and finding.line is None
+    )
+    later = ("_start", "_stop", *evaluations.KEYS)
+    return tuple(sorted({key for key in absent if key and not key.endswith(later)}))
+
+
+# ---- the events ---------------------------------------------------------------------------
 
 
 class Session:
     """Follows one log; call ``tick`` regularly for new events.
 
     ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
-    run can no longer count, ``silent`` is the number of seconds without new bytes.
+    run can no longer count, ``silent`` is the number of seconds without new bytes, ``given_up``
+    says that they were too many.
     """
 
-    def __init__(self, judge: Judge, clock: Callable[[], float] = monotonic) -> None:
-        """Start to follow ``judge.path``; ``clock`` counts seconds."""
+    def __init__(
+        self,
+        judge: Judge,
+        clock: Callable[[], float] = monotonic,
+        idle_s: float = inf,
+        timeout_s: float = inf,
+    ) -> None:
+        """Start to follow ``judge.path``; ``clock`` counts seconds.
+
+        After ``idle_s`` without news the log is reported as silent, after ``timeout_s`` given up.
+        """
+        self.path = judge.path
+        self.given_up = False
         self._judge = judge
         self._clock = clock
+        self._idle_s, self._timeout_s = idle_s, timeout_s
+        self._idle = False
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
         self._last_error = ""
         self._last_data = clock()
         self._unpacker = Unpacker()
         self._log = _Log(judge, clock)
-
-    @property
-    def path(self) -> str:
-        """The path of the log, as on the command line."""
-        return self._judge.path
 
     @property
     def done(self) -> bool:
@@ -70,16 +344,25 @@ class Session:
         return self._clock() - self._last_data
 
     @property
-    def progress(self) -> events.Progress | None:
+    def progress(self) -> Progress | None:
         """How far the run is now; None before its start."""
         return self._log.progress(self.silent)
 
     def tick(self) -> Iterator[Event]:
-        """Read the new bytes, and yield their events.
+        """Read the new bytes, and yield their events, or that there are none for too long.
 
         Raises:
             UserError: the path is not a regular file, or the rulebook has no such round.
         """
+        yield from self._read()
+        if not self.done:
+            yield from self._silence()
+
+    def close(self) -> None:
+        """Stop following the log."""
+        self._follower.close()
+
+    def _read(self) -> Iterator[Event]:
         grown = False
         try:
             while True:
@@ -91,49 +374,47 @@ class Session:
                 if len(news.data) < BLOCK_BYTES:
                     break
         except OSError as error:
-            yield from self._unreadable(error)
+            yield from self._unreadable(f"cannot be read: {error.strerror or error}: trying again")
             return
         if self._unpacker.problem:
-            yield from self._not_text(self._unpacker.problem)
+            yield from self._unreadable(self._unpacker.problem)
             return
         self._last_error = ""
         if grown:
             self._last_data = self._clock()
         yield from self._log.report(quiet=not grown)
 
-    def close(self) -> None:
-        """Stop following the log."""
-        self._follower.close()
+    def _silence(self) -> Iterator[Event]:
+        message = f"nothing new for {duration(self.silent / _SECONDS_PER_MINUTE)}"
+        idle = self.silent >= self._idle_s
+        if self.silent >= self._timeout_s:
+            self.given_up = True
+            yield State(self.path, "given_up", f"{message}: given up")
+        elif idle and not self._idle:
+            yield State(self.path, "silent", message)
+        self._idle = idle
 
     def _changed(self, change: Change) -> Iterator[Event]:
         exists = change is not Change.MISSING
         if exists is not self._exists:
             if not exists:
                 gone = "the file is gone" if self._exists else "the file does not exist yet"
-                yield self._state("missing", f"{gone}: waiting for it")
+                yield State(self.path, "missing", f"{gone}: waiting for it")
             elif self._exists is False:
-                yield self._state("appeared", "the file appeared")
+                yield State(self.path, "appeared", "the file appeared")
             self._exists = exists
-        if change in _CHANGED:
+        if change in (Change.TRUNCATED, Change.REPLACED):
             self._unpacker = Unpacker()
             self._log = _Log(self._judge, self._clock)
-            yield self._state(change.value, _CHANGED[change])
+            again = "it again" if change is Change.TRUNCATED else "the new one"
+            message = f"the file was {change}: reading {again} from the start"
+            yield State(self.path, change.value, message)
 
-    def _unreadable(self, error: OSError) -> Iterator[Event]:
-        """Report an error of the storage once; network storage comes and goes."""
-        reason = error.strerror or str(error)
+    def _unreadable(self, reason: str) -> Iterator[Event]:
+        """Report once why the file cannot be read; network storage comes and goes."""
         if reason != self._last_error:
             self._last_error = reason
-            yield self._state("unreadable", f"cannot be read: {reason}: trying again")
-
-    def _not_text(self, problem: str) -> Iterator[Event]:
-        """Report once that the text of the file cannot be read."""
-        if problem != self._last_error:
-            self._last_error = problem
-            yield self._state("unreadable", problem)
-
-    def _state(self, change: str, message: str) -> Event:
-        return events.State(self.path, change, message)
+            yield State(self.path, "unreadable", reason)
 
 
 class _Log:
@@ -167,16 +448,19 @@ class _Log:
     def report(self, *, quiet: bool) -> Iterator[Event]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""
         if self._unjudged and (quiet or self._clock() >= self._next_judgement):
-            self._read(bytes(self._lines.text))
-            yield from self._news()
+            before = self._clock()
+            self._run = self._judge(bytes(self._lines.text))
+            self._next_judgement = self._clock() + _SHARE * (self._clock() - before)
+            self._unjudged = False
+            yield from self._news(self._run)
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
             message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
-            yield events.State(self._judge.path, "skipped", message)
+            yield State(self._judge.path, "skipped", message)
         if quiet and not self.done:
             yield from self._last()
 
-    def progress(self, since: float) -> events.Progress | None:
+    def progress(self, since: float) -> Progress | None:
         """Return how far the run is, ``since`` seconds after the last byte of its log."""
         reader = self._reader
         if reader.start_ms is None or reader.last_ms is None:
@@ -185,26 +469,16 @@ class _Log:
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
         expected = forecast(reader.course(self._rules), self._goal) if self._goal else None
-        return events.Progress(self._judge.path, minutes, expected)
+        return Progress(self._judge.path, minutes, expected)
 
-    def _read(self, text: bytes) -> Run:
-        before = self._clock()
-        self._run = self._judge(text)
-        self._next_judgement = self._clock() + _SHARE * (self._clock() - before)
-        self._unjudged = False
-        return self._run
-
-    def _news(self) -> Iterator[Event]:
-        run = self._run
-        if run is None:
-            return
+    def _news(self, run: Run) -> Iterator[Event]:
         if run.identified or self._reader.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
         if self._reader.start_ms is not None and not self._started:
             self._started = True
             if keys := missing(run):
-                yield events.Open(self._judge.path, keys)
+                yield Open(self._judge.path, keys)
         yield from self._evaluated()
         if run.stop_ms is not None and run.status != "success":
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
@@ -216,7 +490,7 @@ class _Log:
         if not self._described and run.benchmark:
             self._described = True
             target = self._goal.target if self._goal else ""
-            yield events.Identified(
+            yield Identified(
                 self._judge.path, run.benchmark, run.division, run.round, run.round_reason, target
             )
 
@@ -226,7 +500,7 @@ class _Log:
             kind = (finding.code, finding.severity)
             if kind not in self._reported:
                 self._reported.add(kind)
-                yield events.Found(self._judge.path, finding)
+                yield Found(self._judge.path, finding)
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
                 elif finding.fails(Basis.OFFICIAL):
@@ -239,21 +513,16 @@ class _Log:
         course = self._reader.course(self._rules)
         new = course.evaluations[self._evaluations :]
         self._evaluations = len(course.evaluations)
-        for evaluation in new:
-            yield self._evaluation(evaluation, start_ms, met=goal.met(evaluation.values))
+        for one in new:
+            minutes, met = (one.time_ms - start_ms) / _MS_PER_MINUTE, goal.met(one.values)
+            yield Evaluated(self._judge.path, minutes, one.position, one.unit, one.values, met)
         if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
             yield progress
-
-    def _evaluation(self, evaluation: Evaluation, start_ms: float, *, met: bool) -> Event:
-        minutes = (evaluation.time_ms - start_ms) / _MS_PER_MINUTE
-        return events.Evaluated(
-            self._judge.path, minutes, evaluation.position, evaluation.unit, evaluation.values, met
-        )
 
     def _lose(self, reason: str) -> Iterator[Event]:
         if not self.lost:
             self.lost = True
-            yield events.Lost(self._judge.path, reason)
+            yield Lost(self._judge.path, reason)
 
     def _last(self) -> Iterator[Event]:
         """Yield the end, if the log has ended.
@@ -268,12 +537,8 @@ class _Log:
             return
         self._run, self.done = run, True
         self._reader.take(self._lines.partial)
-        yield from self._news()
+        yield from self._news(run)
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
-        yield self._ended(run)
-
-    def _ended(self, run: Run) -> Event:
         errors = sum(finding.is_error for finding in run.findings)
         warnings = sum(f.severity is Severity.WARNING and not f.waiver for f in run.findings)
-        path = self._judge.path
-        return events.Ended(path, run.status, run.minutes, self.lost, errors, warnings)
+        yield Ended(self._judge.path, run.status, run.minutes, self.lost, errors, warnings)

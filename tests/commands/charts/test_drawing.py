@@ -1,28 +1,187 @@
-"""From a check to what its charts show."""
+"""Charts of result sets: what they show, not how it looks."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
+from mlperf_pkg.commands.charts.benchmarks import scoreboard
+from mlperf_pkg.commands.charts.chart import Chart, decades, thinned
+from mlperf_pkg.commands.charts.drawing import Detail, set_charts
+from mlperf_pkg.results.rcp import prune, reference_points
+from mlperf_pkg.results.report import RcpRow
+from tests.helpers.charts import charts, drawn
+from tests.helpers.reports import rcp
 from tests.helpers.trees import write_submission
 
+SETS = [
+    ("bert", "2.0", ["curves", "times", "rcp", "timeline"]),
+    ("maskrcnn", "2.0", ["curves-1", "curves-2", "times", "rcp", "timeline"]),
+    ("dlrm", "2.0", ["curves", "times", "timeline"]),
+    ("stable_diffusion", "4.0", ["curves-1", "curves-2", "times", "rcp", "timeline"]),
+]
 
-def test_a_set_has_its_runs_with_their_curves(tmp_path: Path) -> None:
+
+@pytest.mark.parametrize(("benchmark", "round_", "names"), SETS)
+def test_which_charts_there_are(benchmark: str, round_: str, names: list[str]) -> None:
+    assert list(charts(drawn(benchmark, round_))) == names
+
+
+def test_curves_show_every_evaluation_and_the_target() -> None:
+    one = drawn("bert")
+    chart = charts(one)["curves"]
+    assert chart.data["target"] == [{"target": 0.72, "label": "target 0.72"}]
+    assert len(chart.data["points"]) == sum(len(run.curve.evaluations) for run in one.runs)
+    first = one.runs[0]
+    assert chart.data["points"][0] == {
+        "run": "result_0.txt",
+        "state": first.state,
+        "at": first.curve.evaluations[0].position,
+        "value": first.curve.evaluations[0].values[""],
+    }
+
+
+def test_curves_thin_out_and_say_so() -> None:
+    one = drawn("bert")
+    chart = set_charts(one, Detail(points=2, spans=3))[0]
+    assert len(chart.data["points"]) <= 3 * len(one.runs)
+    assert "of a run, 2 are shown" in chart.description
+
+
+def test_the_chart_of_times_marks_dropped_runs() -> None:
+    chart = charts(drawn("bert"))["times"]
+    states = [run["state"] for run in chart.data["runs"]]
+    assert (states.count("counts"), states.count("dropped")) == (8, 2)
+    (box,) = chart.data["box"]
+    counted = sorted(e["minutes"] for e in chart.data["runs"] if e["state"] == "counts")
+    assert (box["least"], box["most"]) == (counted[0], counted[-1])
+    assert box["low"] <= box["median"] <= box["high"]
+    assert chart.description.startswith("10 runs with a time, 8 of them count, 2 are dropped")
+
+
+def test_a_run_without_time_is_in_no_strip_but_its_curve_is_marked() -> None:
+    one = drawn("bert")
+    first, *others = one.runs
+    lost = replace(first, row=replace(first.row, dropped="did not converge", minutes=None))
+    shown = charts(replace(one, runs=(lost, *others)))
+    assert len(shown["times"].data["runs"]) == 9
+    assert shown["curves"].data["points"][0]["state"] == "did not converge"
+    untimed = [replace(run, row=replace(run.row, minutes=None)) for run in one.runs]
+    assert "times" not in charts(replace(one, runs=tuple(untimed)))
+
+
+def test_the_rcp_chart_shows_all_points_the_hull_and_the_limit() -> None:
+    one = drawn("bert")
+    data = charts(one)["rcp"].data
+    points = reference_points("training", "2.0.0", "bert", runs=10, drop=1)
+    hull = prune(points)
+    assert [point["name"] for point in data["points"]] == [point.name for point in points]
+    kept = [e["name"] for e in data["points"] if e["kind"] == "reference mean"]
+    assert kept == [point.name for point in hull]
+    assert len(data["runs"]) == sum(len(point.to_converge) for point in points)
+    limits = {point["batch"]: point["mean"] for point in data["limit"]}
+    assert limits[hull[0].batch_size] == pytest.approx(hull[0].minimum, rel=1e-5)
+    (own,) = data["own"]
+    assert one.row.rcp is not None
+    assert (own["batch"], own["kind"]) == (one.row.rcp.batch_size, "this set: pass")
+
+
+def test_a_chart_names_its_set_and_margin() -> None:
+    one = drawn("bert")
+    chart = charts(one)["rcp"]
+    assert chart.subject == "bow-pod16, bert (closed, round 2.0)"
+    assert chart.document()["title"]["subtitle"] == chart.subject
+    test = one.row.rcp
+    assert test is not None
+    assert test.margin_percent is not None
+    (own,) = chart.data["own"]
+    assert own["margin"] == f"{test.margin_percent:+.1f} %"
+    assert f"this set: pass {own['margin']}" in chart.description
+
+
+def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() -> None:
+    chart = charts(drawn("gpt3", "4.1"))["rcp"]
+    limits = {point["batch"]: point["mean"] for point in chart.data["limit"]}
+    assert limits[3072] is None
+    assert limits[4096] is not None
+    (point,) = (point for point in chart.data["points"] if point["batch"] == 3072)
+    assert point["limit"] == "no lower limit"
+    assert max(run["mean"] for run in chart.data["runs"]) < 2e9
+    assert "1 reference run beyond 3 times the median not shown" in chart.description
+
+
+NO_LIMIT = {"kind": "this set: pass", "margin": "no lower limit", "limit": "no lower limit"}
+RCP: list[tuple[RcpRow, list[dict[str, Any]]]] = [
+    (rcp(margin_percent=None, no_limit_reason="why"), [NO_LIMIT]),
+    (rcp(official_pass=False, mean=90.0), [{"kind": "this set: fail", "margin": "+10.0 %"}]),
+    (rcp(mean=None), []),
+    (rcp(mean=float("nan")), []),
+    (rcp(batch_size=-1), []),
+]
+
+
+@pytest.mark.parametrize(("test", "expected"), RCP)
+def test_the_own_point_of_the_rcp_chart(test: RcpRow, expected: list[dict[str, Any]]) -> None:
+    one = drawn("bert")
+    own = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
+    assert len(own) == len(expected)
+    assert all(point.items() >= fields.items() for point, fields in zip(own, expected, strict=True))
+
+
+def test_the_timeline_begins_with_initialisation() -> None:
+    one = drawn("bert")
+    chart = charts(one)["timeline"]
+    spans = [span for span in chart.data["spans"] if span["run"] == "result_0.txt"]
+    assert {span["phase"] for span in spans} == {"initialisation", "training", "evaluation"}
+    training = next(span for span in spans if span["phase"] == "training")
+    assert one.runs[0].row.minutes == pytest.approx(training["stop"], rel=1e-3)
+    assert min(span["start"] for span in spans) < 0
+
+
+def test_text_of_strangers_is_in_the_data_alone() -> None:
+    odd = "datum['x'] </script>"
+    one = drawn("bert")
+    row = replace(one.row, system=odd, submitter=odd)
+    runs = tuple(replace(r, row=replace(r.row, path=f"a/{odd}{i}")) for i, r in enumerate(one.runs))
+    shown: list[Chart] = set_charts(replace(one, row=row, runs=runs))
+    shown += dict(scoreboard([row])).values()
+    assert all("datum" not in json.dumps(chart.spec) for chart in shown)
+    assert any("datum" in json.dumps(list(chart.data.values())) for chart in shown)
+
+
+def test_decades() -> None:
+    assert decades(0.3, 4.0) == [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]
+    assert decades(0.02, 300.0) == [0.01, 0.1, 1, 10, 100, 1000]
+
+
+THINNED = [
+    ([], 3, []),
+    ([1, 2, 3], 3, [1, 2, 3]),
+    ([1, 2, 3, 4, 5], 2, [1, 4, 5]),
+    (list(range(100)), 1, [0, 99]),
+]
+
+
+@pytest.mark.parametrize(("items", "most", "left"), THINNED)
+def test_thinned(items: list[int], most: int, left: list[int]) -> None:
+    assert thinned(items, most) == left
+
+
+def test_a_set_has_its_runs_with_their_curves_which_are_read_if_asked_for(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "training_results_v2.0" / "ACME", "bert", "resnet")
-    sets = drawing.drawn_sets(check([str(tree)], Options(curves=True)))
+    checked, with_curves = (check([str(tree)], Options(curves=curves)) for curves in (False, True))
+    assert not any(run.curve for run in checked.runs)
+    assert with_curves.report == checked.report
+    sets = drawing.drawn_sets(with_curves)
     assert [(drawn.row.benchmark, len(drawn.runs), drawn.ruleset) for drawn in sets] == [
         ("bert", 10, "2.0.0"),
         ("resnet", 5, "2.0.0"),
     ]
     assert all(run.curve.evaluations and run.curve.spans for drawn in sets for run in drawn.runs)
-
-
-def test_curves_are_read_only_if_asked_for(tmp_path: Path) -> None:
-    tree = write_submission(tmp_path / "training_results_v2.0" / "ACME", "resnet")
-    checked, with_curves = (check([str(tree)], Options(curves=curves)) for curves in (False, True))
-    assert not any(run.curve for run in checked.runs)
-    assert all(run.curve for run in with_curves.runs)
-    assert with_curves.report == checked.report

@@ -10,10 +10,15 @@ import pytest
 from mlperf_pkg.commands.compare.published import read_rounds
 from mlperf_pkg.commands.compare.ratios import Row, all_prices, compare
 from mlperf_pkg.commands.compare.reading import Filter
-from mlperf_pkg.commands.page.history import history, published_history
-from mlperf_pkg.commands.page.history_model import History, Series, Trend, moore_gain, year_of
+from mlperf_pkg.commands.page.history import (
+    History,
+    Series,
+    Trend,
+    history,
+    moore_gain,
+    year_of,
+)
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.published.results import published_results
 from tests.helpers.published import published_set
 
 
@@ -144,12 +149,6 @@ def test_moores_law_doubles_in_two_years() -> None:
 
 
 # ---- the record in this package, and what others published --------------------------------------
-
-
-@pytest.fixture(scope="module")
-def record() -> History:
-    published = published_results()
-    return published_history(published)
 
 
 def test_the_fastest_resnet_of_each_round(record: History) -> None:

@@ -1,18 +1,19 @@
-"""The page of all rounds in a real browser."""
+"""The page of all rounds in a real browser; tests of one opened page share it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from mlperf_pkg.commands.charts import pictures
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page.history_html import history_html
 from tests.commands.page.test_history import entry, of
-from tests.helpers.browser import needs_chromium, opened
+from tests.helpers.browser import Opened, assert_accessible, assert_fits, needs_chromium, opened
 from tests.helpers.program import call
 
 pytestmark = needs_chromium
@@ -26,6 +27,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("history") / "history.html"
     assert call("report", "--history", "-o", file).exit_code == 0
     return file
+
+
+@pytest.fixture(scope="module")
+def shown(browser: Browser, file: Path) -> Iterator[Opened]:
+    with opened(browser, file, "#b=resnet") as shown:
+        expect(shown.page.locator("#drawn svg")).to_have_count(3)
+        yield shown
 
 
 def scores(page: Page) -> list[str]:
@@ -45,26 +53,23 @@ def test_it_opens_quickly_silently_and_makes_rows_when_they_are_seen(
         assert shown.quiet
 
 
-def test_a_benchmark_has_its_charts(browser: Browser, file: Path) -> None:
-    with opened(browser, file, "#b=resnet") as shown:
-        expect(shown.page.locator("#drawn svg")).to_have_count(3)
-        shown.page.locator("#b").select_option("hpc-openfold")
-        expect(shown.page.locator("#drawn figure")).to_have_count(2)
-        assert "b=hpc-openfold" in shown.page.url
-        shown.page.locator(".card[href='#b=bert']").click()
-        expect(shown.page.locator("#drawn svg")).to_have_count(3)
-        assert "no line joins them" in shown.page.locator("#drawn figcaption").first.inner_text()
-        assert shown.quiet
+def test_a_benchmark_has_its_charts(shown: Opened) -> None:
+    shown.page.locator("#b").select_option("hpc-openfold")
+    expect(shown.page.locator("#drawn figure")).to_have_count(2)
+    assert "b=hpc-openfold" in shown.page.url
+    shown.page.locator(".card[href='#b=bert']").click()
+    expect(shown.page.locator("#drawn svg")).to_have_count(3)
+    assert "no line joins them" in shown.page.locator("#drawn figcaption").first.inner_text()
+    assert shown.quiet
 
 
-def test_every_benchmark_can_be_drawn(browser: Browser, file: Path) -> None:
-    with opened(browser, file, "#b=resnet") as shown:
-        values = shown.page.locator("#b option").evaluate_all("all => all.map((one) => one.value)")
-        for value in values:
-            shown.page.locator("#b").select_option(value)
-            expect(shown.page.locator("#drawn svg").first).to_be_visible()
-            assert "cannot be drawn" not in shown.page.locator("#drawn").inner_text()
-        assert shown.quiet
+def test_every_benchmark_can_be_drawn(shown: Opened) -> None:
+    values = shown.page.locator("#b option").evaluate_all("all => all.map((one) => one.value)")
+    for value in values:
+        shown.page.locator("#b").select_option(value)
+        expect(shown.page.locator("#drawn svg").first).to_be_visible()
+        assert "cannot be drawn" not in shown.page.locator("#drawn").inner_text()
+    assert shown.quiet
 
 
 def test_filters_and_order_are_in_the_address(browser: Browser, file: Path) -> None:
@@ -100,24 +105,24 @@ def test_a_permalink_opens_a_result_with_its_source(browser: Browser, file: Path
         assert shown.quiet
 
 
-def test_a_point_and_a_number_lead_to_their_result(browser: Browser, file: Path) -> None:
-    with opened(browser, file, "#b=resnet") as shown:
-        page = shown.page
-        expect(page.locator("#drawn svg")).to_have_count(3)
-        page.locator("#drawn .mark-symbol.role-mark path").first.click()
-        expect(page.locator("#details-title")).to_have_text("Google: resnet, round 0.7")
-        page.get_by_role("button", name="Close").click()
-        page.locator(".rounds a", has_text="0.229").click()
-        expect(page.locator("#details-title")).to_have_text("Google: resnet, round 1.0")
-        page.get_by_role("link", name="Its benchmark over rounds").click()
-        expect(page.locator("#details")).to_be_hidden()
-        expect(page).to_have_url(re.compile("b=resnet"))
+def test_a_point_and_a_number_lead_to_their_result(shown: Opened) -> None:
+    page = shown.page
+    page.locator("#b").select_option("resnet")
+    expect(page.locator("#drawn svg")).to_have_count(3)
+    page.locator("#drawn .mark-symbol.role-mark path").first.click()
+    expect(page.locator("#details-title")).to_have_text("Google: resnet, round 0.7")
+    page.get_by_role("button", name="Close").click()
+    page.locator(".rounds a", has_text="0.229").click()
+    expect(page.locator("#details-title")).to_have_text("Google: resnet, round 1.0")
+    page.get_by_role("link", name="Its benchmark over rounds").click()
+    expect(page.locator("#details")).to_be_hidden()
+    expect(page).to_have_url(re.compile("b=resnet"))
 
 
 def test_the_table_is_saved_as_csv(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     sets = [entry("5.0", 20.0), entry("5.0", 9.8065, submitter=HOSTILE, path=f"{HOSTILE}/resnet")]
-    file.write_text(history_html(of(*sets), pictures.runtime()), "utf-8")
+    file.write_text(history_html(of(*sets), drawing.runtime()), "utf-8")
     with opened(browser, file, "#sort=minutes") as shown:
         assert scores(shown.page) == ["9.807", "20.000"]
         assert shown.page.evaluate("window.taken") is None
@@ -141,16 +146,17 @@ def test_it_can_be_read_without_scripts(browser: Browser, file: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_is_accessible_and_no_wider_than_its_window(
-    browser: Browser, file: Path, scheme: str, width: int
+    shown: Opened, scheme: Any, width: int
 ) -> None:
-    size = {"width": width, "height": 1500}
-    with opened(browser, file, "#b=bert", color_scheme=scheme, viewport=size) as shown:
-        expect(shown.page.locator("#drawn svg")).to_have_count(3)
-        shown.page.locator("#all-benchmarks").scroll_into_view_if_needed()
-        expect(shown.page.locator("#all-benchmarks svg")).to_be_visible()
-        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
-        results = Axe().run(shown.page)
-        assert results.violations_count == 0, results.generate_report()
-        shown.page.locator("#table tbody button").first.click()
-        results = Axe().run(shown.page)
-        assert results.violations_count == 0, results.generate_report()
+    page = shown.page
+    page.get_by_role("button", name="Clear").click()  # the table has its first rows again
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 1500})
+    page.locator("#all-benchmarks").scroll_into_view_if_needed()
+    expect(page.locator("#all-benchmarks svg")).to_be_visible()
+    assert_fits(page)
+    assert_accessible(page)
+    page.locator("#table tbody button").first.click()
+    expect(page.locator("#details")).to_be_visible()
+    assert_accessible(page)
+    page.keyboard.press("Escape")

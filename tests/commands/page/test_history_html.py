@@ -6,29 +6,19 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.charts import pictures
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import history_charts
-from mlperf_pkg.commands.page.history import history, published_history
+from mlperf_pkg.commands.page.history import History, history
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
-from mlperf_pkg.commands.page.history_model import History
-from mlperf_pkg.published.results import published_results
 from tests.commands.page.test_history import entry, of
-from tests.commands.page.test_html import RUNTIME, digest, sources
+from tests.commands.page.test_html import RUNTIME, assert_policy_of_page
 from tests.helpers.charts import DEFECT, fail
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
-
-
-@pytest.fixture(scope="module")
-def record() -> History:
-    published = published_results()
-    return published_history(published)
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +33,11 @@ def unpacked(page: str, element: str) -> Any:
 
 
 def test_the_page_of_the_record_is_within_its_budget(record: History) -> None:
-    assert len(history_html(record, pictures.runtime()).encode()) < MAX_BYTES / 2
+    assert len(history_html(record, drawing.runtime()).encode()) < MAX_BYTES / 2
 
 
 def test_the_policy_allows_the_scripts_of_the_page_and_nothing_else(page: str) -> None:
-    [style] = re.findall("<style>(.*?)</style>", page, re.DOTALL)
-    [script] = re.findall("<script>(.*?)</script>", page, re.DOTALL)
-    assert sources(page) == {
-        "default-src": "'none'",
-        "script-src": f"{digest(script)} {digest(RUNTIME)}",
-        "style-src": digest(style),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    assert not re.search(r"<[^>]*\s(on\w+|style)=", page)
-    assert not re.search(r"(src|href)=\"(?!#|data:,)", page)
+    assert_policy_of_page(page)
 
 
 def test_every_link_to_a_result_is_that_of_a_row(record: History, page: str) -> None:
@@ -80,25 +59,9 @@ def test_no_text_of_a_result_is_markup() -> None:
     fields = ("submitter", "system", "system_name", "accelerator_model", "framework", "status")
     hostile = entry("5.0", 9.0, path=f"{HOSTILE}/resnet", **dict.fromkeys(fields, HOSTILE))
     text = history_html(of(entry("4.1", 20.0), hostile), RUNTIME)
-    elements = [tag for tag, _ in starts(text)]
-    assert "img" not in elements
-    assert elements.count("script") == 4
+    assert "<img" not in text
+    assert text.count("<script") == 4
     assert "\u202e" not in text
-
-
-class _Starts(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, attrs))
-
-
-def starts(text: str) -> Iterator[tuple[str, dict[str, str | None]]]:
-    parser = _Starts()
-    parser.feed(text)
-    yield from ((tag, dict(attributes)) for tag, attributes in parser.tags)
 
 
 def test_a_new_target_is_marked() -> None:
@@ -106,7 +69,7 @@ def test_a_new_target_is_marked() -> None:
     text = history_html(of(*sets), RUNTIME)
     assert text.count('<td class="n new">') == 2  # overall and on 8 accelerators
     [trend] = of(*sets).trends
-    assert [line.kind for line in small_chart(trend)] == ["eight", "overall"] * 2
+    assert [kind for kind, _ in small_chart(trend)] == ["eight", "overall"] * 2
     chart = history_charts.trend_charts(trend)[0]
     assert chart.data["changes"]
     assert "no line joins them" in chart.description

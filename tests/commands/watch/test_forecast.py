@@ -1,15 +1,111 @@
-"""How near the expected end is to the real one, on simulated runs."""
+"""The training of a run so far, its goal, and how near the expected end is to the real one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from mlperf_pkg.commands.watch.course import Course, CourseReader
-from mlperf_pkg.commands.watch.forecast import Method, forecast
-from mlperf_pkg.commands.watch.goal import Goal
+from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Goal, Method, forecast, goal_of
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.helpers.halfway import forecast_of, halfway
-from tests.helpers.logs import good_log, line
+from tests.helpers.logs import good_log, line, run_of
+
+# ---- the training, from a log that grows --------------------------------------------------
+
+
+START = line("run_start", 0)
+
+
+def course_of(*lines: bytes, name: str = "", round_: str = "2.0") -> Course:
+    reader = CourseReader()
+    for data in lines:
+        reader.take(data)
+    return reader.course(load_benchmark("training", round_, name))
+
+
+def points(course: Course) -> list[tuple[Any, ...]]:
+    return [(point.position, point.unit, point.values) for point in course.evaluations]
+
+
+def test_evaluations_keep_their_lines() -> None:
+    evaluation = line("eval_accuracy", 1, 0.5, epoch_num=1)
+    course = course_of(b"text\n\n", START, b"\n" + evaluation, evaluation)
+    assert [point.line for point in course.evaluations] == [5, 6]
+
+
+def test_what_convergence_is_counted_by_is_the_position() -> None:
+    evaluation = line("eval_accuracy", 1, 90, epoch_num=1, step_num=1000, metric="FID")
+    assert points(course_of(START, evaluation, name="stable_diffusion", round_="3.1")) == [
+        (1000, "steps", {"FID": 90.0})
+    ]
+
+
+def test_metrics_of_one_position_are_one_evaluation() -> None:
+    lines = [
+        line("eval_accuracy", minute, minute, step_num=step, metric=metric)
+        for minute, (step, metric) in enumerate([(1, "FID"), (1, "CLIP"), (1, "FID"), (2, "CLIP")])
+    ]
+    assert points(course_of(START, *lines, name="stable_diffusion", round_="3.1")) == [
+        (1, "steps", {"FID": 0.0, "CLIP": 1.0}),
+        (1, "steps", {"FID": 2.0}),
+        (2, "steps", {"CLIP": 3.0}),
+    ]
+
+
+def test_before_the_first_evaluation_tracked_stats_hold_the_position() -> None:
+    stats = line("tracked_stats", 1, {"throughput": 5}, samples_count=64)
+    course = course_of(START, stats, name="flux1", round_="5.1")
+    assert course.latest is not None
+    assert (course.latest.position, course.latest.values) == (64, {})
+    evaluation = line("eval_accuracy", 2, 0.7, samples_count=128)
+    course = course_of(START, stats, evaluation, stats, name="flux1", round_="5.1")
+    assert course.latest is not None
+    assert course.latest.position == 128
+
+
+def test_nothing_counts_before_run_start() -> None:
+    evaluation = line("eval_accuracy", 0, 0.5, epoch_num=1)
+    stats = line("tracked_stats", 0, {}, epoch_num=1)
+    course = course_of(evaluation, stats, START)
+    assert (course.evaluations, course.latest) == ((), None)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"time_ms": 1, "key": "eval_accuracy", "value": "x", "metadata": {"epoch_num": 1}}',
+        b'{"time_ms": 1, "key": "eval_accuracy", "value": true, "metadata": {"epoch_num": 1}}',
+        b'{"time_ms": 1, "key": "eval_accuracy", "value": 0.5, "metadata": {"epoch_num": "x"}}',
+        b'{"time_ms": 1, "key": "eval_accuracy", "value": 0.5, "metadata": null}',
+        b'{"time_ms": 1, "key": "eval_accuracy", "value": {}, "metadata": {"epoch_num": 1}}',
+        b'{"time_ms": 1e400, "key": "eval_accuracy", "value": 1, "metadata": {"epoch_num": 1}}',
+        b'{"time_ms": 1, "key": [], "value": 0.5, "metadata": {}}',
+        b"[" * 100_000,
+    ],
+)
+def test_odd_records_are_left_out(record: bytes) -> None:
+    assert course_of(START, b":::MLLOG " + record + b"\n").evaluations == ()
+
+
+# ---- what a run is to reach ---------------------------------------------------------------
+
+
+def test_the_goal_is_met_when_each_bound_is() -> None:
+    rules = load_benchmark("training", "2.0", "maskrcnn")
+    assert rules is not None
+    goal = goal_of(run_of(good_log("maskrcnn")), rules, 256)
+    assert set(goal.bounds) == {"BBOX", "SEGM"}
+    assert not goal.met({"BBOX": 0.5})
+    assert not goal.met({"BBOX": 0.5, "SEGM": 0.1})
+    assert goal.met({"BBOX": 0.5, "SEGM": 0.5})
+    assert goal.limit("SEGM", 0.1) == 0.339
+    assert goal.limit("SEGM", 0.5) is None
+
+
+# ---- the forecast, on simulated runs ------------------------------------------------------
+
 
 # The simulator draws runs that are never faster than the mean of the reference, so forecasts by
 # the reference are never late by more than the granularity of evaluations.
@@ -62,24 +158,10 @@ def test_a_run_beyond_the_reference_is_forecast_by_its_curve() -> None:
     assert expected is None or expected.method is Method.CURVE
 
 
-def test_no_forecast_before_anything_is_known() -> None:
-    course, run = halfway(good_log("bert"), "training", "2.0", part=0.01)
-    assert course.evaluations == ()
+@pytest.mark.parametrize("part", [0.01, 1.0])  # before the first evaluation, with the target met
+def test_no_forecast(part: float) -> None:
+    course, run = halfway(good_log("bert"), "training", "2.0", part)
     assert forecast_of(course, run) is None
-
-
-def test_no_forecast_where_the_target_is_met() -> None:
-    course, run = halfway(good_log("bert"), "training", "2.0", part=1.0)
-    assert forecast_of(course, run) is None
-
-
-def course_of(*values: float) -> Course:
-    """One evaluation a minute."""
-    reader = CourseReader()
-    reader.take(line("run_start", 0))
-    for minute, value in enumerate(values, 1):
-        reader.take(line("eval_accuracy", minute, value, epoch_num=minute))
-    return reader.course(None)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +176,9 @@ def course_of(*values: float) -> Course:
     ],
 )
 def test_the_curve(values: tuple[float, ...], minutes: tuple[float, float] | None) -> None:
-    expected = forecast(course_of(*values), Goal("", {"": {"at_least": 0.5}}, "epochs"))
+    evaluations = (
+        line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
+    )
+    expected = forecast(course_of(START, *evaluations), Goal("", {"": {"at_least": 0.5}}, "epochs"))
     figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
     assert figures == minutes

@@ -1,38 +1,257 @@
-"""One log from its first byte to its end, and its events."""
+"""One log from its first byte to its end: files that grow, what is certain early, events."""
 
 from __future__ import annotations
 
 import gzip
 import lzma
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from backports import zstd
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.commands.watch import session
 from mlperf_pkg.commands.watch.events import (
     Ended,
     Evaluated,
     Event,
     Found,
     Identified,
-    Lost,
     Open,
     State,
 )
-from mlperf_pkg.commands.watch.judge import Judge
-from mlperf_pkg.commands.watch.session import Session
+from mlperf_pkg.commands.watch.session import (
+    Change,
+    Follower,
+    Judge,
+    Lines,
+    News,
+    Session,
+    certain,
+    missing,
+)
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Waiver
+from mlperf_pkg.findings import Basis, Pending, Waiver
 from mlperf_pkg.run.model import Run
-from tests.helpers.logs import edited, good_log, records, without
+from tests.helpers.logs import doubled, edited, good_log, joined, line_of, records, without
+from tests.parity.mutations import mutate
+
+# ---- files that grow, are truncated, moved away and replaced ------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "run.log"
+
+
+@pytest.fixture
+def follower(file: Path) -> Iterator[Follower]:
+    follower = Follower(file)
+    yield follower
+    follower.close()
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as stream:
+        stream.write(data)
+
+
+def test_a_file_that_appears_and_grows(file: Path, follower: Follower) -> None:
+    assert follower.poll() == News(Change.MISSING)
+    file.write_bytes(b"")
+    assert follower.poll() == News(Change.NONE)
+    for data in (b"one\ntw", b"o\n"):
+        append(file, data)
+        assert follower.poll() == News(Change.GROWN, data)
+    assert follower.poll() == News(Change.NONE)
+
+
+@pytest.mark.parametrize("new", [b"", b"new", b"other", b"much more than there was before"])
+def test_a_truncated_file_is_read_again(file: Path, follower: Follower, new: bytes) -> None:
+    file.write_bytes(b"first")
+    follower.poll()
+    file.write_bytes(new)
+    assert follower.poll() == News(Change.TRUNCATED, new)
+    assert follower.poll() == News(Change.NONE)
+
+
+def test_a_file_moved_away_is_read_to_its_end_first(file: Path, follower: Follower) -> None:
+    append(file, b"first")
+    follower.poll()
+    append(file, b" last")
+    file.rename(file.with_suffix(".1"))
+    file.write_bytes(b"new")
+    assert follower.poll() == News(Change.GROWN, b" last")
+    assert follower.poll() == News(Change.REPLACED, b"new")
+
+
+def test_a_file_that_is_gone_may_come_back(file: Path, follower: Follower) -> None:
+    append(file, b"first")
+    follower.poll()
+    aside = file.with_suffix(".aside")
+    append(file, b" more")
+    file.rename(aside)
+    assert follower.poll() == News(Change.GROWN, b" more")
+    assert follower.poll() == News(Change.MISSING)
+    aside.rename(file)
+    assert follower.poll() == News(Change.NONE)
+    file.unlink()
+    file.write_bytes(b"new")
+    assert follower.poll() == News(Change.REPLACED, b"new")
+
+
+def test_a_large_file_comes_in_blocks(
+    file: Path, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "BLOCK_BYTES", 4)
+    file.write_bytes(b"one two three")
+    assert [follower.poll().data for _ in range(5)] == [b"one ", b"two ", b"thre", b"e", b""]
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", ""):
+        with pytest.raises(UserError, match="not a file"):
+            Follower(tmp_path / name).poll()
+
+
+LINES = st.lists(
+    st.sampled_from([b":::MLLOG {}", b"a", b"", b"\n", b"\r", b"\r\n", b":::ML", b"x :::MLLOG"])
+)
+
+
+@given(LINES, st.integers(1, 7))
+def test_records_keep_their_lines(parts: list[bytes], size: int) -> None:
+    data = b"".join(parts)
+    lines = Lines()
+    for start in range(0, len(data), size):
+        lines.add(data[start : start + size])
+    end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    assert lines.partial == data[end:]
+    assert numbered(bytes(lines.text)) == numbered(data[:end])
+
+
+def numbered(text: bytes) -> list[tuple[int, bytes]]:
+    """The lines with a record, by the number of LF before them."""
+    return [
+        (number, line)
+        for number, whole in enumerate(text.split(b"\n"))
+        for line in whole.split(b"\r")
+        if b":::MLL" in line
+    ]
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MAX_LINE_BYTES", 20)
+    lines = Lines()
+    for _ in range(10):
+        lines.add(b":::MLLOG x")
+    assert (lines.partial, lines.too_long) == (b"", 1)
+    lines.add(b"end\n:::MLLOG y\n")
+    assert bytes(lines.text) == b"\n:::MLLOG y\n"
+
+
+# ---- what is certain early is still there at the end: no finding is ever taken back -------
+
+
+RESNET = good_log()
+KINDS = [
+    ("resnet", "closed", "2.0"),
+    ("resnet", "open", "2.0"),
+    ("bert", "closed", "1.0"),
+    ("maskrcnn", "closed", "0.7"),
+    ("stable_diffusion", "closed", "4.0"),
+    ("llama31_8b", "closed", "6.0"),
+    ("minigo", "closed", "1.1"),
+]
+
+
+def judged(log: bytes, round_: str = "2.0") -> Run:
+    return Judge("log.txt", round=round_)(log)
+
+
+def codes(run: Run) -> set[tuple[str, str]]:
+    return {(finding.code, finding.severity) for finding in certain(run)}
+
+
+def complete(data: bytes) -> bytes:
+    """The complete lines of what is read so far."""
+    lines = Lines()
+    lines.add(data)
+    return bytes(lines.text)
+
+
+def until(log: bytes, key: str) -> bytes:
+    """The log to the first record of a key, with it."""
+    return b"".join(log.splitlines(keepends=True)[: line_of(log, key)])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(KINDS), st.integers(0, 2**32), st.floats(0, 1), st.floats(0, 1))
+def test_nothing_is_taken_back(
+    kind: tuple[str, str, str], seed: int, early: float, late: float
+) -> None:
+    log = b"\n".join(mutate(good_log(*kind).splitlines(), Random(seed)))
+    before, after = (
+        judged(complete(log[: round(part * len(log))]), kind[2]) for part in sorted((early, late))
+    )
+    assert codes(before) <= codes(after)
+    whole = judged(log, kind[2])
+    assert codes(after) <= {(finding.code, finding.severity) for finding in whole.findings}
+
+
+@pytest.mark.parametrize(
+    ("log", "code"),
+    [
+        (edited(RESNET, "global_batch_size", value="many"), "RN101"),
+        (edited(RESNET, "submission_status", value="good"), "RUN104"),
+        (doubled(RESNET, "global_batch_size", value=7), "RN101"),
+        (RESNET.replace(b'"value"', b'"value', 1), "LOG101"),
+        (joined([r for r in records(RESNET) if r["key"] != "init_stop"]), "RUN108"),
+    ],
+)
+def test_a_wrong_record_is_certain_before_the_end(log: bytes, code: str) -> None:
+    early = certain(judged(until(log, "run_start")))
+    assert [finding.code for finding in early if finding.code.startswith(code)]
+
+
+def test_a_good_log_is_never_wrong() -> None:
+    lines = RESNET.splitlines(keepends=True)
+    assert [certain(judged(b"".join(lines[:end]))) for end in range(0, len(lines), 7)] == [
+        [] for _ in range(0, len(lines), 7)
+    ]
+
+
+def test_what_is_absent_waits_for_the_end() -> None:
+    run = judged(until(without(RESNET, "cache_clear"), "run_start"))
+    assert certain(run) == []
+    assert missing(run) == ("cache_clear",)
+    assert {type(f) for f in run.findings if f.code == "RUN105"} == {Pending}
+
+
+def test_rules_wait_until_it_is_known_which_apply() -> None:
+    log = edited(without(RESNET, "opt_name"), "submission_status", value="good")
+    assert certain(judged(log)) == []
+    assert "opt_name" in missing(judged(until(log, "run_start")))
+
+
+def test_an_aborted_run_is_not_pending() -> None:
+    run = judged(edited(RESNET, "run_stop", metadata={"status": "aborted"}))
+    assert "RUN130" in {finding.code for finding in certain(run)}
+
+
+# ---- events -------------------------------------------------------------------------------
+
 
 GOOD = good_log("bert")
 WRONG = edited(GOOD, "submission_status", value="good")
-ABORTED = edited(GOOD, "run_stop", metadata={"status": "aborted"})
 
 
 class Log:
@@ -105,13 +324,6 @@ def test_a_wrong_record_is_reported_when_its_line_is_complete(log: Log) -> None:
     log.tick(WRONG[end + 1 :])
     events = log.tick()
     assert kinds(events) == ["end"]
-
-
-def test_an_aborted_run_is_lost(log: Log) -> None:
-    events = log.tick(ABORTED)
-    assert [event.reason for event in events if isinstance(event, Lost)] == [
-        "run_stop says aborted: it did not converge"
-    ]
 
 
 def test_what_is_absent_is_open_at_run_start_and_wrong_at_the_end(log: Log) -> None:
@@ -213,14 +425,6 @@ def test_silence_is_counted_from_the_last_byte(log: Log) -> None:
     log.tick(GOOD[:100], seconds=10)
     log.tick(seconds=50)
     assert log.session.silent == 50
-
-
-def test_an_unknown_round_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "run.log").write_bytes(GOOD)
-    session = Session(Judge(str(tmp_path / "run.log"), round="9.9"))
-    with pytest.raises(UserError, match=r"no round '9.9'"):
-        list(session.tick())
-    session.close()
 
 
 # ---- compressed ---------------------------------------------------------------------------

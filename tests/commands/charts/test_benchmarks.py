@@ -1,4 +1,4 @@
-"""The charts of a benchmark: time against accelerators, best scores by round, convergence."""
+"""The charts of a benchmark: scores, time against accelerators, best scores by round, convergence."""
 
 from __future__ import annotations
 
@@ -8,20 +8,38 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.convergence import convergence
-from mlperf_pkg.commands.charts.scaling import (
+from mlperf_pkg.commands.charts.benchmarks import (
     OTHERS,
     PALETTE,
     Looks,
     Point,
+    convergence,
     scaling,
+    scoreboard,
     trend,
 )
 from tests.helpers.charts import drawn
+from tests.helpers.reports import result_set
 
 
 def point(minutes: float, accelerators: int, accelerator: str = "X1") -> Point:
     return Point("2.0", "ACME", f"{accelerators}x{accelerator}", accelerator, accelerators, minutes)
+
+
+def test_the_scoreboard_is_by_benchmark_and_time() -> None:
+    rows = [
+        result_set(score_minutes=9.0, system="slow"),
+        result_set(score_minutes=1.0, system="quick", division="open"),
+        result_set(score_minutes=None, system="none"),
+        result_set(benchmark="ssd", score_minutes=3.0, submitter=None),
+    ]
+    boards = dict(scoreboard(rows))
+    assert list(boards) == ["bert", "ssd"]
+    shown = [(e["set"], e["minutes"], e["division"]) for e in boards["bert"].data["scores"]]
+    assert shown == [("ACME: quick", 1.0, "open"), ("ACME: slow", 9.0, "closed")]
+    assert (
+        boards["bert"].description == "2 scores from 1.000 minutes (ACME quick) to 9.000 minutes."
+    )
 
 
 def test_the_line_of_ideal_scaling_is_below_all_scores() -> None:
@@ -36,17 +54,15 @@ def test_the_line_of_ideal_scaling_is_below_all_scores() -> None:
     assert "ACME 8xX1" in chart.description
 
 
-def test_both_axes_are_logarithmic_with_powers_of_two() -> None:
+def test_both_axes_are_logarithmic_and_have_ticks() -> None:
     chart = scaling("bert", [point(10.0, 8), point(6.0, 16)], Looks(["X1"]))
     encoding = chart.spec["layer"][1]["encoding"]
     assert {encoding[axis]["scale"]["type"] for axis in "xy"} == {"log"}
     assert encoding["x"]["axis"]["values"] == [8, 16]
-
-
-def test_one_score_has_a_tick_on_each_axis() -> None:
     encoding = scaling("bert", [point(3.3, 12)], Looks(["X1"])).spec["layer"][1]["encoding"]
     assert encoding["y"]["axis"]["values"] == [3.3]
-    assert encoding["x"]["scale"]["domain"][0] < 12 < encoding["x"]["scale"]["domain"][1]
+    least, most = encoding["x"]["scale"]["domain"]
+    assert least < 12 < most
 
 
 def luminance(color: str) -> float:
@@ -71,14 +87,9 @@ def test_the_most_frequent_accelerators_have_looks_of_their_own() -> None:
     names = [name for number in range(10) for name in [f"A{number}"] * (10 - number)]
     looks = Looks(names)
     assert [looks.name(f"A{number}") for number in (0, 6, 7, 9)] == ["A0", "A6", OTHERS, OTHERS]
-
-
-def test_spellings_and_vendors_of_accelerators_do_not_matter() -> None:
+    # Neither spellings nor vendors matter.
     looks = Looks(["NVIDIA A100-SXM4-80GB", "nvidia a100 sxm4 80gb", "NVIDIA A100-SXM4-80GB"])
     assert looks.name("nvidia a100 sxm4 80gb") == "A100-SXM4-80GB"
-
-
-def test_an_accelerator_without_a_name_is_unknown() -> None:
     assert Looks(["", "X1", ""]).name("") == "unknown"
 
 
@@ -87,10 +98,7 @@ def test_a_trend_has_its_rounds_in_their_order() -> None:
     assert chart is not None
     assert [row["round"] for row in chart.data["best"]] == ["1.0", "1.1", "1.1"]
     assert chart.spec["layer"][0]["encoding"]["x"]["sort"] == ["1.0", "1.1"]
-
-
-def test_one_round_is_not_a_trend() -> None:
-    assert trend("bert", {"fastest": {"1.0": 2.0}, "on 8 accelerators": {}}) is None
+    assert trend("bert", {"fastest": {"1.0": 2.0}, "on 8 accelerators": {}}) is None  # one round
 
 
 def sets(*names: str) -> list[Any]:

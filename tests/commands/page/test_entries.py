@@ -1,4 +1,4 @@
-"""The cards of a round: the best scores, and how they changed since the round before."""
+"""The result sets of a page; the cards of a round: the best scores, and how they changed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.commands.page.cards import Card, cards
-from mlperf_pkg.commands.page.entries import Entry
+from mlperf_pkg.commands.page.entries import Card, Entry, cards
 from mlperf_pkg.findings import Verdict, Verdicts
 from tests.helpers.charts import drawn
 from tests.helpers.published import published_set
 
 
 def entry(
-    minutes: float | None, accelerators: int | None, submitter: str = "ACME", **changes: Any
+    minutes: float | None, accelerators: int | None, submitter: str | None = "ACME", **changes: Any
 ) -> Entry:
     one = drawn("resnet")
     row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
@@ -107,17 +106,25 @@ def test_a_change_in_words(before: float, change: str) -> None:
     assert card.best[0].change == change
 
 
-def test_a_round_with_another_target_is_not_compared() -> None:
+COMPARED = [
     # In round 2.0, ssd became another model with another data set.
-    other = entry(5.0, 8, benchmark="ssd")
-    (card,) = of(other, record=(earlier(10.0, 8, benchmark="ssd"),))
-    assert (card.before, card.trend()) == ("", [None])
+    ({"benchmark": "ssd"}, {"benchmark": "ssd"}, "", ""),
+    (
+        {"benchmark": "rgat", "round": "5.0"},
+        {"benchmark": "gnn", "round": "4.1"},
+        "4.1",
+        "2.00 times faster",
+    ),
+]
 
 
-def test_a_benchmark_with_a_new_name_is_compared_with_the_old_one() -> None:
-    new = entry(5.0, 8, benchmark="rgat", round="5.0")
-    (card,) = of(new, record=(earlier(10.0, 8, benchmark="gnn", round="4.1"),))
-    assert (card.before, card.best[0].change) == ("4.1", "2.00 times faster")
+@pytest.mark.parametrize(("fields", "of_earlier", "before", "change"), COMPARED)
+def test_what_is_compared_has_the_same_target_under_any_name(
+    fields: dict[str, Any], of_earlier: dict[str, Any], before: str, change: str
+) -> None:
+    (card,) = of(entry(5.0, 8, **fields), record=(earlier(10.0, 8, **of_earlier),))
+    assert (card.before, card.best[0].change) == (before, change)
+    assert len(card.best_by_round["fastest"]) == 1 + bool(before)
 
 
 def test_open_results_count_only_where_there_are_no_others() -> None:
