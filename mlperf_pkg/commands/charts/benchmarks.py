@@ -38,7 +38,7 @@ from mlperf_pkg.commands.charts.chart import (
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.run.curve import goals
+from mlperf_pkg.run.evaluations import goals
 
 _OTHER = "no division"
 _DIVISIONS = {

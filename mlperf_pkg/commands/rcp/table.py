@@ -297,7 +297,7 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     Raises:
         UserError: ``file`` is neither .svg, .png nor .html, or vl-convert-python is not installed.
     """
-    from mlperf_pkg.commands.charts.pictures import (  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.charts.drawing import (  # noqa: PLC0415 - slow to import
         PICTURES,
         drawn,
         library,
