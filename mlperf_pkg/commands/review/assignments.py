@@ -78,7 +78,7 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
     return tuple(chain.from_iterable(map(_assigned, _ranks(reviewed))))
 
 
-def section(reviewed: Round) -> Section:
+def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
     rows = tuple(
         (item.reviewer or CHAIRS, item.submitter, ", ".join(item.folders), item.by, item.why)

@@ -26,7 +26,7 @@ from mlperf_pkg.results.wording import counted
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e6  # values of hyperparameters have six digits
 _MOST_LINES = 8  # that may be columns
-_MOST_KEYS = 60  # in one table; hostile logs have more
+_MOST_COLUMNS = 60  # in one table; hostile logs have more
 _TEXT = (
     "A marked value differs from the reference at this batch size: from the reference convergence"
     " point (RCP), from the range of the two nearest points, or from the only value that the rules"
@@ -193,7 +193,7 @@ def table_of(group: Group) -> Table:
     Sets are rows; a few of them are columns if that makes the table narrower.
     """
     keys = [key for key in group.keys if _differs(group, key)]
-    shown, rest = keys[:_MOST_KEYS], keys[_MOST_KEYS:]
+    shown, rest = keys[:_MOST_COLUMNS], keys[_MOST_KEYS:]
     lines = list(_lines(group, shown))
     titles = ["Batch size", "Submitter", "System", *shown]
     rows = [(*line.head, *(line.values.get(key) for key in shown)) for line in lines]

@@ -21,8 +21,8 @@ from mlperf_pkg.commands.review.model import Round, Section
 _Part: TypeAlias = Callable[[Round], Section]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
-    ("submitters", submitters.section),
-    ("assignments", assignments.section),
+    ("submitters", submitters.submitters_section),
+    ("assignments", assignments.assignments_section),
     ("hyperparameters", hyperparameters.section),
     ("convergence", convergence.section),
     ("previews", previews.section),

@@ -16,7 +16,7 @@ from mlperf_pkg.published.results import PublishedResults, usable_results
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 
 _MOST_KEYS = 4
-_TEXT = ""  # the part of a stack that is a string
+_UNNAMED = ""  # the part of a stack that is a string
 _VERSION = re.compile(
     r"([A-Za-z][A-Za-z _+-]{0,60}?)[ ,:_-]{0,4}v?([0-9]{1,6}(?:\.[0-9]{1,6}){1,4})"
 )
@@ -45,7 +45,7 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Yield the parts of the software stack that have several versions, in one line."""
     by_part: dict[str, list[tuple[str, str]]] = {}
     stacks = {system.id: _stack(system) for system in systems}
-    texts = [set(stack[_TEXT]) for stack in stacks.values() if _TEXT in stack]
+    texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _TEXT in stack]
     common = set.intersection(*texts) if texts else set()
     for name, stack in stacks.items():
         for part, versions in stack.items():
@@ -70,7 +70,7 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
         if isinstance(item, dict):
             versions.update({str(key): [_version(value)] for key, value in item.items() if value})
         elif item:
-            versions[_TEXT] = [*versions.get(_TEXT, ()), *_version(item).split(", ")]
+            versions[_UNNAMED] = [*versions.get(_TEXT, ()), *_version(item).split(", ")]
     return versions
 
 

@@ -23,30 +23,30 @@ _COLUMNS = (
 )
 
 
-def section(reviewed: Round) -> Section:
+def submitters_section(reviewed: Round) -> Section:
     """Return a table of all submitters, by name, also of those without a result set."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     rows = tuple(
-        _row(
+        _submitter_row(
             reviewed,
             name,
             [row for spelling in spellings for row in reviewed.sets[spelling]],
-            [f for spelling in spellings for f in _findings(reviewed, labels[spelling])],
+            [f for spelling in spellings for f in _findings_about(reviewed, labels[spelling])],
         )
         for name, spellings in submitters(reviewed.sets).items()
     )
     note = "Largest: accelerators of the largest system with results."
     table = Table("table", "Submitters", _COLUMNS, rows, note=note)
-    return Section("submitters", "Submitters", (), (table,), tuple(_summary(reviewed)))
+    return Section("submitters", "Submitters", (), (table,), tuple(_numbers_in_words(reviewed)))
 
 
-def _findings(reviewed: Round, label: str) -> list[Finding]:
+def _findings_about(reviewed: Round, label: str) -> list[Finding]:
     """Return the findings about a submission; all of them if the only one has no label."""
     findings = reviewed.report.findings
     return [f for f in findings if not label or f"{f.about}/".startswith(f"{label}/")]
 
 
-def _summary(reviewed: Round) -> Iterator[str]:
+def _numbers_in_words(reviewed: Round) -> Iterator[str]:
     report = reviewed.report
     names = submitters(name for name, rows in reviewed.sets.items() if rows)
     systems = {(row.submitter, row.system) for row in report.results}
@@ -63,7 +63,7 @@ def _summary(reviewed: Round) -> Iterator[str]:
     yield f"result sets that fail: {official} by the official verdict, {rules} by the rules"
 
 
-def _row(
+def _submitter_row(
     reviewed: Round, name: str, rows: list[ResultSetRow], findings: list[Finding]
 ) -> tuple[Cell, ...]:
     systems = [reviewed.systems.get(description_path(row)) for row in rows]
