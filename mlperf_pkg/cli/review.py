@@ -102,8 +102,10 @@ def review_round(
       mlperf-pkg review training_results_v5.1 --joint ACME+Beta --seed 7
     """
     from mlperf_pkg.commands.review import formats, writing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.model import Choices  # noqa: PLC0415
-    from mlperf_pkg.commands.review.reading import read_round  # noqa: PLC0415
+    from mlperf_pkg.commands.review.round import (
+        Choices,  # noqa: PLC0415
+        read_round,  # noqa: PLC0415
+    )
     from mlperf_pkg.commands.review.sections import sections  # noqa: PLC0415
 
     writing.refuse_early(output, [round_dir], force=force)

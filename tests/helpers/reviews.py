@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.review.model import Choices, Round
+from mlperf_pkg.commands.review.round import Choices, Round
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Input, Place, Submission

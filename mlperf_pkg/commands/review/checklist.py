@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from statistics import median
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.review.assignments import CHAIRS, assignments
-from mlperf_pkg.commands.review.facts import FACTS
-from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED
-from mlperf_pkg.commands.review.model import Round, Section, Table
-from mlperf_pkg.commands.review.subject import Subject, listed, short, subjects
-from mlperf_pkg.findings import Finding, Severity, Verdict
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.checks.previews import AVAILABLE
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.commands.review.convergence import MISSING, state
+from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
+from mlperf_pkg.commands.review.round import Round, Section, Table
+from mlperf_pkg.commands.review.submitters import CHAIRS, assignments
+from mlperf_pkg.findings import Finding, Severity, Verdict, word
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.results import PublishedResults, usable_results
+from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
 from mlperf_pkg.rulebook.codes import codes
-from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.model import Rule, is_round_name, version_of
 from mlperf_pkg.run.evaluations import KEYS
 from mlperf_pkg.run.readers import is_hyperparameter
 
@@ -165,3 +178,349 @@ def _rules(subject: Subject) -> dict[str, Rule]:
     variants = [choices for benchmark in covered for choices in benchmark.variants.values()]
     sections += [rules for choices in variants for rules in choices.values()]
     return {rule.code: rule for section in sections for rules in section.values() for rule in rules}
+
+
+_MOST_NAMES = 3
+_Item = TypeVar("_Item")
+
+
+class Tested(Struct, frozen=True):
+    """A result set: its row in the report, and the context in which it was checked."""
+
+    row: ResultSetRow
+    context: SetContext
+
+    @property
+    def name(self) -> str:
+        """The set within its submission: ``dgx/bert``."""
+        return short(self.row.path)
+
+
+class Subject(Struct, frozen=True):
+    """A submission: its ``name``, and its ``label`` in reports.
+
+    ``systems`` are those with results; ``findings`` are all those about the submission.
+    """
+
+    name: str
+    label: str
+    sets: tuple[Tested, ...]
+    systems: tuple[SystemFile, ...]
+    findings: tuple[Finding, ...]
+    outliers: tuple[tuple[str, Outlier], ...]
+
+
+def subjects(reviewed: Round) -> Iterator[Subject]:
+    """Yield the submissions of a round by name."""
+    labels = {submission.place.label for submission in reviewed.submissions}
+    tested = zip(reviewed.report.result_sets, reviewed.checked.contexts, strict=True)
+    sets = _by_label(labels, ((row.path, Tested(row, context)) for row, context in tested))
+    findings = _by_label(labels, ((f.about, f) for f in reviewed.report.findings))
+    unlike = outliers_of(groups_of(reviewed.checked.contexts), reviewed.report.findings)
+    outliers = _by_label(labels, ((o.entry.path, (g.benchmark, o)) for g, o in unlike))
+    systems = {system.path: system for system in reviewed.checked.systems}
+    for submission in reviewed.submissions:
+        label = submission.place.label
+        own = sets.get(label, [])
+        paths = dict.fromkeys(description_path(item.row) for item in own)
+        yield Subject(
+            submission.name,
+            label,
+            tuple(own),
+            tuple(systems[path] for path in paths if path in systems),
+            tuple(findings.get(label, ())),
+            tuple(outliers.get(label, ())),
+        )
+
+
+def _by_label(labels: set[str], items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+    """Return items by the submission that contains their path."""
+    by_label: dict[str, list[_Item]] = {}
+    for path, item in items:
+        folder = path
+        while folder and folder not in labels:
+            folder = folder.rpartition("/")[0]
+        by_label.setdefault(folder, []).append(item)
+    return by_label
+
+
+def short(path: str) -> str:
+    """Return the path of a set, a description or a log without what all of a submission share."""
+    before, kind, rest = path.partition("/results/")
+    if kind:
+        return rest
+    before, kind, rest = path.partition("/systems/")
+    return rest.removesuffix(".json") if kind else before.rpartition("/")[2]
+
+
+def listed(names: Iterable[str], most: int = _MOST_NAMES) -> str:
+    """Return at most ``most`` different names, separated by commas, and the number of others."""
+    different = list(dict.fromkeys(names))
+    rest = len(different) - most
+    return ", ".join([*different[:most], *([f"{rest} more"] if rest > 0 else [])])
+
+
+def grouped(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return values with their systems, the most frequent first: ``1.2 (2 systems), 1.1 (dgx)``.
+
+    ``pairs`` are values and the names of their systems.
+    """
+    by_value: dict[str, list[str]] = {}
+    for value, name in pairs:
+        by_value.setdefault(value, []).append(name)
+    ordered = sorted(by_value.items(), key=lambda item: -len(item[1]))
+    return listed(
+        f"{value} ({names[0] if len(names) == 1 else counted(len(names), 'system')})"
+        for value, names in ordered
+    )
+
+
+_MOST_KEYS = 4
+_UNNAMED = ""  # the part of a stack that is a string
+_VERSION = re.compile(
+    r"([A-Za-z][A-Za-z _+-]{0,60}?)[ ,:_-]{0,4}v?([0-9]{1,6}(?:\.[0-9]{1,6}){1,4})"
+)
+_MOST_TEXT = 500  # characters of a description in which versions are looked for
+
+
+def software(subject: Subject) -> Iterator[str]:
+    """Yield the points to look at in the software of a submission."""
+    if not subject.systems:
+        return
+    frameworks = [(_text(system, "framework") or "none", system.id) for system in subject.systems]
+    yield f"framework: {grouped(frameworks)}"
+    yield from _differing_stack(subject.systems)
+    yield from _older(subject)
+
+
+def _text(system: SystemFile, field: str) -> str:
+    value = (system.contents or {}).get(field)
+    return " ".join(value.split())[:_MOST_TEXT] if isinstance(value, str) else ""
+
+
+# ---- within the submission ----------------------------------------------------------------
+
+
+def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
+    """Yield the parts of the software stack that have several versions, in one line."""
+    by_part: dict[str, list[tuple[str, str]]] = {}
+    stacks = {system.id: _stack(system) for system in systems}
+    texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _TEXT in stack]
+    common = set.intersection(*texts) if texts else set()
+    for name, stack in stacks.items():
+        for part, versions in stack.items():
+            own = ", ".join(version for version in versions if version not in common)
+            by_part.setdefault(part, []).append((own or "none of these", name))
+    differing = [
+        f"{part} {grouped(versions)}".strip()
+        for part, versions in by_part.items()
+        if len({version for version, _ in versions}) > 1
+    ]
+    if differing:
+        more = len(differing) - _MOST_KEYS
+        rest = f"; {more} more" if more > 0 else ""
+        yield f"differs between systems: {'; '.join(differing[:_MOST_KEYS])}{rest}"
+
+
+def _stack(system: SystemFile) -> Mapping[str, list[str]]:
+    """Return the versions of each part; a stack in one string is one part without a name."""
+    stack = (system.contents or {}).get("other_software_stack")
+    versions: dict[str, list[str]] = {}
+    for item in stack if isinstance(stack, list) else [stack]:
+        if isinstance(item, dict):
+            versions.update({str(key): [_version(value)] for key, value in item.items() if value})
+        elif item:
+            versions[_UNNAMED] = [*versions.get(_TEXT, ()), *_version(item).split(", ")]
+    return versions
+
+
+def _version(value: Any) -> str:
+    return " ".join((value if isinstance(value, str) else word(value)).split())[:_MOST_TEXT]
+
+
+# ---- since the previous round -------------------------------------------------------------
+
+
+def _older(subject: Subject) -> Iterator[str]:
+    """Yield the frameworks that are older than the submitter's in its last published round."""
+    previous = previous_sets(subject)
+    before = _newest(row.framework for row in previous)
+    now = _newest(_text(system, "framework") for system in subject.systems)
+    for name, (version, text) in now.items():
+        if name in before and version < before[name][0]:
+            yield f"older than in {previous[0].round}: {text}; before {before[name][1]}"
+
+
+def previous_sets(subject: Subject) -> list[PublishedSet]:
+    """Return the sets of the last round before this one in which the submitter is published."""
+    results = usable_results()
+    if results is None or not subject.sets:
+        return []
+    round_ = subject.sets[0].context.round
+    rows = _by_submitter(results, round_.usage).get(letters(subject.name), ())
+    earlier = [row for row in rows if version_of(row.round) < round_.version]
+    last = max((version_of(row.round) for row in earlier), default=())
+    return [row for row in earlier if version_of(row.round) == last]
+
+
+@lru_cache(maxsize=2)
+def _by_submitter(results: PublishedResults, usage: str) -> Mapping[str, list[PublishedSet]]:
+    rows: dict[str, list[PublishedSet]] = {}
+    for row in results.sets:
+        if row.usage == usage and is_round_name(row.round):
+            rows.setdefault(letters(row.submitter), []).append(row)
+    return rows
+
+
+def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return the newest version of each name in strings, with the name and version as written."""
+    newest: dict[str, tuple[tuple[int, ...], str]] = {}
+    for text in dict.fromkeys(texts):
+        for match in _VERSION.finditer(text):
+            version = version_of(match[2])
+            if version > newest.get(letters(match[1]), ((), ""))[0]:
+                newest[letters(match[1])] = (version, match[0])
+    return newest
+
+
+_CLOSE = 1.0  # percent of RCP margin
+_FAR = 2.0  # times the median of the runs
+_WHOLE = 10  # times: from here on without decimals
+_FEWEST = 3  # runs with a median
+_OTHER_FACTORS = frozenset({"SET118", "SET120"})
+
+
+def code(subject: Subject) -> Iterator[str]:
+    """Yield the files of code, and the sets without a configuration."""
+    contents = next((item.context.code for item in subject.sets), None)
+    if contents is None:
+        yield "no benchmarks/ folder: does the code in the repository match the logs?"
+        return
+    if not contents:
+        return
+    files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
+    yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
+    without = [item.name for item in subject.sets if not _has_configuration(item)]
+    if without:
+        yield f"no file is named after the system or is a configuration: {_sets(without)}"
+
+
+def _has_configuration(item: Tested) -> bool:
+    contents = (item.context.code or {}).get(item.context.files.benchmark)
+    names = [path.rpartition("/")[2].lower() for path in contents.files] if contents else []
+    system = letters(item.row.system or "")
+    return not contents or any(
+        name.startswith("config") or system in letters(name) for name in names
+    )
+
+
+def statuses(subject: Subject) -> Iterator[str]:
+    """Yield the availabilities of the systems, and the Previews."""
+    if not subject.systems:
+        return
+    pairs = [(system.status or "none", system.id) for system in subject.systems]
+    kinds = {system.id: category(system.status or "") for system in subject.systems}
+    is_available = any(kind in AVAILABLE for kind in kinds.values())
+    question = ": can customers get the available systems now?" if is_available else ""
+    yield f"{grouped(pairs)}{question}"
+    if previews := [name for name, kind in kinds.items() if kind == PREVIEW]:
+        yield f"Previews, which require Available successors with new logs: {listed(previews)}"
+
+
+def previews(subject: Subject) -> Iterator[str]:
+    """Yield the previews of the submitter's last published round."""
+    rows = [row for row in previous_sets(subject) if category(row.status) == PREVIEW]
+    if rows:
+        models = listed(row.accelerator_model or row.system for row in rows)
+        yield (
+            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): are successors"
+            " due? See the section Previews"
+        )
+
+
+def convergence(subject: Subject) -> Iterator[str]:
+    """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
+    margins = {item.name: item.row.rcp.margin_percent for item in subject.sets if item.row.rcp}
+    close = {
+        name: margin
+        for name, margin in margins.items()
+        if margin is not None and 0 <= margin < _CLOSE
+    }
+    if close:
+        words = (
+            f"{name} {in_words(margin)}"
+            for name, margin in sorted(close.items(), key=itemgetter(1))
+        )
+        yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
+    if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
+        yield f"no reference point: {_sets(missing)}"
+    if other := [f for f in subject.findings if f.code in _OTHER_FACTORS]:
+        words = (f"{short(finding.about)} {finding.found:.4g}" for finding in other)
+        yield f"factors of scaling.json, to be approved by the review: {listed(words)}"
+
+
+def hyperparameters(subject: Subject) -> Iterator[str]:
+    """Yield the outliers of each set."""
+    by_set: dict[str, list[str]] = {}
+    for _, outlier in subject.outliers:
+        value = f"{outlier.key} {outlier.entry.words(outlier.key)}"
+        by_set.setdefault(short(outlier.entry.path), []).append(value)
+    yield from (f"outliers of {name}: {listed(values)}" for name, values in by_set.items())
+
+
+def seeds(subject: Subject) -> Iterator[str]:
+    """Yield the sets whose runs all have the same seed."""
+    same = []
+    for item in subject.sets:
+        values = [{seed.value for seed in run.seeds} for run in item.context.runs]
+        if len(values) > 1 and len(values[0]) == 1 and all(own == values[0] for own in values):
+            same.append(item.name)
+    if same:
+        yield f"the same seed in all runs: {_sets(same)}"
+
+
+def runs(subject: Subject) -> Iterator[str]:
+    """Yield the runs that take far more or less time than others of their set."""
+    outlying = [words for item in subject.sets for words in _outlying_runs(item)]
+    if outlying:
+        yield f"unlike the other runs of their set: {listed(outlying)}"
+
+
+def _outlying_runs(item: Tested) -> Iterator[str]:
+    converged = [run for run in item.context.runs if run.converged and run.minutes]
+    if len(converged) < _FEWEST:
+        return
+    usual = median(run.minutes or 0 for run in converged)
+    for run in converged:
+        ratio = (run.minutes or 0) / usual
+        if not 1 / _FAR < ratio < _FAR:
+            times = f"{ratio:.2f}" if ratio < _WHOLE else f"{ratio:,.0f}"
+            yield f"{short(run.path)} takes {times} times the median"
+
+
+def power(subject: Subject) -> Iterator[str]:
+    """Yield the sets with power measurements."""
+    measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
+    if measured:
+        yield (
+            f"energy of {_sets(measured)}: does it cover all nodes, the interconnect and the"
+            " conversion efficiency?"
+        )
+
+
+def _sets(names: Sequence[str]) -> str:
+    return f"{counted(len(names), 'result set')} ({listed(names)})"
+
+
+FACTS: dict[str, Callable[[Subject], Iterator[str]]] = {
+    "Code": code,
+    "Statuses": statuses,
+    "Software": software,
+    "Previews": previews,
+    "Hyperparameters": hyperparameters,
+    "Convergence": convergence,
+    "Runs": runs,
+    "Seeds": seeds,
+    "Power": power,
+}
+"""The facts by topic."""

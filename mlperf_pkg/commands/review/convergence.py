@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
-from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
+from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import ResultSetRow

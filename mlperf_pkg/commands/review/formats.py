@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
+from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.table import csv_text
 from mlperf_pkg.render.tables import json_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review.formats import cell_text, numbers
-from mlperf_pkg.commands.review.model import Round, Section, Table
+from mlperf_pkg.commands.review.round import Round, Section, Table
 from mlperf_pkg.infra.text import escape_html
 from mlperf_pkg.render import headings
 from mlperf_pkg.results import wording

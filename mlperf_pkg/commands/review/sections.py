@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.commands.review import (
-    assignments,
     checklist,
     convergence,
     hyperparameters,
@@ -16,13 +15,13 @@ from mlperf_pkg.commands.review import (
     resubmitted,
     submitters,
 )
-from mlperf_pkg.commands.review.model import Round, Section
+from mlperf_pkg.commands.review.round import Round, Section
 
 _Part: TypeAlias = Callable[[Round], Section]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
     ("submitters", submitters.submitters_section),
-    ("assignments", assignments.assignments_section),
+    ("assignments", submitters.assignments_section),
     ("hyperparameters", hyperparameters.section),
     ("convergence", convergence.section),
     ("previews", previews.section),

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlperf_pkg.commands.review import formats
-from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.page import page
+from mlperf_pkg.commands.review.round import Round, Section
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.folders import new_folder

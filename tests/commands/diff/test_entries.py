@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.diff.entry_rules import entry_verdict
+from mlperf_pkg.commands.diff.entries import entry_verdict
 from mlperf_pkg.commands.diff.model import Kind
 from mlperf_pkg.rulebook.sources import problem_of_source
 from tests.helpers.logs import edited

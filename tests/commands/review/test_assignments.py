@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.review.assignments import Assignment, assignments, section
-from mlperf_pkg.commands.review.model import Round
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.submitters import Assignment, assignments, section
 from mlperf_pkg.errors import UserError
 from tests.helpers.reviews import a_round, a_set, a_system, of_sizes
 

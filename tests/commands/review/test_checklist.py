@@ -10,11 +10,11 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.review import checklist, software
+from mlperf_pkg.commands.review import checklist
+from mlperf_pkg.commands.review.checklist import subjects
 from mlperf_pkg.commands.review.formats import markdown
-from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.page import page
-from mlperf_pkg.commands.review.subject import subjects
+from mlperf_pkg.commands.review.round import Round, Section
 from tests.helpers.logs import edited, without
 from tests.helpers.published import published_set, results_of
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system

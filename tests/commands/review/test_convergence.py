@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.commands.review.convergence import section, state
-from mlperf_pkg.commands.review.model import Cell, Section
+from mlperf_pkg.commands.review.round import Cell, Section
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import rcp
 from tests.helpers.reviews import a_round, a_set

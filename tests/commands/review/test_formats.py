@@ -10,7 +10,7 @@ import math
 import pytest
 
 from mlperf_pkg.commands.review import formats
-from mlperf_pkg.commands.review.model import Round, Section, Table
+from mlperf_pkg.commands.review.round import Round, Section, Table
 from mlperf_pkg.commands.review.sections import sections
 from mlperf_pkg.commands.review.writing import files_of
 from mlperf_pkg.errors import UserError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.review.objection_file import State, read_entries
+from mlperf_pkg.commands.review.objections import State, read_entries
 from mlperf_pkg.errors import UserError
 from tests.helpers.logs import edited
 from tests.helpers.program import call

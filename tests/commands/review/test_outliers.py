@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from mlperf_pkg.commands.review.outliers import outliers
-from mlperf_pkg.commands.review.settings import Entry, Reference
+from mlperf_pkg.commands.review.hyperparameters import Entry, Reference, outliers
 
 LR = "opt_base_learning_rate"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.review.pairing import Group, May, groups, is_covered, reviews
+from mlperf_pkg.commands.review.submitters import Group, May, groups, is_covered, reviews
 
 
 def apart(*partners: str) -> May:

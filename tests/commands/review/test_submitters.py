@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mlperf_pkg.commands.review.submitters import submitters_section
 from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, finding
 from tests.helpers.reviews import a_round, a_set, a_system
