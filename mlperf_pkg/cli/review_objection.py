@@ -47,7 +47,7 @@ def command(
       mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
       mlperf-pkg review objection all training_results_v5.1 -o objections
     """
-    from mlperf_pkg.commands.review import objection_text
+    from mlperf_pkg.commands.review import objection_text  # noqa: PLC0415 - slow to import
 
     wanted = objection_text.wanted_codes(codes)
     if output is not None:

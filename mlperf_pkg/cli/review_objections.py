@@ -61,12 +61,12 @@ def command(
       mlperf-pkg review objections o.yaml --id a-1 --state waived --percent 1.2
       mlperf-pkg review objections o.yaml training_results_v5.1
     """
-    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415 - slow to import  # noqa: PLC0415
+    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415 - slow to import
         Change,
         Judged,
         Outcome,
         change_states,
-        examine,  # noqa: PLC0415
+        examine,
         judge,
         read_entries,
         state_of,

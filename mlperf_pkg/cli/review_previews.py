@@ -39,9 +39,9 @@ def command(*, sides: tuple[str, ...], check_options: Options, format_: str, tar
       mlperf-pkg review previews 5.1 training_results_v6.0
       mlperf-pkg review previews 4.1 5.0 --format csv -o previews.csv
     """
-    from mlperf_pkg.commands.review.previews import (
-        Outcome,  # noqa: PLC0415
-        previews,  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.previews import (  # noqa: PLC0415 - slow to import
+        Outcome,
+        previews,
     )
     from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
 

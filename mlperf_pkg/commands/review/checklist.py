@@ -305,7 +305,7 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Yield the parts of the software stack that have several versions, in one line."""
     by_part: dict[str, list[tuple[str, str]]] = {}
     stacks = {system.id: _stack(system) for system in systems}
-    texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _TEXT in stack]
+    texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _UNNAMED in stack]
     common = set.intersection(*texts) if texts else set()
     for name, stack in stacks.items():
         for part, versions in stack.items():
@@ -330,7 +330,7 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
         if isinstance(item, dict):
             versions.update({str(key): [_version(value)] for key, value in item.items() if value})
         elif item:
-            versions[_UNNAMED] = [*versions.get(_TEXT, ()), *_version(item).split(", ")]
+            versions[_UNNAMED] = [*versions.get(_UNNAMED, ()), *_version(item).split(", ")]
     return versions
 
 

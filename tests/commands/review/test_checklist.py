@@ -12,8 +12,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import checklist
 from mlperf_pkg.commands.review.checklist import subjects
-from mlperf_pkg.commands.review.formats import markdown
-from mlperf_pkg.commands.review.page import page
+from mlperf_pkg.commands.review.files import markdown, page
 from mlperf_pkg.commands.review.round import Round, Section
 from tests.helpers.logs import edited, without
 from tests.helpers.published import published_set, results_of
@@ -213,14 +212,14 @@ def test_software_older_than_in_the_round_before(
         published_set(round="1.1", framework="Poplar SDK 9.0", submitter="Beta"),
         published_set(round="2.1", framework="Poplar SDK 9.0"),
     ]
-    monkeypatch.setattr(software, "usable_results", lambda: results_of(*sets))
+    monkeypatch.setattr(checklist, "usable_results", lambda: results_of(*sets))
     older = [text for text in texts(root) if text.startswith("Software: older")]
     assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
 
 
 def test_previews_of_the_round_before(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [published_set(round="1.1", status="Preview", accelerator_model="A9")]
-    monkeypatch.setattr(software, "usable_results", lambda: results_of(*sets))
+    monkeypatch.setattr(checklist, "usable_results", lambda: results_of(*sets))
     assert (
         "Previews: 1 Preview result in 1.1 (A9): are successors due? See the section Previews"
         in texts(root)
@@ -228,7 +227,7 @@ def test_previews_of_the_round_before(root: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_record_that_cannot_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software, "usable_results", lambda: None)
+    monkeypatch.setattr(checklist, "usable_results", lambda: None)
     assert len(texts(root)) == 3
 
 

@@ -9,10 +9,9 @@ import math
 
 import pytest
 
-from mlperf_pkg.commands.review import formats
+from mlperf_pkg.commands.review import files
+from mlperf_pkg.commands.review.files import files_of, sections
 from mlperf_pkg.commands.review.round import Round, Section, Table
-from mlperf_pkg.commands.review.sections import sections
-from mlperf_pkg.commands.review.writing import files_of
 from mlperf_pkg.errors import UserError
 from tests.helpers.reviews import a_round
 
@@ -30,7 +29,7 @@ ROUND = a_round(["ACME"])
 
 
 def test_markdown() -> None:
-    assert formats.markdown(SECTION) == (
+    assert files.markdown(SECTION) == (
         "# All values\n\nA \\| paragraph.\n\n## Values\n\n"
         "| Name | Size | Rate |\n| --- | ---: | ---: |\n"
         "| ACME | **8** | **0.3** |\n"
@@ -40,11 +39,11 @@ def test_markdown() -> None:
 
 
 def test_csv_names_marked_columns() -> None:
-    rows = list(csv.reader(io.StringIO(formats.csv(TABLE))))
+    rows = list(csv.reader(io.StringIO(files.csv(TABLE))))
     assert rows[0] == ["Name", "Size", "Rate", "Marked"]
     assert [row[-1] for row in rows[1:]] == ["Size, Rate", "", "Name"]
     assert rows[3][0] == "'=1+1"
-    assert "\x1b" not in formats.csv(TABLE)
+    assert "\x1b" not in files.csv(TABLE)
 
 
 def test_files_have_safe_and_different_names() -> None:
@@ -69,7 +68,7 @@ def test_page_escapes_all() -> None:
 
 def test_summary_is_short() -> None:
     long = Section("long", "Long", summary=tuple(f"line {number}" for number in range(50)))
-    lines = formats.summary(ROUND, [SECTION, long]).splitlines()
+    lines = files.summary(ROUND, [SECTION, long]).splitlines()
     assert lines[0] == "MLPerf Training 2.0"
     assert lines[2:4] == ["all values", "  three values"]
     assert lines[-1] == "  ... 43 more lines: see long.md"
@@ -78,7 +77,7 @@ def test_summary_is_short() -> None:
 
 def test_wide_words_are_wrapped() -> None:
     section = Section("s", "S", summary=("word " * 40, NASTY))
-    text = formats.summary(ROUND, [section])
+    text = files.summary(ROUND, [section])
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
 

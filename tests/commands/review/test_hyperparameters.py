@@ -11,7 +11,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import hyperparameters
-from mlperf_pkg.commands.review.formats import csv, markdown
+from mlperf_pkg.commands.review.files import csv, markdown
 from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
 from tests.helpers.logs import edited
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission

@@ -8,7 +8,7 @@ from tests.helpers.reviews import a_round, a_set, a_system
 
 
 def test_one_row_per_submitter() -> None:
-    made = section(
+    made = submitters_section(
         a_round(
             ["ACME", "Beta"],
             [a_set("ACME", verdict=FAIL), a_set("ACME", "ssd", "pod", division="open")],

@@ -1,0 +1,417 @@
+"""The sections of a review, in their order."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.commands.page.template import file, page_head
+from mlperf_pkg.commands.review import (
+    checklist,
+    convergence,
+    hyperparameters,
+    objections,
+    previews,
+    resubmitted,
+    submitters,
+)
+from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
+from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.infra.files import refuse_within
+from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
+from mlperf_pkg.infra.tree import walk
+from mlperf_pkg.render import headings
+from mlperf_pkg.render.table import csv_text
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
+
+_Part: TypeAlias = Callable[[Round], Section]
+
+PARTS: tuple[tuple[str, _Part], ...] = (
+    ("submitters", submitters.submitters_section),
+    ("assignments", submitters.assignments_section),
+    ("hyperparameters", hyperparameters.section),
+    ("convergence", convergence.section),
+    ("previews", previews.section),
+    ("resubmitted", resubmitted.section),
+    ("checklist", checklist.section),
+    ("objections", objections.section),
+)
+
+
+def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
+    """Yield all sections; a section that fails has only the reason, and does not affect others."""
+    for name, part in parts:
+        yield guarded(
+            ".",
+            f"writing the section {name}",
+            lambda part=part: part(reviewed),  # type: ignore[misc]
+            lambda finding, name=name: Section(  # type: ignore[misc]
+                name, name.capitalize(), (finding.text,), summary=(finding.text,)
+            ),
+        )
+
+
+FORMAT = "mlperf-pkg/review/1"
+MARKED = "Marked"  # the column of a CSV that names the marked cells of a row
+
+_WIDTH = 80
+_MOST_PROBLEMS, _MOST_LINES = 8, 8
+
+
+def cell_text(value: Cell) -> str:
+    """Return the text of a cell in a document."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return wording.NOTHING
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def numbers(table: Table) -> list[bool]:
+    """Return whether each column contains numbers."""
+    cells = [[row[index] for row in table.rows] for index in range(len(table.columns))]
+    filled = [[value for value in column if value is not None] for column in cells]
+    return [bool(c) and all(isinstance(value, int | float) for value in c) for c in filled]
+
+
+# ---- Markdown and CSV -----------------------------------------------------------------------
+
+
+def markdown(section: Section) -> str:
+    """Return a section as a document of Markdown; marked cells are bold."""
+    paragraphs = (escape_markdown(text) for text in section.text)
+    tables = (_table(table) for table in section.tables)
+    return "\n\n".join([f"# {escape_markdown(section.title)}", *paragraphs, *tables]) + "\n"
+
+
+def _table(table: Table) -> str:
+    if table.checks:
+        body = "\n".join(f"- [ ] {': '.join(row)}" for row in _rows(table))
+    else:
+        rules = ("---:" if is_number else "---" for is_number in numbers(table))
+        lines = [map(escape_markdown, table.columns), rules, *_rows(table)]
+        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    parts = (f"## {escape_markdown(table.title)}", body, escape_markdown(table.note))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _rows(table: Table) -> Iterator[list[str]]:
+    for number, row in enumerate(table.rows):
+        texts = [escape_markdown(cell_text(value)) for value in row]
+        yield [
+            f"**{text}**" if (number, column) in table.marked else text
+            for column, text in enumerate(texts)
+        ]
+
+
+def csv(table: Table) -> str:
+    """Return a table as CSV; if cells are marked, a last column names their columns."""
+    if not table.marked:
+        return csv_text(table.columns, table.rows)
+    marks: dict[int, list[str]] = {}
+    for row, column in sorted(table.marked):
+        marks.setdefault(row, []).append(table.columns[column])
+    rows = [(*row, ", ".join(marks.get(number, ()))) for number, row in enumerate(table.rows)]
+    return csv_text((*table.columns, MARKED), rows)
+
+
+# ---- JSON -----------------------------------------------------------------------------------
+
+
+def json_of(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
+    """Return everything as JSON; ``files`` are those of the tables, by section and table."""
+    report = reviewed.report
+    return json_text(
+        {
+            "format": FORMAT,
+            "tool": report.tool,
+            "usage": report.usage,
+            "round": report.round,
+            "round_reason": report.round_reason,
+            "choices": reviewed.choices,
+            "problems": reviewed.problems,
+            "sections": [_section_json(section, files) for section in sections],
+        }
+    )
+
+
+def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
+    tables = [
+        {
+            "name": table.name,
+            "title": table.title,
+            "file": files[f"{section.name}/{table.name}"],
+            "columns": table.columns,
+            "rows": as_json(table.rows),
+            "marked": sorted(table.marked),
+            "note": table.note,
+        }
+        for table in section.tables
+    ]
+    names = ("name", "title", "text", "summary")
+    return {**{name: getattr(section, name) for name in names}, "tables": tables}
+
+
+# ---- the summary ----------------------------------------------------------------------------
+
+
+def summary(reviewed: Round, sections: Sequence[Section]) -> str:
+    """Return the text that the command prints: the problems, and a few lines of each section."""
+    lines = [reviewed.title]
+    if reviewed.problems:
+        lines += ["", "missing or unclear", *_cut(reviewed.problems, _MOST_PROBLEMS, "README.md")]
+    for section in sections:
+        if section.summary:
+            lines += ["", section.title.lower()]
+            lines += _cut(section.summary, _MOST_LINES, f"{section.name}.md")
+    return "\n".join(lines) + "\n"
+
+
+def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
+    """Return at most ``most`` indented lines; if there are more, the last names a file."""
+    lines = [line for text in texts for line in _wrapped(text)]
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        visible(text), _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    )
+
+
+_STYLE = """
+.m { font-weight: 700; color: var(--open); }
+.problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
+main p { max-width: 60rem; overflow-wrap: anywhere; }
+.t { min-width: 18rem; max-width: 40rem; white-space: normal; overflow-wrap: anywhere; }
+thead th { white-space: normal; }
+th label { display: flex; gap: .5rem; align-items: center; }
+th input { min-height: 0; }
+.remark { font-size: .9rem; margin: .25rem 0 0; }
+.scroll th:first-child { position: sticky; left: 0; background: var(--back); }
+.n + :not(.n) { padding-left: .75rem; }
+"""
+_LONG = 40  # characters of a cell, beyond which its lines are wrapped
+_OPEN_ROWS = 40  # a table with more rows is folded
+
+_PAGE = """\
+{head}
+<body>
+<a class="skip" href="#main">Skip to the review</a>
+<header>
+<h1>{title}</h1>
+<p>{reason}</p>
+<nav aria-label="Sections">
+{links}
+</nav>
+</header>
+<main id="main" tabindex="-1">
+{body}
+</main>
+<footer>
+<p>mlperf-pkg {version}, {reference}. This page makes no request.</p>
+</footer>
+</body>
+</html>
+"""
+
+
+def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
+    """Return the page; ``files`` are those of the tables, by section and table."""
+    title = f"{reviewed.title}: review"
+    links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in sections)
+    return _PAGE.format(
+        head=page_head(title, file("page.css") + _STYLE),
+        title=escape_html(title),
+        reason=escape_html(headings.round_in_words(reviewed.report)),
+        links="\n".join(links),
+        body="\n".join([*_problems(reviewed), *(_page_section(s, files) for s in sections)]),
+        version=escape_html(reviewed.report.tool["version"]),
+        reference=escape_html(reviewed.report.tool["reference"]),
+    )
+
+
+def _id(name: str) -> str:
+    return escape_html(name.replace(" ", "-"))
+
+
+def _problems(reviewed: Round) -> Iterator[str]:
+    if reviewed.problems:
+        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in reviewed.problems)
+        yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
+
+
+def _page_section(section: Section, files: Mapping[str, str]) -> str:
+    heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
+    paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
+    tables = (
+        _page_table(table, f"{section.title}: {table.title}", files[f"{section.name}/{table.name}"])
+        for table in section.tables
+    )
+    parts = "\n".join([heading, *paragraphs, *tables])
+    return f'<section aria-labelledby="{_id(section.name)}">\n{parts}\n</section>'
+
+
+def _page_table(table: Table, label: str, csv: str) -> str:
+    classes = ["n" if is_number else "" for is_number in numbers(table)]
+    head = "".join(
+        f'<th scope="col"{_class(kind)}>{_breakable(title)}</th>'
+        for title, kind in zip(table.columns, classes, strict=True)
+    )
+    title = escape_html(table.title)
+    remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
+    folded = "" if len(table.rows) > _OPEN_ROWS or table.checks else " open"
+    about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
+    return (
+        f"<details{folded}>\n<summary><h3>{title}</h3> {about}</summary>\n"
+        f'<div class="scroll" role="region" aria-label="{escape_html(label)}" tabindex="0">\n'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{_page_rows(table, classes)}</tbody>\n</table>\n</div>\n"
+        f'<p class="remark">{remark}</p>\n</details>'
+    )
+
+
+def _page_rows(table: Table, classes: Sequence[str]) -> str:
+    return "".join(
+        f"<tr>{''.join(_cells(table, number, classes))}</tr>\n" for number in range(len(table.rows))
+    )
+
+
+def _cells(table: Table, number: int, classes: Sequence[str]) -> Iterator[str]:
+    """Yield the cells of a row; the first is its heading."""
+    for column, (value, kind) in enumerate(zip(table.rows[number], classes, strict=True)):
+        text = cell_text(value)
+        kinds = [kind, "t" * (len(text) > _LONG), "m" * ((number, column) in table.marked)]
+        tag, end = ("td", "td") if column else ('th scope="row"', "th")
+        words = escape_html(text)
+        if table.checks and not column:
+            words = f'<label><input type="checkbox"> {words}</label>'
+        yield f"<{tag}{_class(' '.join(filter(None, kinds)))}>{words}</{end}>"
+
+
+def _breakable(text: str) -> str:
+    """Return the name of a column as HTML that may be wrapped after underscores."""
+    return escape_html(text).replace("_", "_<wbr>")
+
+
+def _class(kinds: str) -> str:
+    return f' class="{kinds}"' if kinds else ""
+
+
+DATA, PAGE, README = "review.json", "review.html", "README.md"
+_LONGEST = 80  # characters of the stem of a file
+
+
+def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
+    """Return the files of a review by name."""
+    names = _names(sections)
+    files = {
+        README: _readme(reviewed, sections),
+        PAGE: page(reviewed, sections, names),
+        DATA: json_of(reviewed, sections, names),
+    }
+    for section in sections:
+        files[f"{section.name}.md"] = markdown(section)
+        for table in section.tables:
+            files[names[f"{section.name}/{table.name}"]] = csv(table)
+    return dict(sorted(files.items()))
+
+
+def _names(sections: Sequence[Section]) -> dict[str, str]:
+    """Return the names of the CSV files by section and table, safe for every file system."""
+    names: dict[str, str] = {}
+    for section in sections:
+        for table in section.tables:
+            stem = re.sub(r"[^a-z0-9_.]+", "-", f"{section.name}-{table.name}".lower())[:_LONGEST]
+            taken, number = set(names.values()), 1
+            name = f"{stem}.csv"
+            while name in taken:
+                number += 1
+                name = f"{stem}-{number}.csv"
+            names[f"{section.name}/{table.name}"] = name
+    return names
+
+
+def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
+    lines = [f"# {escape_markdown(reviewed.title)}: review", ""]
+    lines += [
+        f"- [{escape_markdown(s.title)}]({s.name}.md)"
+        + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
+        for s in sections
+    ]
+    lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
+    if reviewed.problems:
+        lines += ["", "## Missing or unclear", ""]
+        lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
+    return "\n".join(lines) + "\n"
+
+
+def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
+    """Check before the work starts that the folder can be written.
+
+    Raises:
+        UserError: the folder is in an input, or exists and must not be replaced.
+    """
+    refuse_within(folder, inputs)
+    if not (folder.exists() or folder.is_symlink()):
+        return
+    written = _written(folder)
+    if written is None:
+        raise UserError(f"{folder}: exists, but is not a review; choose another --output")
+    if not force:
+        raise UserError(f"{folder}: exists already; --force replaces it")
+    if foreign := _foreign(folder, written):
+        raise UserError(
+            f"{folder}: not replaced, as {foreign[0]} is not part of the review; move it away or"
+            " choose another --output"
+        )
+
+
+def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
+    """Write a review as a whole, or leave everything as it is.
+
+    Raises:
+        UserError: the folder exists and must not be replaced, or it cannot be written.
+    """
+
+    def replaces(old: Path) -> bool:
+        written = _written(old)
+        return force and written is not None and not _foreign(old, written)
+
+    try:
+        with new_folder(folder, replaces) as new:
+            for name, text in files.items():
+                (new / name).write_text(text, "utf-8", newline="\n")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {reason_of(error)}") from error
+
+
+def _written(folder: Path) -> set[str] | None:
+    """Return the files that an earlier review lists; None if the folder is not a review."""
+    try:
+        document = jsonlib.loads((folder / DATA).read_bytes())
+        if document["format"] != FORMAT or folder.is_symlink():
+            return None
+        sections = document["sections"]
+        tables = {table["file"] for section in sections for table in section["tables"]}
+        return {README, PAGE, DATA, *tables, *(f"{section['name']}.md" for section in sections)}
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _foreign(folder: Path, written: set[str]) -> list[str]:
+    """Return the paths in a review that are not its own files."""
+    return [
+        entry.path
+        for entry in walk(folder)
+        if entry.folder or entry.link is not None or entry.path not in written
+    ]
