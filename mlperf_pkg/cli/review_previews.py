@@ -8,7 +8,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.review_sides import sides_argument
-from mlperf_pkg.commands.review.sides import LISTING_FORMATS
+from mlperf_pkg.commands.review.round import LISTING_FORMATS
 
 
 @click.command(name="previews")
@@ -43,7 +43,7 @@ def command(*, sides: tuple[str, ...], check_options: Options, format_: str, tar
         Outcome,
         previews,
     )
-    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
+    from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
     listing = previews(*read_sides(sides, check_options))

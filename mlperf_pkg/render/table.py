@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -80,9 +80,9 @@ class Table(Struct, frozen=True):
     marked: frozenset[tuple[int, int]] = frozenset()
 
     @property
-    def rows(self) -> Iterator[Any]:
+    def rows(self) -> list[Any]:
         """The rows of all groups."""
-        return (row for group in self.groups for row in group.rows)
+        return [row for group in self.groups for row in group.rows]
 
     @property
     def titled(self) -> list[tuple[int, Column]]:

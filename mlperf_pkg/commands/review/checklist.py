@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from statistics import median
 from typing import Any, TypeVar
 
@@ -17,12 +16,14 @@ from mlperf_pkg.checks.previews import AVAILABLE
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.review.convergence import MISSING, state
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
-from mlperf_pkg.commands.review.round import Round, Section, Table
-from mlperf_pkg.commands.review.submitters import CHAIRS, assignments
-from mlperf_pkg.findings import Finding, Severity, Verdict, word
+from mlperf_pkg.commands.review.round import Round, failing
+from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.commands.review.submitters import CHAIRS, Assignment, assignments
+from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.published.results import PublishedResults, usable_results
+from mlperf_pkg.published.results import usable_results
+from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
@@ -75,39 +76,38 @@ class Item(Struct, frozen=True):
     urgent: int
 
 
+_COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("text")))
+
+
 def section(reviewed: Round) -> Section:
     """Return a checklist of each submission, with the names of its reviewers."""
-    lists = [_table(subject, _reviewers(reviewed, subject.name)) for subject in subjects(reviewed)]
-    total = sum(len(table.rows) for table in lists)
-    summary = f"{counted(total, 'item')} for {counted(len(lists), 'submission')}"
-    return Section("checklist", "Checklist", _TEXT, tuple(lists), (summary,))
+    assigned = assignments(reviewed)
+    tables = {
+        subject.name: table_of(
+            _COLUMNS,
+            items(subject),
+            title=f"{subject.name}, reviewed by {_reviewers(assigned, subject.name)}",
+            note=_note(subject),
+        )
+        for subject in subjects(reviewed)
+    }
+    total = sum(len(table.rows) for table in tables.values())
+    summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
+    return Section("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
 
 
-def _reviewers(reviewed: Round, folder: str) -> str:
+def _reviewers(assigned: Iterable[Assignment], folder: str) -> str:
     """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
     by_rank: dict[str, list[str]] = {}
-    for item in assignments(reviewed):
+    for item in assigned:
         if folder in item.folders:
             by_rank.setdefault(item.by, []).append(item.reviewer or CHAIRS)
     ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
     return "; ".join(ranks) or "nobody"
 
 
-def _table(subject: Subject, reviewers: str) -> Table:
-    return Table(
-        subject.name,
-        f"{subject.name}, reviewed by {reviewers}",
-        ("Topic", "Look at"),
-        tuple((item.topic, item.text) for item in items(subject)),
-        note=_note(subject),
-        checks=True,
-    )
-
-
 def _note(subject: Subject) -> str:
-    verdicts = [item.row.verdict for item in subject.sets]
-    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
-    rules = sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
+    official, rules = failing(item.row for item in subject.sets)
     benchmarks = listed((item.row.benchmark for item in subject.sets), MOST_ITEMS)
     return (
         f"{counted(len(subject.sets), 'result set')} of {counted(len(subject.systems), 'system')}"
@@ -180,6 +180,8 @@ def _rules(subject: Subject) -> dict[str, Rule]:
     return {rule.code: rule for section in sections for rules in section.values() for rule in rules}
 
 
+# ---- submissions --------------------------------------------------------------------------
+
 _MOST_NAMES = 3
 _Item = TypeVar("_Item")
 
@@ -197,40 +199,57 @@ class Tested(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """A submission: its ``name``, and its ``label`` in reports.
+    """A submission with its result sets, and all findings about it.
 
-    ``systems`` are those with results; ``findings`` are all those about the submission.
+    ``systems`` are those with results; ``previous`` are the sets of the last round before this one
+    in which the submitter is published.
     """
 
     name: str
-    label: str
-    sets: tuple[Tested, ...]
-    systems: tuple[SystemFile, ...]
-    findings: tuple[Finding, ...]
-    outliers: tuple[tuple[str, Outlier], ...]
+    sets: Sequence[Tested]
+    systems: Sequence[SystemFile]
+    findings: Sequence[Finding]
+    outliers: Sequence[Outlier]
+    previous: Sequence[PublishedSet]
 
 
 def subjects(reviewed: Round) -> Iterator[Subject]:
     """Yield the submissions of a round by name."""
+    checked, report = reviewed.checked, reviewed.report
     labels = {submission.place.label for submission in reviewed.submissions}
-    tested = zip(reviewed.report.result_sets, reviewed.checked.contexts, strict=True)
-    sets = _by_label(labels, ((row.path, Tested(row, context)) for row, context in tested))
-    findings = _by_label(labels, ((f.about, f) for f in reviewed.report.findings))
-    unlike = outliers_of(groups_of(reviewed.checked.contexts), reviewed.report.findings)
-    outliers = _by_label(labels, ((o.entry.path, (g.benchmark, o)) for g, o in unlike))
-    systems = {system.path: system for system in reviewed.checked.systems}
+    tested = map(Tested, report.result_sets, checked.contexts)
+    sets = _by_label(labels, ((item.row.path, item) for item in tested))
+    findings = _by_label(labels, ((finding.about, finding) for finding in report.findings))
+    unlike = outliers_of(groups_of(checked.contexts), report.findings)
+    outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
+    systems = {system.path: system for system in checked.systems}
+    published: dict[str, list[PublishedSet]] = {}
+    for row in results.sets if (results := usable_results()) else ():
+        if is_round_name(row.round):
+            published.setdefault(letters(row.submitter), []).append(row)
     for submission in reviewed.submissions:
         label = submission.place.label
         own = sets.get(label, [])
         paths = dict.fromkeys(description_path(item.row) for item in own)
         yield Subject(
-            submission.name,
-            label,
-            tuple(own),
-            tuple(systems[path] for path in paths if path in systems),
-            tuple(findings.get(label, ())),
-            tuple(outliers.get(label, ())),
+            name=submission.name,
+            sets=own,
+            systems=[systems[path] for path in paths if path in systems],
+            findings=findings.get(label, ()),
+            outliers=outliers.get(label, ()),
+            previous=_previous(own, published.get(letters(submission.name), ())),
         )
+
+
+def _previous(own: Sequence[Tested], published: Iterable[PublishedSet]) -> list[PublishedSet]:
+    """Return the sets of the last published round before that of a submission's own sets."""
+    if not own:
+        return []
+    round_ = own[0].context.round
+    rows = [row for row in published if row.usage == round_.usage]
+    versions = {version_of(row.round) for row in rows}
+    last = max((version for version in versions if version < round_.version), default=())
+    return [row for row in rows if version_of(row.round) == last]
 
 
 def _by_label(labels: set[str], items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
@@ -275,6 +294,8 @@ def grouped(pairs: Sequence[tuple[str, str]]) -> str:
     )
 
 
+# ---- software -----------------------------------------------------------------------------
+
 _MOST_KEYS = 4
 _UNNAMED = ""  # the part of a stack that is a string
 _VERSION = re.compile(
@@ -296,9 +317,6 @@ def software(subject: Subject) -> Iterator[str]:
 def _text(system: SystemFile, field: str) -> str:
     value = (system.contents or {}).get(field)
     return " ".join(value.split())[:_MOST_TEXT] if isinstance(value, str) else ""
-
-
-# ---- within the submission ----------------------------------------------------------------
 
 
 def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
@@ -338,38 +356,13 @@ def _version(value: Any) -> str:
     return " ".join((value if isinstance(value, str) else word(value)).split())[:_MOST_TEXT]
 
 
-# ---- since the previous round -------------------------------------------------------------
-
-
 def _older(subject: Subject) -> Iterator[str]:
     """Yield the frameworks that are older than the submitter's in its last published round."""
-    previous = previous_sets(subject)
-    before = _newest(row.framework for row in previous)
+    before = _newest(row.framework for row in subject.previous)
     now = _newest(_text(system, "framework") for system in subject.systems)
     for name, (version, text) in now.items():
         if name in before and version < before[name][0]:
-            yield f"older than in {previous[0].round}: {text}; before {before[name][1]}"
-
-
-def previous_sets(subject: Subject) -> list[PublishedSet]:
-    """Return the sets of the last round before this one in which the submitter is published."""
-    results = usable_results()
-    if results is None or not subject.sets:
-        return []
-    round_ = subject.sets[0].context.round
-    rows = _by_submitter(results, round_.usage).get(letters(subject.name), ())
-    earlier = [row for row in rows if version_of(row.round) < round_.version]
-    last = max((version_of(row.round) for row in earlier), default=())
-    return [row for row in earlier if version_of(row.round) == last]
-
-
-@lru_cache(maxsize=2)
-def _by_submitter(results: PublishedResults, usage: str) -> Mapping[str, list[PublishedSet]]:
-    rows: dict[str, list[PublishedSet]] = {}
-    for row in results.sets:
-        if row.usage == usage and is_round_name(row.round):
-            rows.setdefault(letters(row.submitter), []).append(row)
-    return rows
+            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
 
 
 def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -382,6 +375,8 @@ def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
                 newest[letters(match[1])] = (version, match[0])
     return newest
 
+
+# ---- facts, with or without a finding on them ---------------------------------------------
 
 _CLOSE = 1.0  # percent of RCP margin
 _FAR = 2.0  # times the median of the runs
@@ -429,7 +424,7 @@ def statuses(subject: Subject) -> Iterator[str]:
 
 def previews(subject: Subject) -> Iterator[str]:
     """Yield the previews of the submitter's last published round."""
-    rows = [row for row in previous_sets(subject) if category(row.status) == PREVIEW]
+    rows = [row for row in subject.previous if category(row.status) == PREVIEW]
     if rows:
         models = listed(row.accelerator_model or row.system for row in rows)
         yield (
@@ -462,8 +457,8 @@ def convergence(subject: Subject) -> Iterator[str]:
 def hyperparameters(subject: Subject) -> Iterator[str]:
     """Yield the outliers of each set."""
     by_set: dict[str, list[str]] = {}
-    for _, outlier in subject.outliers:
-        value = f"{outlier.key} {outlier.entry.words(outlier.key)}"
+    for outlier in subject.outliers:
+        value = f"{outlier.key} {outlier.value}"
         by_set.setdefault(short(outlier.entry.path), []).append(value)
     yield from (f"outliers of {name}: {listed(values)}" for name, values in by_set.items())
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Cell, Section, column, table_of_cells
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.text import letters
+from mlperf_pkg.render.table import Table, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
-from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 from mlperf_pkg.submission.membership import submitters
 
@@ -55,17 +57,24 @@ class Group(Struct, frozen=True):
 
 def section(reviewed: Round) -> Section:
     """Return the hyperparameters of a round: the outliers first, then a table of each benchmark."""
-    groups = groups_of(reviewed.checked.contexts)
+    contexts = reviewed.checked.contexts
+    groups = groups_of(contexts)
     unlike = outliers_of(groups, reviewed.report.findings)
     differing = list(_differing_runs(groups))
-    tables = [_outliers_table(unlike), _differing_table(differing)]
-    others = sum(not _is_of_round(context) for context in reviewed.checked.contexts)
+    marked = frozenset((row, _VALUE) for row in range(len(unlike)))
+    title = "Result sets whose runs differ"
+    tables = {
+        "outliers": table_of(_OUTLIERS, unlike, title="Outliers", marked=marked),
+        "differing-runs": table_of(_DIFFERING, differing, title=title),
+        **{f"{group.benchmark}-{group.division}": benchmark_table(group) for group in groups},
+    }
+    others = sum(context.rules is None for context in contexts)
     rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
     return Section(
         "hyperparameters",
         "Hyperparameters",
         (*_TEXT, rest) if others else _TEXT,
-        (*(table for table in tables if table.rows), *(table_of(group) for group in groups)),
+        {name: table for name, table in tables.items() if table.rows},
         tuple(_summary(unlike, differing)),
     )
 
@@ -76,77 +85,35 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
     Result sets of a benchmark that is not in the round are left out.
     """
     by_name: dict[tuple[str, str], list[SetContext]] = {}
-    for context in filter(_is_of_round, contexts):
-        name = (context.files.benchmark, division_of(context))
-        by_name.setdefault(name, []).append(context)
-    return [_group(*name, members) for name, members in sorted(by_name.items())]
+    for context in contexts:
+        if context.rules is not None:
+            name = (context.files.benchmark, division_of(context))
+            by_name.setdefault(name, []).append(context)
+    groups = []
+    for (benchmark, division), members in sorted(by_name.items()):
+        entries = sorted(
+            map(entry_of, members), key=lambda e: (e.size or 0, e.submitter, e.system, e.path)
+        )
+        keys = {key for entry in entries for key in entry.counts}
+        reference = reference_of(members[0], keys)
+        groups.append(Group(benchmark, division, tuple(entries), reference))
+    return groups
 
 
-def _is_of_round(context: SetContext) -> bool:
-    return context.rules is not None
-
-
-def _group(benchmark: str, division: str, contexts: Sequence[SetContext]) -> Group:
-    unsorted = map(entry_of, contexts)
-    entries = sorted(unsorted, key=lambda e: (e.size or 0, e.submitter, e.system, e.path))
-    keys = {key for entry in entries for key in entry.counts}
-    return Group(benchmark, division, tuple(entries), reference_of(contexts[0], keys))
-
-
-# ---- outliers -----------------------------------------------------------------------------
-
-
-def outliers_of(
-    groups: Iterable[Group], findings: Iterable[Finding]
-) -> list[tuple[Group, Outlier]]:
-    """Return the outliers of a round, each with its group."""
-    published = {
-        (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
-        for finding in findings
-        if finding.code == UNPUBLISHED
-        for actual, expected in zip(finding.found, finding.expected, strict=True)
-        for key in [actual.partition(" ")[0]]
-    }
-    return [
-        (group, outlier)
-        for group in groups
-        if group.division == "closed"
-        for outlier in outliers(group.entries, group.reference, published)
-    ]
-
-
-def _summary(
-    unlike: Sequence[tuple[Group, Outlier]], differing: Sequence[tuple[str, ...]]
-) -> Iterator[str]:
+def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
     sets = len({row[:4] for row in differing})
     yield f"{counted(len(unlike), 'outlier')}; runs differ in {counted(sets, 'result set')}"
     by_set: dict[str, list[str]] = {}
-    for group, outlier in unlike:
-        of_set = f"{group.benchmark} of {outlier.entry.submitter} ({outlier.entry.system})"
-        by_set.setdefault(of_set, []).append(f"{outlier.key} {outlier.entry.words(outlier.key)}")
+    for outlier in unlike:
+        entry = outlier.entry
+        of_set = f"{outlier.group.benchmark} of {entry.submitter} ({entry.system})"
+        by_set.setdefault(of_set, []).append(f"{outlier.key} {outlier.value}")
     yield from (f"{of_set}: {', '.join(values)}" for of_set, values in by_set.items())
 
 
-def _outliers_table(unlike: Sequence[tuple[Group, Outlier]]) -> Table:
-    columns = ("Benchmark", "Batch size", "Submitter", "System", "Hyperparameter")
-    rows = tuple(
-        (
-            group.benchmark,
-            _size(outlier.entry.size),
-            outlier.entry.submitter,
-            outlier.entry.system,
-            outlier.key,
-            outlier.entry.words(outlier.key),
-            " to ".join(map(plain, group.reference.values(outlier.key, outlier.entry.size))),
-            outlier.why,
-        )
-        for group, outlier in unlike
-    )
-    marked = frozenset((row, len(columns)) for row in range(len(rows)))
-    return Table("outliers", "Outliers", (*columns, "Value", "Reference", "Why"), rows, marked)
-
-
-# ---- runs that differ ---------------------------------------------------------------------
+_DIFFERING = tuple(
+    map(column, ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values"))
+)
 
 
 def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
@@ -159,12 +126,6 @@ def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
                     yield (*name, key, ", ".join(values))
 
 
-def _differing_table(rows: Sequence[tuple[str, ...]]) -> Table:
-    columns = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
-    title = "Result sets whose runs differ"
-    return Table("differing-runs", title, columns, tuple(rows))
-
-
 # ---- a benchmark --------------------------------------------------------------------------
 
 
@@ -174,46 +135,37 @@ class _Line(Struct, frozen=True):
     size: Cell
     submitter: str
     system: str
-    values: dict[str, Cell]
+    values: Mapping[str, Cell]
     marked: frozenset[str] = frozenset()
 
-    @property
-    def head(self) -> tuple[Cell, str, str]:
-        return self.size, self.submitter, self.system
 
-    @property
-    def title(self) -> str:
-        return f"{self.submitter} {self.system or self.size or ''}".strip()
-
-
-def table_of(group: Group) -> Table:
+def benchmark_table(group: Group) -> Table:
     """Return the hyperparameters that differ between sets, or from the reference.
 
     Sets are rows; a few of them are columns if that makes the table narrower.
     """
     keys = [key for key in group.keys if _differs(group, key)]
-    shown, rest = keys[:_MOST_COLUMNS], keys[_MOST_KEYS:]
+    shown, rest = keys[:_MOST_COLUMNS], keys[_MOST_COLUMNS:]
     lines = list(_lines(group, shown))
     titles = ["Batch size", "Submitter", "System", *shown]
-    rows = [(*line.head, *(line.values.get(key) for key in shown)) for line in lines]
+    rows = [(o.size, o.submitter, o.system, *map(o.values.get, shown)) for o in lines]
     marked = {
-        (row, 3 + column)
+        (row, 3 + place)
         for row, line in enumerate(lines)
-        for column, key in enumerate(shown)
+        for place, key in enumerate(shown)
         if key in line.marked
     }
     turned = [tuple(row) for row in zip(titles, *rows, strict=True)]
     if len(lines) <= _MOST_LINES and _width(turned) < _width([titles, *rows]):
-        titles = ["Hyperparameter", *(line.title for line in lines)]
-        rows = [turned[0], *turned[3:]]
-        marked = {(column - 2, row + 1) for row, column in marked}
-    return Table(
-        f"{group.benchmark}-{group.division}",
-        f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}",
-        tuple(titles),
-        tuple(rows),
-        frozenset(marked),
-        _note(group, keys, rest),
+        names = [f"{line.submitter} {line.system or line.size or ''}".strip() for line in lines]
+        titles, rows = ["Hyperparameter", *names], [turned[0], *turned[3:]]
+        marked = {(place - 2, row + 1) for row, place in marked}
+    return table_of_cells(
+        titles,
+        rows,
+        title=f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}",
+        marked=frozenset(marked),
+        note=_note(group, keys, rest),
     )
 
 
@@ -236,7 +188,8 @@ def _lines(group: Group, keys: Sequence[str]) -> Iterator[_Line]:
     if rules:
         yield _Line(None, "rules", "", dict(rules))
     sizes = {size for entry in group.entries for size in reference.near(entry.size)}
-    lines = [_Line(_size(size), "RCP", "", _cells(reference.points[size])) for size in sizes]
+    points = ((size, reference.points[size].items()) for size in sizes)
+    lines = [_Line(_size(size), "RCP", "", {k: _cell(v) for k, v in of_p}) for size, of_p in points]
     for entry in group.entries:
         marked = frozenset(key for key in keys if _is_marked(group, entry, key))
         values = {key: _cell(entry.words(key)) for key in keys}
@@ -272,10 +225,6 @@ def _width(rows: Sequence[Sequence[Cell]]) -> int:
     return sum(max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True))
 
 
-def _cells(values: Mapping[str, str]) -> dict[str, Cell]:
-    return {key: _cell(value) for key, value in values.items()}
-
-
 def _cell(value: str) -> Cell:
     """Return a number if all of its digits are shown, else text."""
     parsed = number(value)
@@ -285,6 +234,8 @@ def _cell(value: str) -> Cell:
 def _size(value: float | None) -> Cell:
     return int(value) if value is not None and value == int(value) else value
 
+
+# ---- the hyperparameters of a set ---------------------------------------------------------
 
 BATCH_SIZE = "global_batch_size"
 OF_SCALE = frozenset(
@@ -353,7 +304,8 @@ def entry_of(context: SetContext) -> Entry:
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
     counts: dict[str, Counter[str]] = {}
     for run in runs:
-        for key, value in _pairs(run):
+        sizes = ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
+        for key, value in (*sizes, *islice(run.hyperparameters.items(), _MOST_KEYS)):
             counts.setdefault(key, Counter())[value] += 1
     ordered = {key: dict(values.most_common()) for key, values in counts.items()}
     organisation = next((run.text("org") for run in context.runs), "")
@@ -363,9 +315,7 @@ def entry_of(context: SetContext) -> Entry:
     return Entry(context.path, submitter, system, number(size), ordered)
 
 
-def _pairs(run: Run) -> Iterator[tuple[str, str]]:
-    yield from ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
-    yield from islice(run.hyperparameters.items(), _MOST_KEYS)
+# ---- the reference ------------------------------------------------------------------------
 
 
 class Reference(Struct, frozen=True):
@@ -452,7 +402,12 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
     rules = dict(_rules(context.rules)) if context.rules and is_closed else {}
     return Reference(
         {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
-        {key: value for key, of_key in rules.items() for value in _fixed(of_key)},
+        {
+            key: in_words(rule.constraints["equals"])
+            for key, of_key in rules.items()
+            for rule in of_key
+            if "equals" in rule.constraints
+        },
         {key: words for key, of_key in rules.items() if (words := _words(of_key))},
         frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
     )
@@ -486,18 +441,14 @@ def _rules(benchmark: Benchmark) -> Iterator[tuple[str, list[Rule]]]:
     yield from by_key.items()
 
 
-def _fixed(rules: Sequence[Rule]) -> Iterator[str]:
-    for rule in rules:
-        if "equals" in rule.constraints:
-            yield in_words(rule.constraints["equals"])
-
-
 def _words(rules: Sequence[Rule]) -> str:
     """Return the requirements of rules in words, without those that nearly every value meets."""
     specific = (rule for rule in rules if rule.formula or rule.constraints.keys() - _PLAIN)
     words = (words for rule in specific for words in conditions(rule) if words)
     return " and ".join(dict.fromkeys(words))
 
+
+# ---- outliers -----------------------------------------------------------------------------
 
 OFTEN = 2  # other submitters that agree, or with which a value is compared
 TWICE, TENFOLD = 2.0, 10.0
@@ -511,40 +462,67 @@ _OF_LENGTH = (*_IN_STEPS, "_epochs", "_samples")
 class Outlier(Struct, frozen=True):
     """A value of a hyperparameter unlike that of others, and the reason in words."""
 
+    group: Group
     entry: Entry
     key: str
     why: str
 
+    @property
+    def value(self) -> str:
+        """All values of the runs."""
+        return self.entry.words(self.key)
 
-def outliers(
-    entries: Sequence[Entry], reference: Reference, published: Mapping[tuple[str, str], str]
-) -> list[Outlier]:
-    """Return the outliers among the Closed sets of a benchmark, one for each value.
+
+_OUTLIERS = (
+    column("Benchmark", attrgetter("group.benchmark")),
+    column("Batch size", lambda outlier: _size(outlier.entry.size), numbers=True),
+    column("Submitter", attrgetter("entry.submitter")),
+    column("System", attrgetter("entry.system")),
+    column("Hyperparameter", attrgetter("key")),
+    column("Value", attrgetter("value")),
+    column(
+        "Reference",
+        lambda o: " to ".join(map(plain, o.group.reference.values(o.key, o.entry.size))),
+    ),
+    column("Why", attrgetter("why")),
+)
+_VALUE = 5  # the place of the value among the columns
+
+
+def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Outlier]:
+    """Return the outliers among the Closed sets of a round."""
+    published = {
+        (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
+        for finding in findings
+        if finding.code == UNPUBLISHED
+        for actual, expected in zip(finding.found, finding.expected, strict=True)
+        for key in [actual.partition(" ")[0]]
+    }
+    closed = (group for group in groups if group.division == "closed")
+    return [outlier for group in closed for outlier in outliers(group, published)]
+
+
+def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator[Outlier]:
+    """Yield the outliers of a benchmark, one for each value.
 
     Values that the reference has at the batch size are not outliers, and neither are values that
     follow from others or from the scale. ``published`` has, by path and key, the reason why a
     value is unlike all published ones.
     """
-    keys = sorted({key for entry in entries for key in entry.counts} - _APART - reference.derived)
-    return [
-        Outlier(entry, key, "; ".join(why))
-        for entry in entries
-        for key in keys
-        if entry.value(key) and not reference.has(entry.value(key), key, entry.size)
-        if (
-            why := [
-                *_reasons(entry, key, entries, reference),
-                *filter(None, [published.get((entry.path, key))]),
-            ]
-        )
-    ]
+    keys = [key for key in group.keys if key not in _APART | group.reference.derived]
+    for entry in group.entries:
+        for key in keys:
+            value = entry.value(key)
+            if value and not group.reference.has(value, key, entry.size):
+                why = list(_reasons(entry, key, group))
+                why += filter(None, [published.get((entry.path, key))])
+                if why:
+                    yield Outlier(group, entry, key, "; ".join(why))
 
 
-def _reasons(
-    entry: Entry, key: str, entries: Sequence[Entry], reference: Reference
-) -> Iterator[str]:
-    own = letters(entry.submitter)
-    peers = [peer for peer in entries if letters(peer.submitter) != own and peer.value(key)]
+def _reasons(entry: Entry, key: str, group: Group) -> Iterator[str]:
+    reference, own = group.reference, letters(entry.submitter)
+    peers = [peer for peer in group.entries if letters(peer.submitter) != own and peer.value(key)]
     yield from _alone(entry, key, [peer for peer in peers if peer.size == entry.size])
     if reference.values(key, entry.size):
         if not key.endswith(_IN_STEPS):

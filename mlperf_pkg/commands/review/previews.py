@@ -14,8 +14,15 @@ from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
 from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.organisations import are_related, are_same
 from mlperf_pkg.checks.previews import AVAILABLE, Costs, Performance
-from mlperf_pkg.commands.review.round import Round, Section
-from mlperf_pkg.commands.review.sides import Entry, Listing, Side, listed_section, published_before
+from mlperf_pkg.commands.review.round import (
+    Entry,
+    Listing,
+    Round,
+    Section,
+    Side,
+    listed_section,
+    published_before,
+)
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import PLAIN, Column, Group, Span

@@ -12,8 +12,15 @@ from msgspec import Struct
 from mlperf_pkg.checks.copy_rules import different_fields
 from mlperf_pkg.checks.described import PREVIEW, category, published_differences
 from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.commands.review.round import Round, Section
-from mlperf_pkg.commands.review.sides import Entry, Listing, Side, listed_section, published_before
+from mlperf_pkg.commands.review.round import (
+    Entry,
+    Listing,
+    Round,
+    Section,
+    Side,
+    listed_section,
+    published_before,
+)
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render.table import PLAIN, Column, Group, Span

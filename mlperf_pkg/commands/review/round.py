@@ -1,55 +1,34 @@
-"""A round under review, and the sections of its review."""
+"""A round under review, and the sides of a comparison: rounds as checked, or as published."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.review.sides import Side, checked_side
-from mlperf_pkg.commands.review.submitters import spellings
+from mlperf_pkg.checks.described import as_published
+from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Unchecked
+from mlperf_pkg.findings import Unchecked, Verdict
+from mlperf_pkg.published.hashing import digests_of, log_hash
+from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.results import published_results, usable_results
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
 from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.model import is_round_name, version_of
+from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
+from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import Submission
 
-Cell = str | int | float | None
-"""The content of a table; None is an empty cell."""
-
-
-class Table(Struct, frozen=True):
-    """A table. ``name`` is the stem of its file, after that of its section.
-
-    ``marked`` are the cells that differ or are outliers, as (row, column), both from 0. ``note``
-    explains marks and columns below the table. ``checks`` makes the table a list of checkboxes.
-    """
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    marked: frozenset[tuple[int, int]] = frozenset()
-    note: str = ""
-    checks: bool = False
-
-
-class Section(Struct, frozen=True):
-    """A part of a review. ``name`` is the stem of its files; ``text`` are paragraphs.
-
-    ``summary`` are the lines that the command prints.
-    """
-
-    name: str
-    title: str
-    text: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    summary: tuple[str, ...] = ()
+_NAMED = 3
+_UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004")
+_UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
 
 
 class Choices(Struct, frozen=True):
@@ -89,6 +68,12 @@ class Round(Struct, frozen=True, dict=True):
         unsorted = (item for input_ in self.checked.inputs for item in input_.submissions)
         return tuple(sorted(unsorted, key=lambda submission: submission.name))
 
+    @property
+    def spellings(self) -> list[list[str]]:
+        """The names of submissions that differ only in case, spaces and punctuation."""
+        names = submitters(submission.name for submission in self.submissions)
+        return [alike for alike in names.values() if len(alike) > 1]
+
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
         """The result sets of each submission, by its name, in the order of their paths."""
@@ -109,18 +94,11 @@ class Round(Struct, frozen=True, dict=True):
         return checked_side(self.title, self.checked)
 
 
-_NAMED = 3
-_UNREAD = (
-    "CHECK",
-    "LOG11",
-    "SYS001",
-    "SYS004",
-    "TREE108",
-    "TREE109",
-    "TREE111",
-    "TREE112",
-    "TREE114",
-)
+def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
+    """Return how many result sets fail officially, and how many by the rules."""
+    verdicts = [row.verdict for row in rows]
+    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
+    return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
 def read_round(path: str, options: Options, choices: Choices) -> Round:
@@ -141,7 +119,10 @@ def read_round(path: str, options: Options, choices: Choices) -> Round:
 def _problems(reviewed: Round) -> Iterator[str]:
     if reviewed.report.round is None:
         yield f"{reviewed.report.round_reason}; review each round by itself"
-    yield from _spellings(reviewed)
+    if not reviewed.choices.one_spelling:
+        for names in reviewed.spellings:
+            alike = wording.enumerated(names)
+            yield f"{alike} may be one submitter; --one-spelling counts them as one"
     if len(reviewed.submissions) == 1:
         yield f"only one submission: {reviewed.submissions[0].name}; nobody can review it"
     for name, rows in reviewed.sets.items():
@@ -149,12 +130,11 @@ def _problems(reviewed: Round) -> Iterator[str]:
             yield f"{name}: no result set"
         without = [row for row in rows if description_path(row) not in reviewed.systems]
         if without:
-            names = wording.shortened(
-                list(dict.fromkeys(f"{row.system}" for row in without)), _NAMED
-            )
+            systems = list(dict.fromkeys(str(row.system) for row in without))
             yield (
                 f"{name}: {wording.counted(len(without), 'result set')} without a system"
-                f" description ({names}): division and accelerators are unknown"
+                f" description ({wording.shortened(systems, _NAMED)}): division and accelerators"
+                " are unknown"
             )
     outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
     if outside:
@@ -163,21 +143,158 @@ def _problems(reviewed: Round) -> Iterator[str]:
     yield from _unread(reviewed)
 
 
-def _spellings(reviewed: Round) -> Iterator[str]:
-    if not reviewed.choices.one_spelling:
-        for names in spellings(reviewed):
-            alike = wording.enumerated(names)
-            yield f"{alike} may be one submitter; --one-spelling counts them as one"
-
-
 def _unread(reviewed: Round) -> Iterator[str]:
     """Yield the files that could not be read or checked, by code."""
     paths: dict[str, list[str]] = {}
     for finding in reviewed.report.findings:
-        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD):
+        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD + _UNREAD_TREE):
             paths.setdefault(finding.code, []).extend(place.path for place in finding.occurrences)
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
         number = wording.counted(len(files), "file")
         names = wording.shortened(files, _NAMED)
         yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
+
+
+# ---- the sides of a comparison ------------------------------------------------------------
+
+
+class Entry(Struct, frozen=True, dict=True):
+    """A result set of a side: its published fields, or those that would be published.
+
+    ``logs`` are the hashes of its logs. Only a folder has the rest: the ``fingerprints`` of runs,
+    the whole ``system`` and whether the logs pass the ``official`` checker of their round.
+    """
+
+    row: PublishedSet
+    logs: tuple[int, ...]
+    fingerprints: tuple[bytes, ...] = ()
+    system: SystemFile | None = None
+    official: Verdict | None = None
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The round, as numbers that can be compared."""
+        return version_of(self.row.round)
+
+    @property
+    def name(self) -> str:
+        """The round and the name of the set in it."""
+        return f"{self.row.round} {self.row.name}"
+
+    @cached_property
+    def keys(self) -> frozenset[Hashable]:
+        """The keys that it shares with each set that has one of its runs.
+
+        Rewritten logs have another hash, but the same number of runs and mean.
+        """
+        minutes = self.row.unscaled_minutes
+        mean = () if minutes is None else ((self.row.usage, self.row.runs, comparable(minutes)),)
+        return frozenset((*self.logs, *self.fingerprints, *mean))
+
+    def shared(self, other: Entry) -> int:
+        """Return the number of its runs in another set: all if both sets have the same mean."""
+        common = self.keys & other.keys
+        if any(isinstance(key, tuple) for key in common):
+            return self.row.runs
+        same = sum(log in common for log in self.logs)
+        return max(same, sum(fingerprint in common for fingerprint in self.fingerprints))
+
+
+class Side(Struct, frozen=True):
+    """The result sets of one argument; ``name`` is its name in messages."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The newest round, as numbers; empty if there is no result set."""
+        return max((entry.version for entry in self.entries), default=())
+
+
+def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
+    """Return the old and the new side; without arguments, both are all published rounds.
+
+    Raises:
+        UserError: as ``read_side``, or the new side has no later round.
+    """
+    if not arguments:
+        side = record_side(options.usage or options.config.usage or TRAINING)
+        return side, side
+    old, new = (read_side(argument, options) for argument in arguments)
+    if new.newest <= min(entry.version for entry in old.entries):
+        raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")
+    return old, new
+
+
+def read_side(argument: str, options: Options) -> Side:
+    """Return the result sets of a folder or, if there is none, of a published round of that name.
+
+    Raises:
+        UserError: as ``check``; it is neither a folder nor a published round.
+    """
+    if (named := _named(argument)) and not Path(argument).exists():
+        usage, round_ = named
+        return record_side(usage or options.usage or options.config.usage or TRAINING, round_)
+    side = checked_side(argument, check([argument], options))
+    if not side.entries:
+        raise UserError(f"{argument}: no result set; expected a folder of submissions or a round")
+    return side
+
+
+def _named(argument: str) -> tuple[str | None, str] | None:
+    """Return usage and round of an argument that is the name of a round."""
+    if is_round_name(argument):
+        return None, argument
+    return None if "/" in argument else round_of_tree([argument])
+
+
+def record_side(usage: str, round_: str | None = None) -> Side:
+    """Return the published result sets of a round, or of all rounds.
+
+    Raises:
+        UserError: no such round was published.
+    """
+    published = published_results()
+    names = [r.name for r in published.provenance.rounds if r.usage == usage]
+    if round_ and round_ not in names:
+        newest = max(names, key=version_of, default="")
+        reason = "no such round was published"
+        if newest and version_of(round_) > version_of(newest):
+            reason = "newer than the published results of this package"
+        raise UserError(f"{round_}: {reason} ({usage} {', '.join(names)}), and not a folder")
+    hashes = published.hashes()
+    entries = (
+        Entry(row, hashes[index])
+        for index, row in enumerate(published.sets)
+        if row.usage == usage and round_ in (None, row.round)
+    )
+    return Side(f"{round_ or 'all rounds'} (published)", tuple(entries))
+
+
+def published_before(side: Side) -> tuple[Entry, ...]:
+    """Return the published sets of the usages of a side, empty if unreadable (CHECK103)."""
+    if usable_results() is None:
+        return ()
+    usages = sorted({entry.row.usage for entry in side.entries})
+    return tuple(entry for usage in usages for entry in record_side(usage).entries)
+
+
+def checked_side(name: str, checked: Checked) -> Side:
+    """Return the result sets of a check."""
+    sources = {path: source for c in checked.contexts for path, source in c.sources.items()}
+    runs = [run.path for context in checked.contexts for run in context.runs]
+    digests = digests_of({path: sources[path] for path in runs if path in sources})
+    entries = []
+    for result, context in zip(checked.sets, checked.contexts, strict=True):
+        of_set = [digests[run.path] for run in context.runs if run.path in digests]
+        entry = Entry(
+            row=as_published(result.row, context.runs, context.system),
+            logs=tuple(map(log_hash, of_set)),
+            fingerprints=tuple(run.fingerprint for run in context.runs if run.fingerprint),
+            system=context.system,
+            official=result.row.verdict.official,
+        )
+        entries.append(entry)
+    return Side(name, tuple(entries))

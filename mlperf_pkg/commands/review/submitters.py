@@ -1,102 +1,114 @@
-"""The submitters of a round, with the numbers of their results, verdicts and findings."""
+"""The submitters of a round: their results, verdicts and findings, and who reviews whom.
+
+Source: submission_rules, Required reviews.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.system_values import whole_number
-from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
+from mlperf_pkg.commands.review.round import Round, failing
+from mlperf_pkg.commands.review.section import Section, column
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Severity, Verdict
+from mlperf_pkg.findings import Finding, Severity
 from mlperf_pkg.infra.text import did_you_mean, letters
+from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
 from mlperf_pkg.submission.membership import submitters
 
-_COLUMNS = (
-    "Submitter",
-    "Systems",
-    "Results",
-    "Largest",
-    "Divisions",
-    "Official FAIL",
-    "Rules FAIL",
-    "Errors",
-    "Warnings",
-)
-
-
-def submitters_section(reviewed: Round) -> Section:
-    """Return a table of all submitters, by name, also of those without a result set."""
-    labels = {submission.name: submission.place.label for submission in reviewed.submissions}
-    rows = tuple(
-        _submitter_row(
-            reviewed,
-            name,
-            [row for spelling in spellings for row in reviewed.sets[spelling]],
-            [f for spelling in spellings for f in _findings_about(reviewed, labels[spelling])],
-        )
-        for name, spellings in submitters(reviewed.sets).items()
-    )
-    note = "Largest: accelerators of the largest system with results."
-    table = Table("table", "Submitters", _COLUMNS, rows, note=note)
-    return Section("submitters", "Submitters", (), (table,), tuple(_numbers_in_words(reviewed)))
-
-
-def _findings_about(reviewed: Round, label: str) -> list[Finding]:
-    """Return the findings about a submission; all of them if the only one has no label."""
-    findings = reviewed.report.findings
-    return [f for f in findings if not label or f"{f.about}/".startswith(f"{label}/")]
-
-
-def _numbers_in_words(reviewed: Round) -> Iterator[str]:
-    report = reviewed.report
-    names = submitters(name for name, rows in reviewed.sets.items() if rows)
-    systems = {(row.submitter, row.system) for row in report.results}
-    counts = (
-        wording.counted(len(names), "submitter"),
-        wording.counted(len(systems), "system"),
-        wording.counted(len(report.results), "result set"),
-        wording.counted(len(report.runs), "run"),
-    )
-    yield ", ".join(counts)
-    verdicts = [row.verdict for row in report.result_sets]
-    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
-    rules = sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
-    yield f"result sets that fail: {official} by the official verdict, {rules} by the rules"
-
-
-def _submitter_row(
-    reviewed: Round, name: str, rows: list[ResultSetRow], findings: list[Finding]
-) -> tuple[Cell, ...]:
-    systems = [reviewed.systems.get(description_path(row)) for row in rows]
-    sizes = [system.accelerators for system in systems if system and system.accelerators]
-    return (
-        name,
-        len({(row.submitter, row.system) for row in rows}),
-        len(rows),
-        max(sizes, default=None),
-        ", ".join(sorted({row.division or wording.NOTHING for row in rows})),
-        sum(row.verdict.official is Verdict.FAIL for row in rows),
-        sum(row.verdict.rules is Verdict.FAIL for row in rows),
-        sum(finding.severity is Severity.ERROR for finding in findings),
-        sum(finding.severity is Severity.WARNING for finding in findings),
-    )
-
-
+CHAIRS = "volunteers or the chairs"
 LARGE = 512
 """The number of accelerators (else processors) from which a submission is ranked by scale.
 
 Source: submission_rules, Required reviews (large scale submission review assignment).
 """
 
-
 _PLUS = "+"  # between the names of a joint submission
+_THREE = 3
+_RULES = (
+    "Submitters are ranked by their number of results and paired down the ranking; the two of a"
+    " pair review each other. If the number is odd, the last three review each other.",
+    f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
+    " only): their submitters are ranked by their largest system, and review these results of each"
+    " other.",
+    "Each company of a joint submission counts as a submitter, and never reviews its partner.",
+)
+
+
+class _Submitter(Struct, frozen=True):
+    """The results of a submitter in all spellings of its name, and the findings about it."""
+
+    name: str
+    rows: Sequence[ResultSetRow]
+    systems: Sequence[SystemRow | None]
+    findings: Sequence[Finding]
+
+    def count(self, severity: Severity) -> int:
+        return sum(finding.severity is severity for finding in self.findings)
+
+
+_SUBMITTERS = (
+    column("Submitter", attrgetter("name")),
+    column("Systems", lambda s: len({(r.submitter, r.system) for r in s.rows}), numbers=True),
+    column("Results", lambda s: len(s.rows), numbers=True),
+    column(
+        "Largest",
+        lambda s: max((o.accelerators for o in s.systems if o and o.accelerators), default=None),
+        numbers=True,
+    ),
+    column(
+        "Divisions",
+        lambda s: ", ".join(sorted({row.division or wording.NOTHING for row in s.rows})),
+    ),
+    column("Official FAIL", lambda s: failing(s.rows)[0], numbers=True),
+    column("Rules FAIL", lambda s: failing(s.rows)[1], numbers=True),
+    column("Errors", lambda s: s.count(Severity.ERROR), numbers=True),
+    column("Warnings", lambda s: s.count(Severity.WARNING), numbers=True),
+)
+
+
+def submitters_section(reviewed: Round) -> Section:
+    """Return a table of all submitters, by name, also of those without a result set."""
+    report = reviewed.report
+    note = "Largest: accelerators of the largest system with results."
+    table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
+    names = submitters(name for name, rows in reviewed.sets.items() if rows)
+    numbers = (
+        wording.counted(len(names), "submitter"),
+        wording.counted(len({(row.submitter, row.system) for row in report.results}), "system"),
+        wording.counted(len(report.results), "result set"),
+        wording.counted(len(report.runs), "run"),
+    )
+    official, rules = failing(report.result_sets)
+    verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
+    summary = (", ".join(numbers), verdicts)
+    return Section("submitters", "Submitters", (), {"table": table}, summary)
+
+
+def _submitters(reviewed: Round) -> Iterator[_Submitter]:
+    labels = {submission.name: submission.place.label for submission in reviewed.submissions}
+    for name, spellings in submitters(reviewed.sets).items():
+        rows = [row for spelling in spellings for row in reviewed.sets[spelling]]
+        # The only submission of a round may have no label: all findings are about it.
+        findings = [
+            finding
+            for label in map(labels.__getitem__, spellings)
+            for finding in reviewed.report.findings
+            if not label or f"{finding.about}/".startswith(f"{label}/")
+        ]
+        systems = [reviewed.systems.get(description_path(row)) for row in rows]
+        yield _Submitter(name, rows, systems, findings)
+
+
+# ---- companies ----------------------------------------------------------------------------
 
 
 class Company(Struct, frozen=True):
@@ -128,12 +140,25 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
             folders[name] = (*folders.get(name, ()), *own)
             partners.setdefault(name, set()).update({*joint.companies} - {name})
     excluded = {_known(name, folders, "--exclude") for name in reviewed.choices.excluded}
-    scales = _scales(reviewed)
-    return tuple(
-        _company(reviewed, name, folders[name], frozenset(partners.get(name, ())), scales)
-        for name in sorted(folders)
-        if name not in excluded
-    )
+    scales, has_large = _scales(reviewed), reviewed.report.usage != "hpc"
+    members = []
+    for name in sorted(folders.keys() - excluded):
+        rows = [row for folder in folders[name] for row in reviewed.sets[folder]]
+        sizes = [scales.get(description_path(row), 0) for row in rows]
+        large = sum(size >= LARGE for size in sizes) if has_large else 0
+        others, scale = frozenset(partners.get(name, ())), max(sizes, default=0)
+        members.append(Company(name, folders[name], others, len(rows) - large, large, scale))
+    return tuple(members)
+
+
+def _scales(reviewed: Round) -> dict[str, int]:
+    """Return the accelerators of each system, or its processors if it has none, by path."""
+    scales = {path: system.accelerators or 0 for path, system in reviewed.systems.items()}
+    for system in reviewed.checked.systems:
+        if not scales.get(system.path):
+            per_node = whole_number((system.contents or {}).get("host_processors_per_node"))
+            scales[system.path] = (system.nodes or 0) * (per_node or 0)
+    return scales
 
 
 class Joint(Struct, frozen=True):
@@ -141,11 +166,6 @@ class Joint(Struct, frozen=True):
 
     folder: str | None
     companies: tuple[str, ...]
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether there are several companies."""
-        return len(self.companies) > 1
 
 
 def joints(reviewed: Round) -> list[Joint]:
@@ -158,33 +178,10 @@ def joints(reviewed: Round) -> list[Joint]:
     chosen = [_parsed(text, folders) for text in reviewed.choices.joint]
     named = {joint.folder for joint in chosen}
     others = (Joint(name, _companies(name, folders)) for name in folders if name not in named)
-    return [*chosen, *(joint for joint in others if joint.is_joint)]
+    return [*chosen, *(joint for joint in others if len(joint.companies) > 1)]
 
 
-def by_results(members: Iterable[Company], seed: int) -> list[Company]:
-    """Return the companies with results below ``LARGE``, most results first."""
-    ranked = (company for company in members if company.results)
-    return sorted(ranked, key=lambda company: (-company.results, tie_break(company.name, seed)))
-
-
-def by_scale(members: Iterable[Company], seed: int) -> list[Company]:
-    """Return the companies with a submission from ``LARGE`` on, the largest scale first."""
-    ranked = (company for company in members if company.large)
-    return sorted(ranked, key=lambda company: (-company.scale, tie_break(company.name, seed)))
-
-
-def tie_break(name: str, seed: int) -> bytes:
-    """Return the sort key of a company among equals: a digest of the seed and the name."""
-    return hashlib.sha256(f"{seed} {name}".encode("utf-8", "backslashreplace")).digest()
-
-
-# ---- names ----------------------------------------------------------------------------------
-
-
-def spellings(reviewed: Round) -> Iterator[list[str]]:
-    """Yield the names of submissions that differ only in case, spaces and punctuation."""
-    names = submitters(submission.name for submission in reviewed.submissions)
-    yield from (alike for alike in names.values() if len(alike) > 1)
+# ---- names --------------------------------------------------------------------------------
 
 
 def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
@@ -192,7 +189,7 @@ def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
     names = [submission.name for submission in reviewed.submissions]
     folders: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
     if reviewed.choices.one_spelling:
-        for alike in spellings(reviewed):
+        for alike in reviewed.spellings:
             folders[alike[0]] = tuple(alike)
             for name in alike[1:]:
                 del folders[name]
@@ -204,7 +201,7 @@ def _parsed(text: str, folders: Mapping[str, tuple[str, ...]]) -> Joint:
     label, equals, after = text.partition("=")
     folder = _known(label.strip(), folders, "--joint") if equals else _alike(text, folders)
     joint = Joint(folder, _companies(after if equals else text, folders))
-    if not joint.is_joint:
+    if len(joint.companies) <= 1:
         raise UserError(
             f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a folder"
             " with another name"
@@ -236,30 +233,7 @@ def _known(name: str, folders: Mapping[str, tuple[str, ...]], option: str) -> st
     raise UserError(f"{option}: {name!r} is not a submitter of the round{suggestion}")
 
 
-# ---- results --------------------------------------------------------------------------------
-
-
-def _company(
-    reviewed: Round,
-    name: str,
-    folders: tuple[str, ...],
-    partners: frozenset[str],
-    scales: Mapping[str, int],
-) -> Company:
-    rows: list[ResultSetRow] = [row for folder in folders for row in reviewed.sets[folder]]
-    sizes = [scales.get(description_path(row), 0) for row in rows]
-    large = sum(size >= LARGE for size in sizes) if reviewed.report.usage != "hpc" else 0
-    return Company(name, folders, partners, len(rows) - large, large, max(sizes, default=0))
-
-
-def _scales(reviewed: Round) -> dict[str, int]:
-    """Return the accelerators of each system, or its processors if it has none, by path."""
-    scales = {path: system.accelerators or 0 for path, system in reviewed.systems.items()}
-    for system in reviewed.checked.systems:
-        if not scales.get(system.path):
-            per_node = whole_number((system.contents or {}).get("host_processors_per_node"))
-            scales[system.path] = (system.nodes or 0) * (per_node or 0)
-    return scales
+# ---- pairs down a ranking -----------------------------------------------------------------
 
 
 Group = list[int]
@@ -267,8 +241,6 @@ Group = list[int]
 
 May = Callable[[int, int], bool]
 """Return whether two submitters may review each other."""
-
-_THREE = 3
 
 
 def groups(number: int, may: May) -> list[Group]:
@@ -321,17 +293,10 @@ def _swap(formed: list[Group], index: int, may: May) -> None:
                 return
 
 
-By = Literal["results", "scale"]
+# ---- assignments --------------------------------------------------------------------------
 
-CHAIRS = "volunteers or the chairs"
-_RULES = (
-    "Submitters are ranked by their number of results and paired down the ranking; the two of a"
-    " pair review each other. If the number is odd, the last three review each other.",
-    f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
-    " only): their submitters are ranked by their largest system, and review these results of each"
-    " other.",
-    "Each company of a joint submission counts as a submitter, and never reviews its partner.",
-)
+
+By = Literal["results", "scale"]
 
 
 class Assignment(Struct, frozen=True):
@@ -365,6 +330,27 @@ class _Rank(Struct, frozen=True):
         return "number of results" if self.by == "results" else "scale"
 
 
+_ASSIGNMENTS = (
+    column("Reviewer", lambda item: item.reviewer or CHAIRS),
+    column("Reviews", attrgetter("submitter")),
+    column("Folders", lambda item: ", ".join(item.folders)),
+    column("By", attrgetter("by")),
+    column("Why", attrgetter("why")),
+)
+_RANKS = (
+    column("By", lambda row: row[0]),
+    column("Rank", lambda row: row[1], numbers=True),
+    column("Submitter", lambda row: row[2].name),
+    column("Results", lambda row: row[2].results, numbers=True),
+    column("Large results", lambda row: row[2].large, numbers=True),
+    column("Largest", lambda row: row[2].scale or None, numbers=True),
+)
+_RANKS_NOTE = (
+    f"Large results: on systems with {LARGE} or more accelerators (processors in systems without"
+    " accelerators). Largest: accelerators of the largest system."
+)
+
+
 def assignments(reviewed: Round) -> tuple[Assignment, ...]:
     """Return all assignments: first those by number of results, then those by scale.
 
@@ -376,29 +362,37 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
 
 def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
-    rows = tuple(
-        (item.reviewer or CHAIRS, item.submitter, ", ".join(item.folders), item.by, item.why)
-        for item in assignments(reviewed)
+    ranks = _ranks(reviewed)
+    pairs = table_of(
+        _ASSIGNMENTS,
+        assignments(reviewed),
+        title="Assignments",
+        note="By: the ranking that paired them.",
     )
-    columns = ("Reviewer", "Reviews", "Folders", "By", "Why")
-    tables = (
-        Table("pairs", "Assignments", columns, rows, note="By: the ranking that paired them."),
-        _rank_table(reviewed),
-    )
+    members = [
+        (rank.by, number, company)
+        for rank in ranks
+        for number, company in enumerate(rank.members, 1)
+    ]
     return Section(
         "assignments",
         "Assignments",
         (*_RULES, *_chosen(reviewed)),
-        tables,
-        tuple(chain.from_iterable(map(_summary, _ranks(reviewed)))),
+        {"pairs": pairs, "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)},
+        tuple(chain.from_iterable(map(_summary, ranks))),
     )
 
 
 def _ranks(reviewed: Round) -> list[_Rank]:
     members, seed = companies(reviewed), reviewed.choices.seed
+
+    def tie_break(company: Company) -> bytes:
+        return hashlib.sha256(f"{seed} {company.name}".encode("utf-8", "backslashreplace")).digest()
+
+    results, large = ([c for c in members if c.results], [c for c in members if c.large])
     return [
-        _Rank("results", by_results(members, seed), seed),
-        _Rank("scale", by_scale(members, seed), seed),
+        _Rank("results", sorted(results, key=lambda c: (-c.results, tie_break(c))), seed),
+        _Rank("scale", sorted(large, key=lambda c: (-c.scale, tie_break(c))), seed),
     ]
 
 
@@ -406,23 +400,22 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
     for group in groups(len(rank.members), rank.may):
         pairs = sorted(reviews(group, rank.may))
         for reviewer, submitter in pairs:
-            yield _assignment(rank, rank.members[reviewer].name, submitter, _why(rank, group))
+            company = rank.members[submitter]
+            name, why = rank.members[reviewer].name, _why(rank, group)
+            yield Assignment(name, company.name, company.folders, rank.by, why)
         for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
-            yield _assignment(rank, None, submitter, _why_nobody(rank))
-
-
-def _assignment(rank: _Rank, reviewer: str | None, index: int, why: str) -> Assignment:
-    company = rank.members[index]
-    return Assignment(reviewer, company.name, company.folders, rank.by, why)
-
-
-# ---- why ------------------------------------------------------------------------------------
+            company, is_only = rank.members[submitter], len(rank.members) == 1
+            why = (
+                "the only one ranked" if is_only else "a partner of all others left in the ranking"
+            )
+            yield Assignment(None, company.name, company.folders, rank.by, f"{why} by {rank.unit}")
 
 
 def _why(rank: _Rank, group: Group) -> str:
     numbers = [str(index + 1) for index in group]
-    values = [str(rank.value(rank.members[index])) for index in group]
-    reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({wording.enumerated(values)})"
+    values = [rank.value(company) for company in rank.members]
+    own = wording.enumerated([str(values[index]) for index in group])
+    reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({own})"
     if len(group) == _THREE:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
@@ -430,8 +423,7 @@ def _why(rank: _Rank, group: Group) -> str:
     partners = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
     if partners:
         reason += f"; {wording.enumerated(partners)} are partners and do not review each other"
-    equal = [rank.value(company) for company in rank.members]
-    if any(equal.count(rank.value(rank.members[index])) > 1 for index in group):
+    if any(values.count(values[index]) > 1 for index in group):
         reason += f"; ties broken by seed {rank.seed}"
     return reason
 
@@ -440,19 +432,10 @@ def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
     return any(not rank.may(index, member) for member in group if member != index)
 
 
-def _why_nobody(rank: _Rank) -> str:
-    if len(rank.members) == 1:
-        return f"the only one ranked by {rank.unit}"
-    return f"a partner of all others left in the ranking by {rank.unit}"
-
-
-# ---- the section ----------------------------------------------------------------------------
-
-
 def _chosen(reviewed: Round) -> Iterator[str]:
     choices = reviewed.choices
     if choices.one_spelling:
-        yield from (f"Counted as one: {wording.enumerated(n)}." for n in spellings(reviewed))
+        yield from (f"Counted as one: {wording.enumerated(n)}." for n in reviewed.spellings)
     for joint in joints(reviewed):
         where = "" if joint.folder is None else f" in {joint.folder}"
         yield f"{wording.enumerated(joint.companies)} submit together{where}."
@@ -461,20 +444,6 @@ def _chosen(reviewed: Round) -> Iterator[str]:
     if idle := [item.name for item in companies(reviewed) if not item.results + item.large]:
         yield f"Without results and therefore without assignments: {', '.join(idle)}."
     yield f"Ties are broken by seed {choices.seed}."
-
-
-def _rank_table(reviewed: Round) -> Table:
-    rows = tuple(
-        (rank.by, number, company.name, company.results, company.large, company.scale or None)
-        for rank in _ranks(reviewed)
-        for number, company in enumerate(rank.members, 1)
-    )
-    columns = ("By", "Rank", "Submitter", "Results", "Large results", "Largest")
-    note = (
-        f"Large results: on systems with {LARGE} or more accelerators (processors in systems"
-        " without accelerators). Largest: accelerators of the largest system."
-    )
-    return Table("rank", "Ranks", columns, rows, note=note)
 
 
 def _summary(rank: _Rank) -> Iterator[str]:
