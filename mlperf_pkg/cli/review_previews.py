@@ -8,7 +8,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.review_sides import sides_argument
-from mlperf_pkg.commands.review.round import LISTING_FORMATS
+from mlperf_pkg.commands.review.section import LISTING_FORMATS
 
 
 @click.command(name="previews")

@@ -1,12 +1,12 @@
-"""The sections of a review, in their order."""
+"""The files of a review: a page, JSON, Markdown for each section, CSV for each table."""
 
 from __future__ import annotations
 
 import json as jsonlib
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,17 +21,27 @@ from mlperf_pkg.commands.review import (
     resubmitted,
     submitters,
 )
-from mlperf_pkg.commands.review.round import Cell, Round, Section, Table
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.folders import new_folder
 from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
 from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render import headings
-from mlperf_pkg.render.table import csv_text
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import Table
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
+
+FORMAT = "mlperf-pkg/review/1"
+DATA, PAGE, README = "review.json", "review.html", "README.md"
+
+_LONGEST = 80  # characters of the stem of a file
+_WIDTH = 80
+_MOST_PROBLEMS, _MOST_LINES = 8, 8
 
 _Part: TypeAlias = Callable[[Round], Section]
 
@@ -45,87 +55,81 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("checklist", checklist.section),
     ("objections", objections.section),
 )
+"""The sections in their order."""
 
 
 def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
     """Yield all sections; a section that fails has only the reason, and does not affect others."""
     for name, part in parts:
-        yield guarded(
-            ".",
-            f"writing the section {name}",
-            lambda part=part: part(reviewed),  # type: ignore[misc]
-            lambda finding, name=name: Section(  # type: ignore[misc]
-                name, name.capitalize(), (finding.text,), summary=(finding.text,)
-            ),
-        )
+        doing = f"writing the section {name}"
+        yield guarded(".", doing, partial(part, reviewed), partial(_failed, name))
 
 
-FORMAT = "mlperf-pkg/review/1"
-MARKED = "Marked"  # the column of a CSV that names the marked cells of a row
-
-_WIDTH = 80
-_MOST_PROBLEMS, _MOST_LINES = 8, 8
+def _failed(name: str, finding: Finding) -> Section:
+    return Section(name, name.capitalize(), (finding.text,), summary=(finding.text,))
 
 
-def cell_text(value: Cell) -> str:
-    """Return the text of a cell in a document."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return wording.NOTHING
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
+    """Return the files of a review by name."""
+    names = _names(sections)
+    files = {
+        README: _readme(reviewed, sections),
+        PAGE: page(reviewed, sections, names),
+        DATA: json(reviewed, sections, names),
+    }
+    for section in sections:
+        files[f"{section.name}.md"] = markdown(section)
+        for name, table in section.tables.items():
+            files[names[f"{section.name}/{name}"]] = tables.csv(table)
+    return dict(sorted(files.items()))
 
 
-def numbers(table: Table) -> list[bool]:
-    """Return whether each column contains numbers."""
-    cells = [[row[index] for row in table.rows] for index in range(len(table.columns))]
-    filled = [[value for value in column if value is not None] for column in cells]
-    return [bool(c) and all(isinstance(value, int | float) for value in c) for c in filled]
+def _names(sections: Sequence[Section]) -> dict[str, str]:
+    """Return the names of the CSV files by section and table, safe for every file system."""
+    names: dict[str, str] = {}
+    for path in (f"{section.name}/{name}" for section in sections for name in section.tables):
+        stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
+        taken, number = set(names.values()), 1
+        name = f"{stem}.csv"
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}.csv"
+        names[path] = name
+    return names
 
 
-# ---- Markdown and CSV -----------------------------------------------------------------------
+def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
+    lines = [f"# {escape_markdown(reviewed.title)}: review", ""]
+    lines += [
+        f"- [{escape_markdown(s.title)}]({s.name}.md)"
+        + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
+        for s in sections
+    ]
+    lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
+    if reviewed.problems:
+        lines += ["", "## Missing or unclear", ""]
+        lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
+    return "\n".join(lines) + "\n"
+
+
+# ---- formats ------------------------------------------------------------------------------
 
 
 def markdown(section: Section) -> str:
     """Return a section as a document of Markdown; marked cells are bold."""
-    paragraphs = (escape_markdown(text) for text in section.text)
-    tables = (_table(table) for table in section.tables)
-    return "\n\n".join([f"# {escape_markdown(section.title)}", *paragraphs, *tables]) + "\n"
+    parts = [f"# {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
+    for table in section.tables.values():
+        parts.append(f"## {escape_markdown(table.title)}")
+        parts += _checkboxes(table) if section.checks else [tables.markdown(table)]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table(table: Table) -> str:
-    if table.checks:
-        body = "\n".join(f"- [ ] {': '.join(row)}" for row in _rows(table))
-    else:
-        rules = ("---:" if is_number else "---" for is_number in numbers(table))
-        lines = [map(escape_markdown, table.columns), rules, *_rows(table)]
-        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    parts = (f"## {escape_markdown(table.title)}", body, escape_markdown(table.note))
-    return "\n\n".join(part for part in parts if part)
+def _checkboxes(table: Table) -> list[str]:
+    lines = ([escape_markdown(text) for text, _ in table.spans(row)] for row in table.rows)
+    return ["\n".join(f"- [ ] {': '.join(line)}" for line in lines), escape_markdown(table.note)]
 
 
-def _rows(table: Table) -> Iterator[list[str]]:
-    for number, row in enumerate(table.rows):
-        texts = [escape_markdown(cell_text(value)) for value in row]
-        yield [
-            f"**{text}**" if (number, column) in table.marked else text
-            for column, text in enumerate(texts)
-        ]
-
-
-def csv(table: Table) -> str:
-    """Return a table as CSV; if cells are marked, a last column names their columns."""
-    if not table.marked:
-        return csv_text(table.columns, table.rows)
-    marks: dict[int, list[str]] = {}
-    for row, column in sorted(table.marked):
-        marks.setdefault(row, []).append(table.columns[column])
-    rows = [(*row, ", ".join(marks.get(number, ()))) for number, row in enumerate(table.rows)]
-    return csv_text((*table.columns, MARKED), rows)
-
-
-# ---- JSON -----------------------------------------------------------------------------------
-
-
-def json_of(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
+def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
     """Return everything as JSON; ``files`` are those of the tables, by section and table."""
     report = reviewed.report
     return json_text(
@@ -143,23 +147,23 @@ def json_of(reviewed: Round, sections: Sequence[Section], files: Mapping[str, st
 
 
 def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
-    tables = [
+    names = ("name", "title", "text", "summary")
+    rows = [
         {
-            "name": table.name,
+            "name": name,
             "title": table.title,
-            "file": files[f"{section.name}/{table.name}"],
-            "columns": table.columns,
-            "rows": as_json(table.rows),
+            "file": files[f"{section.name}/{name}"],
+            "columns": [column.key for _, column in table.keyed],
+            "rows": [as_json(table.values(row)) for row in table.rows],
             "marked": sorted(table.marked),
             "note": table.note,
         }
-        for table in section.tables
+        for name, table in section.tables.items()
     ]
-    names = ("name", "title", "text", "summary")
-    return {**{name: getattr(section, name) for name in names}, "tables": tables}
+    return {**{name: getattr(section, name) for name in names}, "tables": rows}
 
 
-# ---- the summary ----------------------------------------------------------------------------
+# ---- the summary --------------------------------------------------------------------------
 
 
 def summary(reviewed: Round, sections: Sequence[Section]) -> str:
@@ -176,17 +180,23 @@ def summary(reviewed: Round, sections: Sequence[Section]) -> str:
 
 def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
     """Return at most ``most`` indented lines; if there are more, the last names a file."""
-    lines = [line for text in texts for line in _wrapped(text)]
+    lines = [
+        line
+        for text in texts
+        for line in textwrap.wrap(
+            visible(text),
+            _WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+    ]
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        visible(text), _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-    )
-
+# ---- the page -----------------------------------------------------------------------------
 
 _STYLE = """
 .m { font-weight: 700; color: var(--open); }
@@ -200,7 +210,6 @@ th input { min-height: 0; }
 .scroll th:first-child { position: sticky; left: 0; background: var(--back); }
 .n + :not(.n) { padding-left: .75rem; }
 """
-_LONG = 40  # characters of a cell, beyond which its lines are wrapped
 _OPEN_ROWS = 40  # a table with more rows is folded
 
 _PAGE = """\
@@ -234,7 +243,7 @@ def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
         title=escape_html(title),
         reason=escape_html(headings.round_in_words(reviewed.report)),
         links="\n".join(links),
-        body="\n".join([*_problems(reviewed), *(_page_section(s, files) for s in sections)]),
+        body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),
         version=escape_html(reviewed.report.tool["version"]),
         reference=escape_html(reviewed.report.tool["reference"]),
     )
@@ -250,109 +259,31 @@ def _problems(reviewed: Round) -> Iterator[str]:
         yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
 
 
-def _page_section(section: Section, files: Mapping[str, str]) -> str:
+def _section(section: Section, files: Mapping[str, str]) -> str:
     heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
     paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
-    tables = (
-        _page_table(table, f"{section.title}: {table.title}", files[f"{section.name}/{table.name}"])
-        for table in section.tables
+    parts = (
+        _table(section, table, files[f"{section.name}/{name}"])
+        for name, table in section.tables.items()
     )
-    parts = "\n".join([heading, *paragraphs, *tables])
-    return f'<section aria-labelledby="{_id(section.name)}">\n{parts}\n</section>'
+    body = "\n".join([heading, *paragraphs, *parts])
+    return f'<section aria-labelledby="{_id(section.name)}">\n{body}\n</section>'
 
 
-def _page_table(table: Table, label: str, csv: str) -> str:
-    classes = ["n" if is_number else "" for is_number in numbers(table)]
-    head = "".join(
-        f'<th scope="col"{_class(kind)}>{_breakable(title)}</th>'
-        for title, kind in zip(table.columns, classes, strict=True)
-    )
-    title = escape_html(table.title)
+def _table(section: Section, table: Table, csv: str) -> str:
+    label = escape_html(f"{section.title}: {table.title}")
     remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
-    folded = "" if len(table.rows) > _OPEN_ROWS or table.checks else " open"
+    folded = "" if len(table.rows) > _OPEN_ROWS or section.checks else " open"
     about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
     return (
-        f"<details{folded}>\n<summary><h3>{title}</h3> {about}</summary>\n"
-        f'<div class="scroll" role="region" aria-label="{escape_html(label)}" tabindex="0">\n'
-        f"<table>\n<thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{_page_rows(table, classes)}</tbody>\n</table>\n</div>\n"
+        f"<details{folded}>\n<summary><h3>{escape_html(table.title)}</h3> {about}</summary>\n"
+        f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">\n'
+        f"{tables.html(table, headed=True, checks=section.checks)}\n</div>\n"
         f'<p class="remark">{remark}</p>\n</details>'
     )
 
 
-def _page_rows(table: Table, classes: Sequence[str]) -> str:
-    return "".join(
-        f"<tr>{''.join(_cells(table, number, classes))}</tr>\n" for number in range(len(table.rows))
-    )
-
-
-def _cells(table: Table, number: int, classes: Sequence[str]) -> Iterator[str]:
-    """Yield the cells of a row; the first is its heading."""
-    for column, (value, kind) in enumerate(zip(table.rows[number], classes, strict=True)):
-        text = cell_text(value)
-        kinds = [kind, "t" * (len(text) > _LONG), "m" * ((number, column) in table.marked)]
-        tag, end = ("td", "td") if column else ('th scope="row"', "th")
-        words = escape_html(text)
-        if table.checks and not column:
-            words = f'<label><input type="checkbox"> {words}</label>'
-        yield f"<{tag}{_class(' '.join(filter(None, kinds)))}>{words}</{end}>"
-
-
-def _breakable(text: str) -> str:
-    """Return the name of a column as HTML that may be wrapped after underscores."""
-    return escape_html(text).replace("_", "_<wbr>")
-
-
-def _class(kinds: str) -> str:
-    return f' class="{kinds}"' if kinds else ""
-
-
-DATA, PAGE, README = "review.json", "review.html", "README.md"
-_LONGEST = 80  # characters of the stem of a file
-
-
-def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
-    """Return the files of a review by name."""
-    names = _names(sections)
-    files = {
-        README: _readme(reviewed, sections),
-        PAGE: page(reviewed, sections, names),
-        DATA: json_of(reviewed, sections, names),
-    }
-    for section in sections:
-        files[f"{section.name}.md"] = markdown(section)
-        for table in section.tables:
-            files[names[f"{section.name}/{table.name}"]] = csv(table)
-    return dict(sorted(files.items()))
-
-
-def _names(sections: Sequence[Section]) -> dict[str, str]:
-    """Return the names of the CSV files by section and table, safe for every file system."""
-    names: dict[str, str] = {}
-    for section in sections:
-        for table in section.tables:
-            stem = re.sub(r"[^a-z0-9_.]+", "-", f"{section.name}-{table.name}".lower())[:_LONGEST]
-            taken, number = set(names.values()), 1
-            name = f"{stem}.csv"
-            while name in taken:
-                number += 1
-                name = f"{stem}-{number}.csv"
-            names[f"{section.name}/{table.name}"] = name
-    return names
-
-
-def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
-    lines = [f"# {escape_markdown(reviewed.title)}: review", ""]
-    lines += [
-        f"- [{escape_markdown(s.title)}]({s.name}.md)"
-        + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
-        for s in sections
-    ]
-    lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
-    if reviewed.problems:
-        lines += ["", "## Missing or unclear", ""]
-        lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
-    return "\n".join(lines) + "\n"
+# ---- the folder ---------------------------------------------------------------------------
 
 
 def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
@@ -402,8 +333,8 @@ def _written(folder: Path) -> set[str] | None:
         if document["format"] != FORMAT or folder.is_symlink():
             return None
         sections = document["sections"]
-        tables = {table["file"] for section in sections for table in section["tables"]}
-        return {README, PAGE, DATA, *tables, *(f"{section['name']}.md" for section in sections)}
+        data = {table["file"] for section in sections for table in section["tables"]}
+        return {README, PAGE, DATA, *data, *(f"{section['name']}.md" for section in sections)}
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
 

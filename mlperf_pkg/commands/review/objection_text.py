@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from mlperf_pkg.commands.review.objections import (
     NAME,
     Examined,
     Judged,
-    NewError,
     Objection,
     Outcome,
     Standing,
@@ -32,8 +32,8 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.source_lines import raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
-from mlperf_pkg.render import tables
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table
+from mlperf_pkg.render.table import PLAIN, Column, table_of
+from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
@@ -146,18 +146,16 @@ def _reference(objection: Objection, examined: Examined) -> Iterator[str]:
     if row is None:
         return
     usage = examined.checked.report.usage
-    lines = [*_rules(objection.code, usage, row), *_points(objection.code, usage, row)]
+    rules = _rules(objection.code, usage, row)
+    words = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
+    keys = [rule.key for rule in rules]
+    lines = [*words, *map(escape_markdown, _points(objection.code, keys, usage, row))]
     if lines:
         yield "## Reference"
         yield "\n".join(f"- {line}" for line in lines)
 
 
-def _rules(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
-    for rule in _rules_of(code, usage, row):
-        yield f"`{rule.key}`, {row.round}: {escape_markdown(requirement(rule))}"
-
-
-def _rules_of(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
+def _rules(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
     benchmark = load_benchmark(usage, row.round, row.benchmark)
     layers = [
         *common_layers(load_round(usage, row.round)),
@@ -167,18 +165,16 @@ def _rules_of(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
     return [rule for rule in rules if rule.code == code]
 
 
-def _points(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
+def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> Iterator[str]:
     """Yield the reference points: the one nearest to a tested set, or those with a rule's key."""
     ruleset = load_round(usage, row.round).ruleset
     points = reference_hyperparameters(usage, ruleset, row.benchmark) if ruleset else {}
     file = f"rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json of mlperf-logging"
     if code.startswith("RCP") and points and row.rcp:
         batch_size = row.rcp.batch_size
-        sizes = ", ".join(f"{size:g}" for size in sorted(points))
-        yield escape_markdown(f"{file} has batch sizes {sizes}")
+        yield f"{file} has batch sizes {', '.join(f'{size:g}' for size in sorted(points))}"
         nearest = min(points, key=lambda size: abs(size - batch_size))
-        yield escape_markdown(f"batch size {nearest:g}: {_values(points[nearest])}")
-    keys = [rule.key for rule in _rules_of(code, usage, row)]
+        yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, values in sorted(points.items())[:_POINTS]:
         of_keys = {
             name: value
@@ -186,34 +182,51 @@ def _points(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
             if any(key == name or key.endswith(f"_{name}") for key in keys)
         }
         if of_keys:
-            yield escape_markdown(f"{file}, batch size {size:g}: {_values(of_keys)}")
+            yield f"{file}, batch size {size:g}: {_values(of_keys)}"
 
 
 def _values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {in_words([value])}" for name, value in values.items())
 
 
+# ---- the states of objections -------------------------------------------------------------
+
 FORMAT = "mlperf-pkg/objections/1"
-_COLUMNS = (
-    Column("Objection", 60, whole=True),
-    Column("State", 14),
-    Column("In the tree", 30),
-)
 _COUNTED = {Standing.STANDS: "standing"}  # other names follow a number as they are
 _ERRORS = 10
+
+
+def _state(item: Judged) -> str:
+    percent = item.entry.percent
+    share = "" if percent is None else f" ({percent:g} %)"
+    return f"{item.entry.state.value.replace('_', ' ')}{share}"
+
+
+def _standing(item: Judged) -> str:
+    several = len(item.entry.about) > 1
+    left = f" in {len(item.left)} of {len(item.entry.about)}" if item.left and several else ""
+    return f"{item.standing or wording.NOTHING}{left}"
+
+
+_COLUMNS = (
+    Column("Objection", 60, whole=True, of=attrgetter("entry.id")),
+    Column("State", 14, of=_state),
+    Column("In the tree", 30, of=_standing),
+)
 
 
 def text(outcome: Outcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
-        rows = [[(cell, PLAIN) for cell in _row(item)] for item in outcome.objections]
-        terminal.table(Table(_COLUMNS, [Group("", rows)]))
+        terminal.table(table_of(_COLUMNS, outcome.objections))
     shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
     if shown:
         terminal.line(("Errors without an objection", PLAIN))
         for error in shown:
-            terminal.paragraph((f"  {_error(error)}", PLAIN))
+            where = f"{counted(len(error.about), 'place')}, first {error.about[0]}"
+            words = f"  {error.against}: {error.code} in {where}: {error.message}"
+            terminal.paragraph((words, PLAIN))
         if more := len(outcome.new) - len(shown):
             terminal.line((f"  and {more} more; -v shows them", PLAIN))
         terminal.line()
@@ -221,21 +234,8 @@ def text(outcome: Outcome, view: View) -> str:
     return terminal.text()
 
 
-def _row(item: Judged) -> tuple[str, str, str]:
-    entry = item.entry
-    share = "" if entry.percent is None else f" ({entry.percent:g} %)"
-    left = f" in {len(item.left)} of {len(entry.about)}" if len(entry.about) > 1 else ""
-    standing = f"{item.standing or wording.NOTHING}{left if item.left else ''}"
-    return entry.id, f"{entry.state.value.replace('_', ' ')}{share}", standing
-
-
-def _error(error: NewError) -> str:
-    subjects = wording.counted(len(error.about), "place")
-    return f"{error.against}: {error.code} in {subjects}, first {error.about[0]}: {error.message}"
-
-
 def _summary(outcome: Outcome) -> str:
-    number = wording.counted(len(outcome.objections), "objection")
+    number = counted(len(outcome.objections), "objection")
     standing = [item.standing for item in outcome.objections if item.standing]
     if outcome.objections and not standing:
         counts = Counter(item.entry.state.value.replace("_", " ") for item in outcome.objections)
@@ -249,7 +249,7 @@ def _summary(outcome: Outcome) -> str:
 
 def json(outcome: Outcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
-    return tables.json_text(
+    return json_text(
         {
             "format": FORMAT,
             "settled": outcome.is_settled,
@@ -261,6 +261,8 @@ def json(outcome: Outcome, _: View) -> str:
 
 OBJECTION_FORMATS: Mapping[str, Callable[[Outcome, View], str]] = {"text": text, "json": json}
 
+
+# ---- objections of a check ----------------------------------------------------------------
 
 _PRINTED = 5  # objections
 

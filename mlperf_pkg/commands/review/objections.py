@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.review.round import Round, Section, Table
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Section, column
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Unchecked
 from mlperf_pkg.infra.files import write_whole
@@ -26,6 +28,7 @@ from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.submission.model import Submission
@@ -33,13 +36,11 @@ from mlperf_pkg.submission.model import Submission
 if TYPE_CHECKING:
     import yaml
 
-
 ALL = "all"
 """Instead of codes: all errors by the rules."""
 
 _LONGEST = 100  # characters of an id
 _PARTS = ("results", "systems", "benchmarks")  # of a submission
-_Chosen = Callable[[Finding], bool]
 
 
 class Objection(Struct, frozen=True):
@@ -103,7 +104,11 @@ class Examined(Struct, frozen=True, dict=True):
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
                 if submitter := submitters.get(about.partition("/")[0]):
-                    yield submitter, self._renamed(finding, about)
+                    path = self.named(finding.path)
+                    places = tuple(
+                        replace(place, path=self.named(place.path)) for place in finding.occurrences
+                    )
+                    yield submitter, replace(finding, path=path, subject=about, places=places)
 
     @cached_property
     def alone(self) -> Submission | None:
@@ -116,10 +121,6 @@ class Examined(Struct, frozen=True, dict=True):
         if alone is None:
             return path
         return alone.name if path in ("", ".") else f"{alone.name}/{path}"
-
-    def _renamed(self, finding: Finding, about: str) -> Finding:
-        places = tuple(replace(place, path=self.named(place.path)) for place in finding.occurrences)
-        return replace(finding, path=self.named(finding.path), subject=about, places=places)
 
 
 def examine(path: str, options: Options) -> Examined:
@@ -166,20 +167,20 @@ def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objecti
     return objections
 
 
+_COLUMNS = (
+    column("against", attrgetter("against")),
+    column("code", attrgetter("code")),
+    column("places", lambda item: len(item.about), numbers=True),
+    column("found", attrgetter("title")),
+    column("rule", lambda item: item.findings[0].source),
+)
+
+
 def section(reviewed: Round) -> Section:
     """Return the errors by the rules, against which objections may be filed."""
     objections = find_objections(Examined(reviewed.checked), (ALL,))
-    rows = tuple(
-        (item.against, item.code, len(item.about), item.title, item.findings[0].source)
-        for item in objections
-    )
+    table = table_of(_COLUMNS, objections, title="Errors by the rules")
     number = counted(len(objections), "objection")
-    table = Table(
-        name="errors",
-        title="Errors by the rules",
-        columns=("against", "code", "places", "found", "rule"),
-        rows=rows,
-    )
     return Section(
         name="objections",
         title="Objections",
@@ -187,8 +188,8 @@ def section(reviewed: Round) -> Section:
             "Errors by the written rules may be filed as objections, one for each code and"
             " submitter. 'mlperf-pkg review objection CODES ROUND_DIR -o FOLDER' writes the texts.",
         ),
-        tables=(table,) if rows else (),
-        summary=(f"{number} to file" if rows else "no errors by the rules",),
+        tables={"errors": table} if objections else {},
+        summary=(f"{number} to file" if objections else "no errors by the rules",),
     )
 
 
@@ -205,6 +206,9 @@ def _new_id(text: str, taken: Collection[str]) -> str:
         number += 1
         name = f"{stem}-{number}"
     return name
+
+
+# ---- what a corrected tree settles --------------------------------------------------------
 
 
 class Standing(StrEnum):
@@ -257,21 +261,17 @@ def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
     for _, finding in examined.findings:
         by_code[finding.code].add(finding.about)
     subjects, alone = examined.subjects, examined.alone
-    judged = (
-        _judged(entry, by_code[entry.code], subjects)
-        if alone is None or alone.name == entry.against
-        else Judged(entry)
-        for entry in entries
-    )
+    judged = []
+    for entry in entries:
+        left = tuple(path for path in entry.about if path in by_code[entry.code])
+        if alone is not None and alone.name != entry.against:
+            judged.append(Judged(entry))
+        elif left:
+            judged.append(Judged(entry, Standing.STANDS, left))
+        else:
+            is_there = any(path in subjects for path in entry.about)
+            judged.append(Judged(entry, Standing.SETTLED if is_there else Standing.REMOVED))
     return Outcome(tuple(judged), tuple(_new_errors(entries, examined)))
-
-
-def _judged(entry: Entry, remaining: set[str], subjects: set[str]) -> Judged:
-    left = tuple(path for path in entry.about if path in remaining)
-    if left:
-        return Judged(entry, Standing.STANDS, left)
-    is_there = any(path in subjects for path in entry.about)
-    return Judged(entry, Standing.SETTLED if is_there else Standing.REMOVED)
 
 
 def _new_errors(entries: Iterable[Entry], examined: Examined) -> Iterator[NewError]:
@@ -284,6 +284,10 @@ def _new_errors(entries: Iterable[Entry], examined: Examined) -> Iterator[NewErr
         about = tuple(dict.fromkeys(finding.about for finding in findings))
         yield NewError(submitter, code, findings[0].text, about)
 
+
+# ---- objections.yaml ----------------------------------------------------------------------
+#
+# The file may be edited by hand: a change of state replaces only the values that it changes.
 
 NAME = "objections.yaml"
 WAIVED_BELOW = 2.0  # percent
@@ -388,10 +392,14 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
     if wrong := next((name for name, text in fields.items() if not isinstance(text, str)), None):
         raise UserError(f"{where}: {wrong} is not text")
     fields["state"] = state_of(fields["state"], where)
-    percent = fields.pop("percent", None)
-    share = None if percent is None else _percent(percent, where)
-    _require_share(fields["state"], share, where)
-    return Entry(about=tuple(about), percent=share, **fields)
+    percent = None
+    if (text := fields.pop("percent", None)) is not None:
+        try:
+            percent = float(text.removesuffix("%"))
+        except ValueError as error:
+            raise UserError(f"{where}: percent is {text!r}; expected a number") from error
+    _require_share(fields["state"], percent, where)
+    return Entry(about=tuple(about), percent=percent, **fields)
 
 
 def state_of(text: str, where: str) -> State:
@@ -410,13 +418,6 @@ def state_of(text: str, where: str) -> State:
     return State(name)
 
 
-def _percent(text: str, where: str) -> float:
-    try:
-        return float(text.removesuffix("%"))
-    except ValueError as error:
-        raise UserError(f"{where}: percent is {text!r}; expected a number") from error
-
-
 def _require_share(state: State, percent: float | None, where: str) -> None:
     if state is not State.WAIVED:
         return
@@ -427,9 +428,6 @@ def _require_share(state: State, percent: float | None, where: str) -> None:
             f"{where}: waived at {percent:g} %; only total differences below {WAIVED_BELOW:g} %"
             f" that do not change the order of competitors may be waived ({_SOURCE})"
         )
-
-
-# ---- writing ------------------------------------------------------------------------------
 
 
 def with_new(path: Path, objections: Iterable[Objection], by: str | None) -> str:
@@ -486,17 +484,18 @@ def change_states(path: Path, ids: Sequence[str], change: Change) -> None:
         _require_share(change.state, percent, name)
     text = read_file(path, LARGEST).decode("utf-8")
     items = _items(path)
+    fields = {
+        "state": change.state.value,
+        "issue": change.issue,
+        "note": change.note,
+        "percent": None if change.percent is None else f"{change.percent:g}",
+    }
+    new = {name: words for name, words in fields.items() if words is not None}
     nodes = {value(node)["id"]: node for node in (items.value if items else ())}
     last_first = sorted(set(ids), key=lambda name: nodes[name].start_mark.index, reverse=True)
     for node in (nodes[name] for name in last_first):
-        text = _edited(path, text, node, _fields(change))
+        text = _edited(path, text, node, new)
     write_whole(path, text, replace=True)
-
-
-def _fields(change: Change) -> dict[str, str]:
-    fields = {"state": change.state.value, "issue": change.issue, "note": change.note}
-    percent = None if change.percent is None else f"{change.percent:g}"
-    return {name: text for name, text in {**fields, "percent": percent}.items() if text is not None}
 
 
 def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -14,51 +15,20 @@ from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
 from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.organisations import are_related, are_same
 from mlperf_pkg.checks.previews import AVAILABLE, Costs, Performance
-from mlperf_pkg.commands.review.round import (
-    Entry,
-    Listing,
-    Round,
-    Section,
-    Side,
-    listed_section,
-    published_before,
-)
+from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
+from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
-from mlperf_pkg.render.table import PLAIN, Column, Group, Span
+from mlperf_pkg.render.table import Column
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import due_round, first_name
 
-NAMES = (
-    "outcome",
-    "round",
-    "submitter",
-    "system",
-    "accelerator",
-    "benchmark",
-    "division",
-    "role",
-    "scale",
-    "unit",
-    "minutes",
-    "energy_joules",
-    "due",
-    "new_round",
-    "new_submitter",
-    "new_system",
-    "new_accelerator",
-    "new_benchmark",
-    "new_scale",
-    "new_minutes",
-    "new_energy_joules",
-    "compared_by",
-    "performance_percent",
-    "match",
-    "remark",
-    "path",
-    "new_path",
+_MANY = 100  # percent, from which on decimals are not shown
+_LEGEND = (
+    "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
+    " accelerators; e: by energy. ~: the systems match by name only."
 )
 _BRIEF = (
     "outcome",
@@ -78,40 +48,23 @@ _BRIEF = (
     "match",
     "remark",
 )
-_COLUMNS = (
-    Column("Preview", whole=True),
-    Column("On", 8, numbers=True),
-    Column("Minutes", 9, numbers=True),
-    Column("Available", 28),
-    Column("Change", 8, numbers=True),
-)
-_MANY = 100  # percent, from which on decimals are not shown
-_LEGEND = (
-    "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
-    " accelerators; e: by energy. ~: the systems match by name only."
-)
 
 
 def previews(old: Side, new: Side) -> Listing:
     """Return the Previews of the old side with their successors on the new one."""
     order = tuple(Outcome)
     rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
-    by_outcome = {outcome: [row for row in rows if row.outcome is outcome] for outcome in Outcome}
-    filled = {outcome: members for outcome, members in by_outcome.items() if members}
-    groups = {outcome: _group(outcome, members) for outcome, members in filled.items()}
     sides = old.name if old is new else f"{old.name}, with successors in {new.name}"
     return Listing(
         name="previews",
         title=f"Previews of {sides}",
         summary=tuple(_summary(rows)),
-        counts={outcome.value: len(members) for outcome, members in filled.items()},
-        columns=_COLUMNS,
-        groups=tuple(group for outcome, group in groups.items() if outcome.is_open),
-        others=tuple(group for outcome, group in groups.items() if not outcome.is_open),
-        names=NAMES,
-        fields=tuple(map(_fields, rows)),
+        counts=Counter(row.outcome.value for row in rows),
+        columns=COLUMNS,
+        rows=rows,
+        group_of=lambda row: row.outcome.value,
+        is_open=lambda row: row.outcome.is_open,
         brief=_BRIEF,
-        marked=tuple(index for index, row in enumerate(rows) if row.outcome.is_open),
         legend=_LEGEND,
     )
 
@@ -139,22 +92,10 @@ def _is_unsure(row: Succession) -> bool:
     return row.likeness is not None and not row.likeness.is_sure
 
 
-def _group(outcome: Outcome, rows: Iterable[Succession]) -> Group:
-    cells = [_cells(row) for row in rows]
-    return Group(f"{outcome.value} ({len(cells)})", cells)
-
-
-def _cells(row: Succession) -> list[Span]:
+def _name(row: Succession) -> str:
     preview, division = row.preview.row, row.preview.row.division.lower()
     name = f"{preview.round} {preview.submitter} {preview.benchmark}"
-    texts = [
-        name if division == "closed" else f"{name} ({division or 'no division'})",
-        _scale(row.scale) if row.scale else wording.NOTHING,
-        wording.minutes(preview.score_minutes),
-        _available(row),
-        _change(row),
-    ]
-    return [(text, PLAIN) for text in texts]
+    return name if division == "closed" else f"{name} ({division or 'no division'})"
 
 
 def _available(row: Succession) -> str:
@@ -163,16 +104,15 @@ def _available(row: Succession) -> str:
         due = f"due in {row.due or 'a later round'}" if row.outcome is Outcome.NOT_DUE else ""
         return row.remark or due or wording.NOTHING
     successor = row.successor.row
-    scale = row.successor_scale
-    number = _scale(scale) if scale else wording.NOTHING
     mark = "~ " if _is_unsure(row) else ""
     remark = f"; {row.remark}" if row.remark else ""
-    return (
-        f"{mark}{wording.minutes(successor.score_minutes)} on {number} ({successor.round}){remark}"
-    )
+    score = f"{wording.minutes(successor.score_minutes)} on {_scale(row.successor_scale)}"
+    return f"{mark}{score} ({successor.round}){remark}"
 
 
-def _scale(scale: Scale) -> str:
+def _scale(scale: Scale | None) -> str:
+    if scale is None:
+        return wording.NOTHING
     return str(scale.number) if scale.unit == "accelerator" else str(scale)
 
 
@@ -184,38 +124,57 @@ def _change(row: Succession) -> str:
     return f"{row.percent:+.{digits}f} %{mark}"
 
 
-def _fields(row: Succession) -> dict[str, Any]:
-    preview, scale = row.preview.row, row.scale
-    successor, successor_scale = row.successor.row if row.successor else None, row.successor_scale
-    return {
-        "outcome": row.outcome.value,
-        "round": preview.round,
-        "submitter": preview.submitter,
-        "system": preview.system,
-        "accelerator": preview.accelerator_model,
-        "benchmark": preview.benchmark,
-        "division": preview.division,
-        "role": row.role.value,
-        "scale": scale.number if scale else None,
-        "unit": scale.unit if scale else None,
-        "minutes": preview.score_minutes,
-        "energy_joules": preview.energy_joules,
-        "due": row.due,
-        "new_round": successor and successor.round,
-        "new_submitter": successor and successor.submitter,
-        "new_system": successor and successor.system,
-        "new_accelerator": successor and successor.accelerator_model,
-        "new_benchmark": successor and successor.benchmark,
-        "new_scale": successor_scale.number if successor_scale else None,
-        "new_minutes": successor and successor.score_minutes,
-        "new_energy_joules": successor and successor.energy_joules,
-        "compared_by": row.by or None,
-        "performance_percent": row.percent,
-        "match": row.likeness.value if row.likeness else None,
-        "remark": row.remark or None,
-        "path": preview.path,
-        "new_path": successor and successor.path,
-    }
+def _data(key: str, path: str) -> Column:
+    """Return a column of data: the value at a path of attributes, None if one of them is None."""
+
+    def value(row: Any) -> Any:
+        for name in path.split("."):
+            row = None if row is None else getattr(row, name)
+        return row
+
+    return Column(key=key, of=value)
+
+
+COLUMNS = (
+    Column("Preview", whole=True, of=_name),
+    _data("outcome", "outcome.value"),
+    _data("round", "preview.row.round"),
+    _data("submitter", "preview.row.submitter"),
+    _data("system", "preview.row.system"),
+    _data("accelerator", "preview.row.accelerator_model"),
+    _data("benchmark", "preview.row.benchmark"),
+    _data("division", "preview.row.division"),
+    _data("role", "role.value"),
+    Column("On", 8, numbers=True, of=lambda row: _scale(row.scale)),
+    _data("scale", "scale.number"),
+    _data("unit", "scale.unit"),
+    Column(
+        "Minutes",
+        9,
+        numbers=True,
+        key="minutes",
+        of=attrgetter("preview.row.score_minutes"),
+        show=wording.minutes,
+    ),
+    _data("energy_joules", "preview.row.energy_joules"),
+    Column("Available", 28, of=_available),
+    Column("Change", 8, numbers=True, of=_change),
+    _data("due", "due"),
+    _data("new_round", "successor.row.round"),
+    _data("new_submitter", "successor.row.submitter"),
+    _data("new_system", "successor.row.system"),
+    _data("new_accelerator", "successor.row.accelerator_model"),
+    _data("new_benchmark", "successor.row.benchmark"),
+    _data("new_scale", "successor_scale.number"),
+    _data("new_minutes", "successor.row.score_minutes"),
+    _data("new_energy_joules", "successor.row.energy_joules"),
+    Column(key="compared_by", of=lambda row: row.by or None),
+    _data("performance_percent", "percent"),
+    _data("match", "likeness.value"),
+    Column(key="remark", of=lambda row: row.remark or None),
+    _data("path", "preview.row.path"),
+    _data("new_path", "successor.row.path"),
+)
 
 
 # ---- in the review of a round -------------------------------------------------------------
@@ -378,7 +337,9 @@ def _succession(
     if reason := _incomparable(row, in_time or after):
         return replace(bare, outcome=Outcome.CHANGED, remark=reason)
     candidates = list(_candidates(preview, scale, in_time))
-    late = _of_first_round(_fresh(_candidates(preview, scale, after), of_previews))
+    late = _fresh(_candidates(preview, scale, after), of_previews)
+    first = min((candidate.entry.version for candidate in late), default=())
+    late = [candidate for candidate in late if candidate.entry.version == first]
     if fresh := _fresh(candidates, of_previews) or late:
         return _judged(bare, scale, fresh)
     stale = [c for c in candidates if c.entry.shared(preview)] or candidates
@@ -463,11 +424,6 @@ def _performance(row: PublishedSet, scale: Scale) -> Performance:
 def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
     """Return the candidates without logs of a Preview, which do not count."""
     return [c for c in candidates if of_previews.isdisjoint(c.entry.keys)]
-
-
-def _of_first_round(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    first = min((candidate.entry.version for candidate in candidates), default=())
-    return [candidate for candidate in candidates if candidate.entry.version == first]
 
 
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
