@@ -34,8 +34,8 @@ def compare(old: Side, new: Side) -> Comparison:
     or by identity. Each of the rest is paired if it is the only one of its kind on both sides: a
     system, or a result set of its benchmark (and division).
     """
-    systems = _paired(old.systems, new.systems, _SYSTEM_KEYS)
-    sets = _paired(old.sets, new.sets, _SET_KEYS)
+    systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
+    sets = paired(old.sets, new.sets, _SET_KEYS)
     both = (_system_change(before, after) for before, after in systems if before and after)
     return Comparison(
         verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
@@ -67,7 +67,7 @@ _SET_KEYS: tuple[_Key[ResultSet], ...] = (
 )
 
 
-def _paired(
+def paired(
     old: Sequence[_Item], new: Sequence[_Item], keys: Iterable[_Key[_Item]]
 ) -> list[tuple[_Item | None, _Item | None]]:
     """Return each item with its counterpart: the first key that is unique on both sides decides."""
@@ -157,16 +157,14 @@ def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[Fi
     before, after = _by_code(old), _by_code(new)
     changes = []
     for code in sorted(before.keys() | after.keys()):
-        old_count, new_count = (_places(side.get(code, ())) for side in (before, after))
+        old_count, new_count = (
+            sum(finding.count for finding in side.get(code, ())) for side in (before, after)
+        )
         if old_count != new_count:
             first = (after.get(code) or before[code])[0]
-            change = FindingChange(code, first.severity, first.text, old_count, new_count)
-            changes.append(change)
+            words = (first.severity, first.text)
+            changes.append(FindingChange(code, *words, old_count, new_count))
     return tuple(changes)
-
-
-def _places(findings: Iterable[Finding]) -> int:
-    return sum(finding.count for finding in findings)
 
 
 def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from typing import TypeAlias
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.copies import is_same_submitter
 from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.commands.diff.changes import paired
 from mlperf_pkg.commands.diff.model import (
     Comparison,
     EntryVerdict,
@@ -28,7 +29,6 @@ from mlperf_pkg.run.readers import is_hyperparameter
 
 _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
-_Key: TypeAlias = Callable[[ResultSet], Hashable]
 _Pair: TypeAlias = tuple[ResultSet | None, ResultSet | None]
 """An entry before and after; None where it is missing."""
 
@@ -44,13 +44,14 @@ def entry_verdicts(
     rounds = [{result_set.row.round for result_set in side.sets} for side in (old, new)]
     one_round = len(rounds[0] | rounds[1]) == 1
     pairs = _pairs(comparison, one_round=one_round) if _are_versions(old, new) else []
-    owners = _owners(old.sets)
+    # The first set that has each run.
+    owners = {log.run: item for item in reversed(old.sets) for log in item.logs}
     verdicts = list(_code(comparison)) if pairs and one_round else []
     for before, after in pairs:
         copies = list(_copies(before, after, owners)) if after else []
         verdicts += copies
         if before and after:
-            verdicts += _changes(Change(before, after), old.sets, lenders)
+            verdicts += _changes(EntryChange(before, after), old.sets, lenders)
         elif before and before.row.round in (rounds[1] or rounds[0]):
             verdicts.append(
                 entry_verdict(Kind.WITHDRAWN, before.name, _in_short(before), allowed=True)
@@ -75,21 +76,20 @@ def _pairs(comparison: Comparison, *, one_round: bool) -> list[_Pair]:
     pairs: list[_Pair] = []
     removed, added = list(comparison.removed_sets), list(comparison.added_sets)
     for change in comparison.sets:
-        if _is_same_entry(change.old, change.new):
-            pairs.append((change.old, change.new))
+        before, after = change.old, change.new
+        names = (before.submitter, after.submitter)
+        if before.row.round == after.row.round and is_same_submitter(*names):
+            pairs.append((before, after))
         else:
-            removed.append(change.old)
-            added.append(change.new)
-    if one_round:
-        for key in (_runs, _benchmark):
-            pairs += _taken(removed, added, key)
+            removed.append(before)
+            added.append(after)
+    for key in (_runs, _benchmark) if one_round else ():
+        rest = paired(removed, added, [key])
+        pairs += [pair for pair in rest if all(pair)]
+        removed = [old for old, new in rest if old and not new]
+        added = [new for old, new in rest if new and not old]
     pairs += [(old, None) for old in removed] + [(None, new) for new in added]
     return [pair for pair in pairs if all(side is None or side.submitter for side in pair)]
-
-
-def _is_same_entry(old: ResultSet, new: ResultSet) -> bool:
-    submitters = (old.submitter, new.submitter)
-    return old.row.round == new.row.round and is_same_submitter(*submitters)
 
 
 def _runs(result_set: ResultSet) -> Hashable:
@@ -101,30 +101,7 @@ def _benchmark(result_set: ResultSet) -> Hashable:
     return (row.submitter, row.benchmark, row.division)
 
 
-def _taken(removed: list[ResultSet], added: list[ResultSet], key: _Key) -> list[_Pair]:
-    """Move the pairs whose key is unique on both sides out of ``removed`` and ``added``."""
-    before, after = (Counter(map(key, sets)) for sets in (removed, added))
-    partners = {key(new): new for new in added if after[key(new)] == 1}
-    pairs: list[_Pair] = [
-        (old, partners[key(old)])
-        for old in removed
-        if before[key(old)] == 1 and key(old) in partners
-    ]
-    for sets, index in ((removed, 0), (added, 1)):
-        sets[:] = [item for item in sets if all(item is not pair[index] for pair in pairs)]
-    return pairs
-
-
 # ---- copies -------------------------------------------------------------------------------
-
-
-def _owners(sets: Iterable[ResultSet]) -> dict[bytes | str, ResultSet]:
-    """Return the first set that has each run."""
-    owners: dict[bytes | str, ResultSet] = {}
-    for result_set in sets:
-        for log in result_set.logs:
-            owners.setdefault(log.run, result_set)
-    return owners
 
 
 def _copies(
@@ -196,7 +173,7 @@ def _code_folder(path: str) -> str:
 
 
 def _changes(
-    change: Change, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
+    change: EntryChange, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
 ) -> Iterator[EntryVerdict]:
     old, path = change.old, change.new.name
     divisions = [(item.row.division or "").lower() for item in (old, change.new)]
@@ -219,7 +196,7 @@ def _changes(
     yield from _score(change, allowed=is_allowed or None)
 
 
-def _score(change: Change, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+def _score(change: EntryChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
     old, new = (item.row.score_minutes for item in (change.old, change.new))
     percent = change.percent
     if old != new and (percent is None or abs(percent) >= _LEAST_CHANGE):
@@ -233,6 +210,8 @@ def _in_short(result_set: ResultSet) -> str:
     runs = wording.counted(result_set.row.runs_found, "run")
     return f"{runs}, {wording.minutes(result_set.row.score_minutes)} minutes"
 
+
+# ---- rules ----------------------------------------------------------------------------------
 
 _BORROWING = "training_rules, Hyperparameter Borrowing"
 _CHANGING = "submission_rules, Withdrawing results or changing division"
@@ -298,6 +277,8 @@ def entry_verdict(
     return EntryVerdict(kind, entry, text, rule, source, allowed, other)
 
 
+# ---- borrowed hyperparameters ---------------------------------------------------------------
+
 _NOT_LENT = frozenset({"gpt3", "llama31_405b"})
 _SOFTWARE = ("framework", "operating_system", "other_software_stack")
 _NO_SYSTEM = frozenset({*_SOFTWARE, "division", "hw_notes", "notes", "status", "sw_notes"})
@@ -318,7 +299,7 @@ _Values: TypeAlias = Mapping[str, frozenset[str | None]]
 """The values in the runs of a set as JSON, by key; None for runs that do not log it."""
 
 
-class Change(Struct, frozen=True, dict=True):
+class EntryChange(Struct, frozen=True, dict=True):
     """An entry before and after."""
 
     old: ResultSet
@@ -364,7 +345,7 @@ class Change(Struct, frozen=True, dict=True):
     @property
     def scales(self) -> tuple[int, int] | None:
         """The numbers of accelerators before and after, if they differ."""
-        old, new = (_accelerators(item) for item in (self.old, self.new))
+        old, new = self.old.accelerators, self.new.accelerators
         return (old, new) if old and new and old != new else None
 
 
@@ -379,11 +360,6 @@ class _Loan(Struct, frozen=True):
     same: int
     different: tuple[str, ...]
 
-    @property
-    def rank(self) -> tuple[int, int, str]:
-        """The sort key: the most likely lender first."""
-        return (len(self.different), -self.taken, self.lender.name)
-
 
 def different_fields(old: System | None, new: System | None) -> list[str]:
     """Return the names of the fields in which two descriptions differ."""
@@ -395,7 +371,7 @@ def different_fields(old: System | None, new: System | None) -> list[str]:
 
 
 def borrowings(
-    change: Change, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
+    change: EntryChange, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on changes of the hyperparameters and the scale of an entry.
 
@@ -414,7 +390,7 @@ def borrowings(
         yield _scaled(change, change.scales, originals, borrowed=loan is not None)
 
 
-def _changed(change: Change, *, allowed: bool | None) -> EntryVerdict:
+def _changed(change: EntryChange, *, allowed: bool | None) -> EntryVerdict:
     before, after = _values(change.old), _values(change.new)
     words = [f"{key} {_words(before, key)} -> {_words(after, key)}" for key in change.settings]
     text = in_words(words, "s")
@@ -425,7 +401,7 @@ def _words(values: _Values, key: str) -> str:
     return in_words(sorted(value or "not logged" for value in values.get(key, (None,))), "s")
 
 
-def _borrowed(change: Change, loan: _Loan) -> EntryVerdict:
+def _borrowed(change: EntryChange, loan: _Loan) -> EntryVerdict:
     path = loan.lender.name
     total = loan.same + len(loan.different)
     if loan.different:
@@ -439,7 +415,7 @@ def _borrowed(change: Change, loan: _Loan) -> EntryVerdict:
     return entry_verdict(kind, change.new.name, text, allowed=allowed, other=path)
 
 
-def _problems(change: Change) -> Iterator[str]:
+def _problems(change: EntryChange) -> Iterator[str]:
     """Yield the reasons why a loan is against the rules, except its contents."""
     benchmark = change.new.row.benchmark
     if benchmark in _NOT_LENT:
@@ -456,10 +432,10 @@ def _problems(change: Change) -> Iterator[str]:
 
 
 def _scaled(
-    change: Change, scales: tuple[int, int], originals: Sequence[ResultSet], *, borrowed: bool
+    change: EntryChange, scales: tuple[int, int], originals: Sequence[ResultSet], *, borrowed: bool
 ) -> EntryVerdict:
     of_system = [item for item in originals if _family(item) == _family(change.old)]
-    sizes = [(item.row.benchmark, _accelerators(item) or 0) for item in of_system]
+    sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
     (old, new), benchmark = scales, change.old.row.benchmark
     is_faster = change.percent is not None and change.percent < 0
     problems = [
@@ -488,10 +464,6 @@ def _family(result_set: ResultSet) -> tuple[str | None, str]:
     return result_set.submitter, str(fields.get("accelerator_model_name"))
 
 
-def _accelerators(result_set: ResultSet) -> int | None:
-    return result_set.system.accelerators if result_set.system else None
-
-
 # ---- lenders ------------------------------------------------------------------------------
 
 
@@ -506,21 +478,26 @@ def _values(result_set: ResultSet) -> _Values:
     }
 
 
-def _find_loan(change: Change, lenders: Iterable[ResultSet]) -> _Loan | None:
+def _find_loan(change: EntryChange, lenders: Iterable[ResultSet]) -> _Loan | None:
     """Return the most likely loan; None if there is no lender.
 
     The lender is another submitter's set that has at least one of the new values.
     """
-    loans = (_loan(change, lender) for lender in lenders if _may_lend(lender, change.new))
-    return min((loan for loan in loans if loan.taken), key=lambda loan: loan.rank, default=None)
+    new = change.new
+    loans = [
+        _loan(change, lender)
+        for lender in lenders
+        if lender.row.benchmark == new.row.benchmark
+        and not is_same_submitter(lender.submitter, new.submitter)
+    ]
+    return min(
+        (loan for loan in loans if loan.taken),
+        key=lambda loan: (len(loan.different), -loan.taken, loan.lender.name),
+        default=None,
+    )
 
 
-def _may_lend(lender: ResultSet, new: ResultSet) -> bool:
-    submitters = (lender.submitter, new.submitter)
-    return lender.row.benchmark == new.row.benchmark and not is_same_submitter(*submitters)
-
-
-def _loan(change: Change, lender: ResultSet) -> _Loan:
+def _loan(change: EntryChange, lender: ResultSet) -> _Loan:
     """Compare the keys that both sets log, and the changed keys that only one of them logs."""
     own, others = _values(change.new), _values(lender)
     both = (own.keys() & others.keys()) - _BATCH_SIZES

@@ -86,7 +86,7 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
         *_names("file", comparison.files, view),
     ]
     if rows or remarks:
-        yield _group("as a whole", rows, remarks)
+        yield Group("as a whole", rows, remarks)
     for system in comparison.systems:
         yield _system_group(system)
     for change in comparison.sets:
@@ -106,18 +106,14 @@ def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group
         shown = lines if view.verbose else lines[:_ENTRIES]
         more = len(lines) - len(shown)
         rest = [f"and {more} more; -v shows them"] if more else []
-        yield _group(title, [], [rule, *shown, *rest])
-
-
-def _group(title: str, rows: Iterable[Sequence[str]], remarks: Sequence[str]) -> Group:
-    return Group(title, [[(cell, PLAIN) for cell in row] for row in rows], remarks)
+        yield Group(title, [], [rule, *shown, *rest])
 
 
 def _system_group(system: SystemChange) -> Group:
     renamed = system.old.digest == system.new.digest
     same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
-    return _group(title, map(_change, system.fields), [] if system.fields else [same])
+    return Group(title, list(map(_change, system.fields)), [] if system.fields else [same])
 
 
 def _set_group(change: SetChange, view: View) -> Group:
@@ -127,7 +123,7 @@ def _set_group(change: SetChange, view: View) -> Group:
         *map(_finding, change.findings),
     ]
     remarks = [*_messages(change.findings), *_names("run", change.runs, view)]
-    return _group(_to(_name(change.old), _name(change.new)), rows, remarks)
+    return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
 
 def _to(old: str, new: str) -> str:
@@ -211,28 +207,22 @@ def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
     for word in ("changed", "removed", "added"):
         files: Sequence[str] = getattr(names, word)
         if files:
-            names_shown = files if view.verbose else files[:_LISTED]
-            more = (
-                f" and {len(files) - len(names_shown)} more"
-                if len(files) > len(names_shown)
-                else ""
-            )
-            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(names_shown)}{more}"
+            listed = files if view.verbose else files[:_LISTED]
+            rest = len(files) - len(listed)
+            more = f" and {rest} more" if rest else ""
+            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(listed)}{more}"
 
 
 def _summary(comparison: Comparison) -> str:
     changed = sum(change.any for change in comparison.sets)
     same = wording.counted(len(comparison.sets) - changed, "result set")
     if not comparison.any:
-        return f"nothing changed: {same}, {_runs(comparison)} with identical bytes"
+        runs = wording.counted(sum(change.runs.unchanged for change in comparison.sets), "run")
+        return f"nothing changed: {same}, {runs} with identical bytes"
     return (
         f"result sets: {changed} changed, {len(comparison.sets) - changed} unchanged,"
         f" {len(comparison.removed_sets)} removed, {len(comparison.added_sets)} added"
     )
-
-
-def _runs(comparison: Comparison) -> str:
-    return wording.counted(sum(change.runs.unchanged for change in comparison.sets), "run")
 
 
 # ---- other formats ------------------------------------------------------------------------
@@ -298,8 +288,8 @@ def markdown(comparison: Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
-    sections = [markdown_table(Table(_COLUMNS, [group])) for group in groups]
-    parts = ("## MLPerf changes", gone, *sections, escape_markdown(_summary(comparison)))
+    changes = markdown_table(Table(_COLUMNS, groups))
+    parts = ("## MLPerf changes", gone, changes, escape_markdown(_summary(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

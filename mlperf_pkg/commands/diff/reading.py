@@ -188,6 +188,8 @@ def _within(label: str, path: str) -> str:
     return path.removeprefix(f"{label}/") if label else path
 
 
+# ---- settings -----------------------------------------------------------------------------
+
 MAX_VALUES = 10  # of one key in one log
 MAX_CHARACTERS = 10_000
 _EXACT = 2.0**53
@@ -285,6 +287,9 @@ def _as_text(value: Any) -> str:
     return shown(value)
 
 
+# ---- findings between rounds ----------------------------------------------------------------
+
+
 def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Finding, ...]:
     """Return the findings between the sides; their ``names`` begin the paths.
 
@@ -306,15 +311,12 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
         minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
         for index, finding in check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
-    return in_order(
-        finding
-        for index, of_set in findings.items()
-        for finding in _folded(of_set, contexts[index])
-    )
-
-
-def _folded(findings: Sequence[Finding], context: SetContext) -> list[Finding]:
-    return folded(findings, context.label, [run.path for run in context.runs], context.id)
+    every = []
+    for index, of_set in findings.items():
+        context = contexts[index]
+        runs = [run.path for run in context.runs]
+        every += folded(of_set, context.label, runs, context.id)
+    return in_order(every)
 
 
 def _is_across(pair: Pair, old: int) -> bool:
