@@ -217,8 +217,8 @@ def subjects(reviewed: Round) -> Iterator[Subject]:
     """Yield the submissions of a round by name."""
     checked, report = reviewed.checked, reviewed.report
     labels = {submission.place.label for submission in reviewed.submissions}
-    tested = map(Tested, report.result_sets, checked.contexts)
-    sets = _by_label(labels, ((item.row.path, item) for item in tested))
+    tested = zip(report.result_sets, checked.contexts, strict=True)
+    sets = _by_label(labels, ((row.path, Tested(row, context)) for row, context in tested))
     findings = _by_label(labels, ((finding.about, finding) for finding in report.findings))
     unlike = outliers_of(groups_of(checked.contexts), report.findings)
     outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
