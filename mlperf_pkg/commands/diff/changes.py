@@ -107,13 +107,16 @@ def _system_change(old: System, new: System) -> SystemChange | None:
 
 
 def _set_change(old: ResultSet, new: ResultSet) -> SetChange:
+    # Logs of equal bytes are the same run, whatever their names.
+    before, after = (Counter(log.digest for log in logs) for logs in (old.logs, new.logs))
+    same = before & after
     return SetChange(
         old=old,
         new=new,
         results=tuple(_differing(_results(old.row), _results(new.row))),
         settings=tuple(_setting_changes(old.logs, new.logs)),
         findings=_finding_changes(old.findings, new.findings),
-        runs=_run_names(old.logs, new.logs),
+        runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
     )
 
 
@@ -172,13 +175,6 @@ def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     for finding in findings:
         by_code.setdefault(finding.code, []).append(finding)
     return by_code
-
-
-def _run_names(old: Sequence[Log], new: Sequence[Log]) -> NameChanges:
-    """Return which runs changed; logs of equal bytes are the same run, whatever their names."""
-    before, after = (Counter(log.digest for log in logs) for logs in (old, new))
-    same = before & after
-    return _names(_without(old, same), _without(new, same), same.total())
 
 
 def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:

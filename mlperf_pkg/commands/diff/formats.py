@@ -14,7 +14,6 @@ from mlperf_pkg.commands.diff.model import (
     NameChanges,
     ResultSet,
     SetChange,
-    SettingChange,
     SystemChange,
     percent,
 )
@@ -113,13 +112,14 @@ def _system_group(system: SystemChange) -> Group:
     renamed = system.old.digest == system.new.digest
     same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
-    return Group(title, list(map(_change, system.fields)), [] if system.fields else [same])
+    rows = [[field.name, _plain(field.old), _plain(field.new)] for field in system.fields]
+    return Group(title, rows, [] if rows else [same])
 
 
 def _set_group(change: SetChange, view: View) -> Group:
     rows = [
         *map(_result, change.results),
-        *map(_setting, change.settings),
+        *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
         *map(_finding, change.findings),
     ]
     remarks = [*_messages(change.findings), *_names("run", change.runs, view)]
@@ -133,16 +133,13 @@ def _to(old: str, new: str) -> str:
 # ---- rows ---------------------------------------------------------------------------------
 
 
-def _change(change: Change) -> list[str]:
-    """Return the row of a field of a system description."""
-    return [change.name, _plain(change.old), _plain(change.new)]
-
-
 def _result(change: Change) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
     name = _LABELS.get(change.name, change.name.replace("_", " "))
     if change.name in _MINUTES:
-        return [name, wording.minutes(change.old), wording.minutes(change.new) + _percent(change)]
+        by = percent(change.old, change.new)
+        share = "" if by is None else f" ({by:+.2f} %)"
+        return [name, wording.minutes(change.old), wording.minutes(change.new) + share]
     return [name, *(_VERDICTS.get(value) or _plain(value) for value in (change.old, change.new))]
 
 
@@ -156,15 +153,6 @@ def _plain(value: Any) -> str:
 
 def _cut(value: str) -> str:
     return value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
-
-
-def _percent(change: Change) -> str:
-    value = percent(change.old, change.new)
-    return "" if value is None else f" ({value:+.2f} %)"
-
-
-def _setting(change: SettingChange) -> list[str]:
-    return [change.key, _values(change.old), _values(change.new)]
 
 
 def _values(values: Iterable[tuple[str | None, int]]) -> str:
@@ -207,10 +195,8 @@ def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
     for word in ("changed", "removed", "added"):
         files: Sequence[str] = getattr(names, word)
         if files:
-            listed = files if view.verbose else files[:_LISTED]
-            rest = len(files) - len(listed)
-            more = f" and {rest} more" if rest else ""
-            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(listed)}{more}"
+            shown = wording.shortened(files, len(files) if view.verbose else _LISTED)
+            yield f"{wording.counted(len(files), noun)} {word}: {shown}"
 
 
 def _summary(comparison: Comparison) -> str:

@@ -16,7 +16,6 @@ from mlperf_pkg.checker.copies import copies_in, find_pairs
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import Pair
 from mlperf_pkg.checks.previews import check_previews
 from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
 from mlperf_pkg.checks.system_values import is_text
@@ -305,7 +304,12 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
         for label, place in checked.inputs[0].places.items()
     }
     of_sides, old = shared_runs(contexts), len(sides[0])
-    pairs = (p for p in find_pairs(contexts, of_sides, sources) if _is_across(p, old))
+    pairs = (
+        pair
+        for pair in find_pairs(contexts, of_sides, sources)
+        if (pair.original.index < old) != (pair.copy.index < old)
+        and pair.original.context.round.name != pair.copy.context.round.name
+    )
     findings = copies_in(contexts, pairs)
     if not any(map(has_several_rounds, sides)):
         minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
@@ -317,13 +321,6 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
         runs = [run.path for run in context.runs]
         every += folded(of_set, context.label, runs, context.id)
     return in_order(every)
-
-
-def _is_across(pair: Pair, old: int) -> bool:
-    """Return whether a pair is from different sides and rounds."""
-    first, second = pair.original, pair.copy
-    is_of_sides = (first.index < old) != (second.index < old)
-    return is_of_sides and first.context.round.name != second.context.round.name
 
 
 def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:

@@ -155,7 +155,8 @@ def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objecti
         chosen = finding.code.startswith(tuple(prefixes)) or (
             ALL in prefixes and finding.fails(Basis.RULES)
         )
-        if chosen and _is_within(finding, within):
+        paths = (finding.about, *(place.path for place in finding.occurrences))
+        if chosen and (not within or any(f"{p}/".startswith(f"{within}/") for p in paths)):
             by_key.setdefault((submitter, finding.code), []).append(finding)
     ids: set[str] = set()
     objections = []
@@ -191,11 +192,6 @@ def section(reviewed: Round) -> Section:
         tables={"errors": table} if objections else {},
         summary=(f"{number} to file" if objections else "no errors by the rules",),
     )
-
-
-def _is_within(finding: Finding, within: str) -> bool:
-    paths = (finding.about, *(place.path for place in finding.occurrences))
-    return not within or any(path == within or path.startswith(f"{within}/") for path in paths)
 
 
 def _new_id(text: str, taken: Collection[str]) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
 from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.organisations import are_related, are_same
-from mlperf_pkg.checks.previews import AVAILABLE, Costs, Performance
+from mlperf_pkg.checks.previews import AVAILABLE, Performance
 from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.infra.text import letters
@@ -177,9 +177,6 @@ COLUMNS = (
 )
 
 
-# ---- in the review of a round -------------------------------------------------------------
-
-
 def section(reviewed: Round) -> Section:
     """Return the Previews whose successors are due in a round, and the Previews of the round."""
     side = reviewed.side
@@ -191,6 +188,9 @@ def section(reviewed: Round) -> Section:
     )
     listing = previews(Side("earlier rounds (published)", (*due, *side.entries)), side)
     return listed_section(listing, "Previews")
+
+
+# ---- outcomes -----------------------------------------------------------------------------
 
 
 class Outcome(StrEnum):
@@ -467,17 +467,14 @@ def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterato
         yield f"due in {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
-    costs = _unnormalised(bare, best)
-    if costs and costs.is_matched is not is_matched:
-        yield f"{costs.percent:+.1f} % without normalisation"
-
-
-def _unnormalised(bare: Succession, best: _Candidate) -> Costs | None:
-    """Return the comparison before normalisation, which older rounds did not have."""
-    before, after = bare.preview.row.unscaled_minutes, best.entry.row.unscaled_minutes
-    if not (bare.scale and before and after) or best.performance.energy_joules:
-        return None
-    return Performance(best.performance.scale, after).costs(Performance(bare.scale.number, before))
+    before, after = row.unscaled_minutes, successor.unscaled_minutes
+    if bare.scale and before and after and not best.performance.energy_joules:
+        # Older rounds had no normalisation.
+        costs = Performance(best.performance.scale, after).costs(
+            Performance(bare.scale.number, before)
+        )
+        if costs.is_matched is not is_matched:
+            yield f"{costs.percent:+.1f} % without normalisation"
 
 
 def _is_late(entry: Entry, due: str | None) -> bool:

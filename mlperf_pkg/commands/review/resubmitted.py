@@ -202,9 +202,6 @@ COLUMNS = (
 )
 
 
-# ---- in the review of a round -------------------------------------------------------------
-
-
 def section(reviewed: Round) -> Section:
     """Return the sets of a round that have published logs of an earlier one."""
     old = Side("earlier rounds (published)", published_before(reviewed.side))

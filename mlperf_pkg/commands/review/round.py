@@ -234,20 +234,14 @@ def read_side(argument: str, options: Options) -> Side:
     Raises:
         UserError: as ``check``; it is neither a folder nor a published round.
     """
-    if (named := _named(argument)) and not Path(argument).exists():
-        usage, round_ = named
+    named = None if "/" in argument else round_of_tree([argument])
+    usage, round_ = (None, argument) if is_round_name(argument) else named or (None, None)
+    if round_ and not Path(argument).exists():
         return record_side(usage or options.usage or options.config.usage or TRAINING, round_)
     side = checked_side(argument, check([argument], options))
     if not side.entries:
         raise UserError(f"{argument}: no result set; expected a folder of submissions or a round")
     return side
-
-
-def _named(argument: str) -> tuple[str | None, str] | None:
-    """Return usage and round of an argument that is the name of a round."""
-    if is_round_name(argument):
-        return None, argument
-    return None if "/" in argument else round_of_tree([argument])
 
 
 def record_side(usage: str, round_: str | None = None) -> Side:

@@ -254,7 +254,8 @@ def groups(number: int, may: May) -> list[Group]:
     rank, formed = list(range(number)), []
     while len(rank) > _THREE or len(rank) == 2:  # noqa: PLR2004 - a pair
         first = rank.pop(0)
-        formed.append([first, rank.pop(_nearest(first, rank, may))])
+        nearest = next((index for index, second in enumerate(rank) if may(first, second)), 0)
+        formed.append([first, rank.pop(nearest)])
     formed += [rank] if rank else []
     for index in reversed(range(len(formed))):
         if not is_covered(formed[index], may):
@@ -273,11 +274,6 @@ def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
 def is_covered(group: Group, may: May) -> bool:
     """Return whether each member of a group may review another member."""
     return {reviewer for reviewer, _ in reviews(group, may)} == {*group}
-
-
-def _nearest(first: int, others: Sequence[int], may: May) -> int:
-    """Return the index of the first of ``others`` that ``first`` may review, by default 0."""
-    return next((index for index, second in enumerate(others) if may(first, second)), 0)
 
 
 def _swap(formed: list[Group], index: int, may: May) -> None:
