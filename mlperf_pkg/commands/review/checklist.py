@@ -42,25 +42,6 @@ _TEXT = (
     "Points to look at in each submission: the errors and warnings of the check, folded by code,"
     " and questions that a program cannot answer. The list does not cover all rules.",
 )
-_TOPICS: Mapping[str, tuple[str, ...]] = {
-    "Code": ("CODE",),
-    "Statuses": ("SET140", "SYS103", "SYS104"),
-    "Software": (),
-    "Previews": ("SET152",),
-    "Resubmissions": ("SET15", "SET16"),
-    _HYPERPARAMETERS: ("SET122",),
-    "Convergence": ("RCP", "SET118", "SET119", "SET120"),
-    _RULES: ("",),
-    _EVALUATIONS: ("SET12",),
-    _RUNS: ("RUN13", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"),
-    "Seeds": ("SEED",),
-    "Scores": ("SET163",),
-    "Power": ("POW",),
-    "Descriptions": ("SYS", "SET11"),
-    _FILES: ("TREE", "REPO", "LOG", "CHECK", "SET105", "SET106"),
-}
-"""The topics in order, with the prefixes of their codes; the longest prefix counts."""
-
 _NOTES = (_NOT_CONVERGED, "SET113", "SET123", "SET124", "SET140", "SET15", "SET160", "SET163")
 """Prefixes of the notes that are listed; those of SET162 are listed as outliers."""
 
@@ -117,7 +98,8 @@ def _note(subject: Subject) -> str:
 
 def items(subject: Subject) -> list[Item]:
     """Return the points to look at in a submission, by topic."""
-    points = [Item(topic, text, 1) for topic, facts in FACTS.items() for text in facts(subject)]
+    topics = ((topic, facts) for topic, (_, facts) in _TOPICS.items() if facts)
+    points = [Item(topic, text, 1) for topic, facts in topics for text in facts(subject)]
     points += _of_findings(subject)
     points.sort(key=lambda item: item.urgent)
     kept, rest = points[: MOST_ITEMS - 1], points[MOST_ITEMS - 1 :]
@@ -166,7 +148,7 @@ def _topic(code: str, rule: Rule | None) -> str:
         if rule.key in KEYS:
             return _EVALUATIONS
         return _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
-    beginnings = {prefix: topic for topic, prefixes in _TOPICS.items() for prefix in prefixes}
+    beginnings = {prefix: topic for topic, (prefixes, _) in _TOPICS.items() for prefix in prefixes}
     return beginnings[max(filter(code.startswith, beginnings), key=len)]
 
 
@@ -507,15 +489,21 @@ def _sets(names: Sequence[str]) -> str:
     return f"{counted(len(names), 'result set')} ({listed(names)})"
 
 
-FACTS: dict[str, Callable[[Subject], Iterator[str]]] = {
-    "Code": code,
-    "Statuses": statuses,
-    "Software": software,
-    "Previews": previews,
-    "Hyperparameters": hyperparameters,
-    "Convergence": convergence,
-    "Runs": runs,
-    "Seeds": seeds,
-    "Power": power,
+_TOPICS: Mapping[str, tuple[tuple[str, ...], Callable[[Subject], Iterator[str]] | None]] = {
+    "Code": (("CODE",), code),
+    "Statuses": (("SET140", "SYS103", "SYS104"), statuses),
+    "Software": ((), software),
+    "Previews": (("SET152",), previews),
+    "Resubmissions": (("SET15", "SET16"), None),
+    _HYPERPARAMETERS: (("SET122",), hyperparameters),
+    "Convergence": (("RCP", "SET118", "SET119", "SET120"), convergence),
+    _RULES: (("",), None),
+    _EVALUATIONS: (("SET12",), None),
+    _RUNS: (("RUN13", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"), runs),
+    "Seeds": (("SEED",), seeds),
+    "Scores": (("SET163",), None),
+    "Power": (("POW",), power),
+    "Descriptions": (("SYS", "SET11"), None),
+    _FILES: (("TREE", "REPO", "LOG", "CHECK", "SET105", "SET106"), None),
 }
-"""The facts by topic."""
+"""The topics in order, with the prefixes of their codes, of which the longest counts, and facts."""

@@ -45,12 +45,12 @@ def section(reviewed: Round) -> Section:
             _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
         ),
     }
-    counts = Counter(map(state, rows))
+    counts, submitted = Counter(map(state, rows)), _submitted(reviewed) or "unknown"
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     return Section(
         "convergence",
         "Convergence",
-        tuple(_text(reviewed, counts)),
+        tuple(text.format(date=submitted) for word, text in _TEXTS.items() if counts[word]),
         {name: table for name, table in tables.items() if table.rows},
         (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(rows, missing, scaled)),
     )
@@ -181,26 +181,16 @@ def _submitted(reviewed: Round) -> date | None:
     return submission_date(report.usage, report.round or "") if is_one else None
 
 
-def _text(reviewed: Round, counts: Counter[str | None]) -> Iterator[str]:
-    if counts[FAIL]:
-        yield (
-            "A set that fails is rejected by default; evidence in its favour is due by the end of"
-            " the first week of the review (training_rules, Handling RCP Failures)."
-        )
-    if counts[MISSING]:
-        submitted = _submitted(reviewed) or "unknown"
-        yield (
-            "Missing reference points are due 24 hours after the submission deadline, those of"
-            " gpt3 and llama31_405b five weeks before it. The rulebook has the submission date"
-            f" {submitted}."
-        )
-    if counts[BYPASSED]:
-        yield "Bypassed: package_checker_params contains rcp-bypass, which only a review may grant."
-    if counts[OPEN]:
-        yield (
-            "Not compared: the official checker crashes or has no test for the benchmark, or the"
-            " set has no mean to converge."
-        )
+_TEXTS = {
+    FAIL: "A set that fails is rejected by default; evidence in its favour is due by the end of"
+    " the first week of the review (training_rules, Handling RCP Failures).",
+    MISSING: "Missing reference points are due 24 hours after the submission deadline, those of"
+    " gpt3 and llama31_405b five weeks before it. The rulebook has the submission date {date}.",
+    BYPASSED: "Bypassed: package_checker_params contains rcp-bypass, which only a review may"
+    " grant.",
+    OPEN: "Not compared: the official checker crashes or has no test for the benchmark, or the set"
+    " has no mean to converge.",
+}
 
 
 def _summary(

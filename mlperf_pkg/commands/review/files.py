@@ -293,18 +293,8 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
         UserError: the folder is in an input, or exists and must not be replaced.
     """
     refuse_within(folder, inputs)
-    if not (folder.exists() or folder.is_symlink()):
-        return
-    written = _written(folder)
-    if written is None:
-        raise UserError(f"{folder}: exists, but is not a review; choose another --output")
-    if not force:
-        raise UserError(f"{folder}: exists already; --force replaces it")
-    if foreign := _foreign(folder, written):
-        raise UserError(
-            f"{folder}: not replaced, as {foreign[0]} is not part of the review; move it away or"
-            " choose another --output"
-        )
+    if reason := _obstacle(folder, force=force):
+        raise UserError(f"{folder}: {reason}")
 
 
 def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
@@ -313,17 +303,30 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
     Raises:
         UserError: the folder exists and must not be replaced, or it cannot be written.
     """
-
-    def replaces(old: Path) -> bool:
-        written = _written(old)
-        return force and written is not None and not _foreign(old, written)
-
     try:
-        with new_folder(folder, replaces) as new:
+        with new_folder(folder, lambda old: not _obstacle(old, force=force)) as new:
             for name, text in files.items():
                 (new / name).write_text(text, "utf-8", newline="\n")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {reason_of(error)}") from error
+
+
+def _obstacle(folder: Path, *, force: bool) -> str:
+    """Return the reason why a folder must not be replaced, empty if there is none."""
+    if not (folder.exists() or folder.is_symlink()):
+        return ""
+    written = _written(folder)
+    if written is None:
+        return "exists, but is not a review; choose another --output"
+    if not force:
+        return "exists already; --force replaces it"
+    for entry in walk(folder):
+        if entry.folder or entry.link is not None or entry.path not in written:
+            return (
+                f"not replaced, as {entry.path} is not part of the review; move it away or choose"
+                " another --output"
+            )
+    return ""
 
 
 def _written(folder: Path) -> set[str] | None:
@@ -337,12 +340,3 @@ def _written(folder: Path) -> set[str] | None:
         return {README, PAGE, DATA, *data, *(f"{section['name']}.md" for section in sections)}
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
-
-
-def _foreign(folder: Path, written: set[str]) -> list[str]:
-    """Return the paths in a review that are not its own files."""
-    return [
-        entry.path
-        for entry in walk(folder)
-        if entry.folder or entry.link is not None or entry.path not in written
-    ]

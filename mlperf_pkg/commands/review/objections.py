@@ -245,10 +245,8 @@ class Outcome(Struct, frozen=True):
     @property
     def is_settled(self) -> bool:
         """Whether no objection stands, except withdrawn and waived ones."""
-        return not any(
-            item.standing is Standing.STANDS and not item.entry.state.is_dropped
-            for item in self.objections
-        )
+        stands = [item.entry.state for item in self.objections if item.standing is Standing.STANDS]
+        return all(state in (State.WITHDRAWN, State.WAIVED) for state in stands)
 
 
 def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
@@ -308,11 +306,6 @@ class State(StrEnum):
     FIXED = "fixed"
     WITHDRAWN = "withdrawn"
     WAIVED = "waived"
-
-    @property
-    def is_dropped(self) -> bool:
-        """Whether the objection no longer requires a fix."""
-        return self in (State.WITHDRAWN, State.WAIVED)
 
 
 class Entry(Struct, frozen=True):
