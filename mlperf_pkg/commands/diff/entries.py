@@ -1,9 +1,13 @@
-"""The changes to the entries of a round in its review, and the rules on them."""
+"""The changes to the entries of a round in its review, and the rules on them.
+
+A kind of change is a member of ``Kind`` with its rule in ``_RULES``, and is found in ``_changes``,
+``_copies``, ``_code`` or ``borrowings``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -109,16 +113,14 @@ def _copies(
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
     own = {log.run for log in old.logs} if old else set()
-    counts: dict[str, int] = defaultdict(int)
-    originals = {}
+    originals: dict[str, list[ResultSet]] = {}
     for log in new.logs:
         original = owners.get(log.run)
         if original is not None and log.run not in own:
-            counts[original.name] += 1
-            originals[original.name] = original
-    for path, original in sorted(originals.items()):
-        runs = f"{counts[path]} of {wording.counted(len(new.logs), 'run')}"
-        yield _copy(original, new, runs)
+            originals.setdefault(original.name, []).append(original)
+    for name in sorted(originals):
+        runs = f"{len(originals[name])} of {wording.counted(len(new.logs), 'run')}"
+        yield _copy(originals[name][0], new, runs)
 
 
 def _copy(original: ResultSet, new: ResultSet, runs: str) -> EntryVerdict:

@@ -1,4 +1,4 @@
-"""Read the two sides of a comparison: check each path and compute the digests of its files."""
+"""Read the two sides of a comparison: findings, digests of files, and the settings in logs."""
 
 from __future__ import annotations
 

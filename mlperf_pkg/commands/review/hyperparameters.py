@@ -129,16 +129,6 @@ def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
 # ---- a benchmark --------------------------------------------------------------------------
 
 
-class _Line(Struct, frozen=True):
-    """The values of a set, a reference point or the rules by key, and the marked keys."""
-
-    size: Cell
-    submitter: str
-    system: str
-    values: Mapping[str, Cell]
-    marked: frozenset[str] = frozenset()
-
-
 def benchmark_table(group: Group) -> Table:
     """Return the hyperparameters that differ between sets, or from the reference.
 
@@ -146,19 +136,15 @@ def benchmark_table(group: Group) -> Table:
     """
     keys = [key for key in group.keys if _differs(group, key)]
     shown, rest = keys[:_MOST_COLUMNS], keys[_MOST_COLUMNS:]
-    lines = list(_lines(group, shown))
     titles = ["Batch size", "Submitter", "System", *shown]
-    rows = [(o.size, o.submitter, o.system, *map(o.values.get, shown)) for o in lines]
-    marked = {
-        (row, 3 + place)
-        for row, line in enumerate(lines)
-        for place, key in enumerate(shown)
-        if key in line.marked
-    }
+    # Points come before the sets of their batch size.
+    lines = sorted(_lines(group, shown), key=lambda o: o[0][0] if isinstance(o[0][0], int) else 0)
+    rows = [row for row, _ in lines]
+    marked = {(row, 3 + shown.index(key)) for row, (_, own) in enumerate(lines) for key in own}
     turned = [tuple(row) for row in zip(titles, *rows, strict=True)]
     if len(lines) <= _MOST_LINES and _width(turned) < _width([titles, *rows]):
-        names = [f"{line.submitter} {line.system or line.size or ''}".strip() for line in lines]
-        titles, rows = ["Hyperparameter", *names], [turned[0], *turned[3:]]
+        names = [f"{submitter} {system or size or ''}" for size, submitter, system, *_ in rows]
+        titles, rows = ["Hyperparameter", *map(str.strip, names)], [turned[0], *turned[3:]]
         marked = {(place - 2, row + 1) for row, place in marked}
     return table_of_cells(
         titles,
@@ -181,20 +167,18 @@ def _is_marked(group: Group, entry: Entry, key: str) -> bool:
     return is_compared and group.reference.has(value, key, entry.size) is False
 
 
-def _lines(group: Group, keys: Sequence[str]) -> Iterator[_Line]:
-    """Yield the rules, and the points and sets by batch size, the points first."""
+def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...], list[str]]]:
+    """Yield the cells of the rules, the points and the sets, with the marked keys."""
     reference = group.reference
-    rules = {key: reference.rules[key] for key in keys if key in reference.rules}
-    if rules:
-        yield _Line(None, "rules", "", dict(rules))
-    sizes = {size for entry in group.entries for size in reference.near(entry.size)}
-    points = ((size, reference.points[size].items()) for size in sizes)
-    lines = [_Line(_size(size), "RCP", "", {k: _cell(v) for k, v in of_p}) for size, of_p in points]
+    if any(key in reference.rules for key in keys):
+        yield (None, "rules", "", *map(reference.rules.get, keys)), []
+    for size in {size for entry in group.entries for size in reference.near(entry.size)}:
+        values = reference.points[size]
+        yield (_size(size), "RCP", "", *(_cell(values.get(key, "")) for key in keys)), []
     for entry in group.entries:
-        marked = frozenset(key for key in keys if _is_marked(group, entry, key))
-        values = {key: _cell(entry.words(key)) for key in keys}
-        lines.append(_Line(_size(entry.size), entry.submitter, entry.system, values, marked))
-    yield from sorted(lines, key=lambda line: line.size if isinstance(line.size, int) else 0)
+        cells = (_cell(entry.words(key)) for key in keys)
+        marked = [key for key in keys if _is_marked(group, entry, key)]
+        yield (_size(entry.size), entry.submitter, entry.system, *cells), marked
 
 
 def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:

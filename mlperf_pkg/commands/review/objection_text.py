@@ -1,4 +1,4 @@
-"""The text of an objection: Markdown for an issue."""
+"""Objections in words: the texts of issues, the folder that holds them, and their states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objections: the findings of one code against one submitter, which a reviewer may file."""
+"""Objections: the findings of one code against one submitter, their states, what settles them."""
 
 from __future__ import annotations
 
