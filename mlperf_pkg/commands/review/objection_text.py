@@ -203,8 +203,8 @@ def _state(item: Judged) -> str:
 
 
 def _standing(item: Judged) -> str:
-    several = len(item.entry.about) > 1
-    left = f" in {len(item.left)} of {len(item.entry.about)}" if item.left and several else ""
+    number = len(item.entry.about)
+    left = f" in {len(item.left)} of {number}" if item.left and number > 1 else ""
     return f"{item.standing or wording.NOTHING}{left}"
 
 
