@@ -312,20 +312,20 @@ class EntryChange(Struct, frozen=True, dict=True):
         """By how much the score changed."""
         return percent(self.old.row.score_minutes, self.new.row.score_minutes)
 
-    @cached_property
+    @property
     def fields(self) -> list[str]:
         """The fields of its description that changed, without a change of the division."""
         fields = different_fields(self.old.system, self.new.system)
         same_division = self.old.row.division == self.new.row.division
         return [field for field in fields if same_division or field != "division"]
 
-    @cached_property
+    @property
     def new_runs(self) -> int:
         """The number of runs that were not in the entry before."""
         before = {log.run for log in self.old.logs}
         return sum(log.run not in before for log in self.new.logs)
 
-    @cached_property
+    @property
     def edited_logs(self) -> int:
         """The number of logs of earlier runs with other bytes."""
         before = {log.digest for log in self.old.logs}

@@ -225,7 +225,7 @@ def text(outcome: Outcome, view: View) -> str:
         terminal.line(("Errors without an objection", PLAIN))
         for error in shown:
             where = f"{counted(len(error.about), 'place')}, first {error.about[0]}"
-            words = f"  {error.against}: {error.code} in {where}: {error.message}"
+            words = f"  {error.against}: {error.code} in {where}: {error.findings[0].text}"
             terminal.paragraph((words, PLAIN))
         if more := len(outcome.new) - len(shown):
             terminal.line((f"  and {more} more; -v shows them", PLAIN))
@@ -249,12 +249,16 @@ def _summary(outcome: Outcome) -> str:
 
 def json(outcome: Outcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
+    new = [
+        {"against": o.against, "code": o.code, "message": o.findings[0].text, "about": o.about}
+        for o in outcome.new
+    ]
     return json_text(
         {
             "format": FORMAT,
             "settled": outcome.is_settled,
             "objections": outcome.objections,
-            "new": outcome.new,
+            "new": new,
         }
     )
 

@@ -71,7 +71,7 @@ class Examined(Struct, frozen=True, dict=True):
     checked: Checked
     within: str = ""
 
-    @cached_property
+    @property
     def submissions(self) -> tuple[Submission, ...]:
         """All submissions."""
         return tuple(chain.from_iterable(input_.submissions for input_ in self.checked.inputs))
@@ -87,7 +87,7 @@ class Examined(Struct, frozen=True, dict=True):
         places = chain.from_iterable(input_.places.values() for input_ in self.checked.inputs)
         return {self.named(p.label): p.source for p in places if not p.source.stored}
 
-    @cached_property
+    @property
     def subjects(self) -> set[str]:
         """The subjects of findings: submissions, descriptions, result sets and logs."""
         report = self.checked.report
@@ -144,10 +144,13 @@ def examine(path: str, options: Options) -> Examined:
     return examined
 
 
-def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objection]:
+def find_objections(
+    examined: Examined, prefixes: Sequence[str], filed: Collection[tuple[str, str]] = ()
+) -> list[Objection]:
     """Return the objections for these prefixes of codes, by submitter and code.
 
-    ``ALL`` selects all errors by the rules. Waived and unchecked findings are left out.
+    ``ALL`` selects all errors by the rules. Findings that are waived, unchecked, or ``filed`` by
+    code and subject are left out.
     """
     within = examined.named(examined.within) if examined.within else ""
     by_key: dict[tuple[str, str], list[Finding]] = {}
@@ -156,7 +159,8 @@ def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objecti
             ALL in prefixes and finding.fails(Basis.RULES)
         )
         paths = (finding.about, *(place.path for place in finding.occurrences))
-        if chosen and (not within or any(f"{p}/".startswith(f"{within}/") for p in paths)):
+        is_within = not within or any(f"{path}/".startswith(f"{within}/") for path in paths)
+        if chosen and is_within and (finding.code, finding.about) not in filed:
             by_key.setdefault((submitter, finding.code), []).append(finding)
     ids: set[str] = set()
     objections = []
@@ -227,20 +231,11 @@ class Judged(Struct, frozen=True):
     left: tuple[str, ...] = ()
 
 
-class NewError(Struct, frozen=True):
-    """Errors of a code by the rules that no objection against the submitter names."""
-
-    against: str
-    code: str
-    message: str
-    about: tuple[str, ...]
-
-
 class Outcome(Struct, frozen=True):
-    """All objections, and the errors without an objection."""
+    """All objections in the file, and those to errors by the rules that it does not name."""
 
     objections: tuple[Judged, ...]
-    new: tuple[NewError, ...] = ()
+    new: tuple[Objection, ...] = ()
 
     @property
     def is_settled(self) -> bool:
@@ -265,18 +260,9 @@ def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
         else:
             is_there = any(path in subjects for path in entry.about)
             judged.append(Judged(entry, Standing.SETTLED if is_there else Standing.REMOVED))
-    return Outcome(tuple(judged), tuple(_new_errors(entries, examined)))
-
-
-def _new_errors(entries: Iterable[Entry], examined: Examined) -> Iterator[NewError]:
-    named = {(entry.code, path) for entry in entries for path in entry.about}
-    errors = defaultdict(list)
-    for submitter, finding in examined.findings:
-        if finding.fails(Basis.RULES) and (finding.code, finding.about) not in named:
-            errors[submitter, finding.code].append(finding)
-    for (submitter, code), findings in sorted(errors.items()):
-        about = tuple(dict.fromkeys(finding.about for finding in findings))
-        yield NewError(submitter, code, findings[0].text, about)
+    filed = {(entry.code, path) for entry in entries for path in entry.about}
+    new = find_objections(replace(examined, within=""), (ALL,), filed)
+    return Outcome(tuple(judged), tuple(new))
 
 
 # ---- objections.yaml ----------------------------------------------------------------------

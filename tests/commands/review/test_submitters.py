@@ -57,19 +57,9 @@ NINETEEN = {
 # last three review each other. Rhys and Shaw, ranks 3 and 4 in either order, are partners, so the
 # first of them meets Cole and the second Dorn. By scale: Pike 8192, Quin 4096, Bell 2048, Egan 512.
 BY_HAND = {
-    "results": [
-        {"Ames", "Bell"},
-        {"Rhys", "Cole"},
-        {"Shaw", "Dorn"},
-        {"Egan", "Fenn"},
-        {"Gale", "Hale"},
-        {"Ives", "Jory"},
-        {"Kemp", "Lowe"},
-        {"Marr", "Nash"},
-        {"Marr", "Orme"},
-        {"Nash", "Orme"},
-    ],
-    "scale": [{"Pike", "Quin"}, {"Bell", "Egan"}],
+    "results": "Ames Bell, Rhys Cole, Shaw Dorn, Egan Fenn, Gale Hale, Ives Jory, Kemp Lowe, Marr Nash,"
+    " Marr Orme, Nash Orme",
+    "scale": "Pike Quin, Bell Egan",
 }
 
 
@@ -90,7 +80,8 @@ def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
 
 def test_nineteen_by_hand_and_by_tool() -> None:
     made = assignments(nineteen(seed=SEED))
-    assert {by: pairs(made, by) for by in BY_HAND} == BY_HAND
+    for by, by_hand in BY_HAND.items():
+        assert pairs(made, by) == [{*pair.split()} for pair in by_hand.split(",")]
     whys = {item.submitter: item.why for item in made}
     assert whys["Ames"] == "ranks 1 and 2 by number of results (21 and 18)"
     assert whys["Cole"] == (
