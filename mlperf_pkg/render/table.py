@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +18,9 @@ PLAIN = ""
 MARKED = "Marked"  # the column of a CSV that names the marked cells of a row
 
 _LONG = 40  # characters of a cell, beyond which its lines are wrapped in HTML
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 
 Span = tuple[str, str]
 """A piece of text and its style."""
@@ -106,6 +109,14 @@ class Table(Struct, frozen=True):
 def table_of(columns: Sequence[Column], rows: Iterable[Any], **more: Any) -> Table:
     """Return a table whose rows are one group without a title."""
     return Table(columns, (Group("", list(rows)),), **more)
+
+
+def by_key(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Return values by their keys, such as rows by the titles of groups, in the order of both."""
+    groups: dict[_Key, list[_Item]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def _value(row: Any, place: int, column: Column) -> Any:
