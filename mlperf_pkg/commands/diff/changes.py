@@ -20,6 +20,7 @@ from mlperf_pkg.commands.diff.model import (
     SystemChange,
 )
 from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, as_json
 
@@ -157,7 +158,7 @@ def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], 
 
 def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[FindingChange, ...]:
     """Return the codes that were found more often, or less often, than before."""
-    before, after = _by_code(old), _by_code(new)
+    before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
     changes = []
     for code in sorted(before.keys() | after.keys()):
         old_count, new_count = (
@@ -168,13 +169,6 @@ def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[Fi
             words = (first.severity, first.text)
             changes.append(FindingChange(code, *words, old_count, new_count))
     return tuple(changes)
-
-
-def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    by_code: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_code.setdefault(finding.code, []).append(finding)
-    return by_code
 
 
 def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:

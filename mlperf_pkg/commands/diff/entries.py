@@ -28,6 +28,7 @@ from mlperf_pkg.commands.diff.model import (
     percent,
 )
 from mlperf_pkg.findings import Verdict, in_words
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.run.readers import is_hyperparameter
 
@@ -113,11 +114,8 @@ def _copies(
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
     own = {log.run for log in old.logs} if old else set()
-    originals: dict[str, list[ResultSet]] = {}
-    for log in new.logs:
-        original = owners.get(log.run)
-        if original is not None and log.run not in own:
-            originals.setdefault(original.name, []).append(original)
+    copied = (owners[log.run] for log in new.logs if log.run in owners and log.run not in own)
+    originals = by_key((original.name, original) for original in copied)
     for name in sorted(originals):
         runs = f"{len(originals[name])} of {wording.counted(len(new.logs), 'run')}"
         yield _copy(originals[name][0], new, runs)

@@ -21,7 +21,7 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import sentence
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
@@ -95,17 +95,16 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
 
 def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, below what the rules require."""
-    by_rule: dict[tuple[str, ...], list[str]] = {}
     worst_first = tuple(_ALLOWED)
-    for entry in sorted(entries, key=lambda entry: (worst_first.index(entry.allowed), entry.kind)):
-        title = f"{entry.kind} - {_ALLOWED[entry.allowed]}"
-        rule = f"Rule: {entry.rule} ({entry.source})"
-        by_rule.setdefault((title, rule), []).append(f"{entry.entry}: {entry.text}")
-    for (title, rule), lines in by_rule.items():
+    by_rule = by_key(
+        ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
+        for e in sorted(entries, key=lambda e: (worst_first.index(e.allowed), e.kind))
+    )
+    for (title, rule, source), lines in by_rule.items():
         shown = lines if view.verbose else lines[:_ENTRIES]
         more = len(lines) - len(shown)
         rest = [f"and {more} more; -v shows them"] if more else []
-        yield Group(title, [], [rule, *shown, *rest])
+        yield Group(title, [], [f"Rule: {rule} ({source})", *shown, *rest])
 
 
 def _system_group(system: SystemChange) -> Group:

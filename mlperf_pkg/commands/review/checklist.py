@@ -23,7 +23,7 @@ from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import usable_results
-from mlperf_pkg.render.table import table_of
+from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
@@ -79,10 +79,8 @@ def section(reviewed: Round) -> Section:
 
 def _reviewers(assigned: Iterable[Assignment], folder: str) -> str:
     """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
-    by_rank: dict[str, list[str]] = {}
-    for item in assigned:
-        if folder in item.folders:
-            by_rank.setdefault(item.by, []).append(item.reviewer or CHAIRS)
+    of_folder = (item for item in assigned if folder in item.folders)
+    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
     ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
     return "; ".join(ranks) or "nobody"
 
@@ -205,10 +203,9 @@ def subjects(reviewed: Round) -> Iterator[Subject]:
     unlike = outliers_of(groups_of(checked.contexts), report.findings)
     outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
     systems = {system.path: system for system in checked.systems}
-    published: dict[str, list[PublishedSet]] = {}
-    for row in results.sets if (results := usable_results()) else ():
-        if is_round_name(row.round):
-            published.setdefault(letters(row.submitter), []).append(row)
+    results = usable_results()
+    rows = (row for row in (results.sets if results else ()) if is_round_name(row.round))
+    published = by_key((letters(row.submitter), row) for row in rows)
     for submission in reviewed.submissions:
         label = submission.place.label
         own = sets.get(label, [])
@@ -266,10 +263,7 @@ def grouped(pairs: Sequence[tuple[str, str]]) -> str:
 
     ``pairs`` are values and the names of their systems.
     """
-    by_value: dict[str, list[str]] = {}
-    for value, name in pairs:
-        by_value.setdefault(value, []).append(name)
-    ordered = sorted(by_value.items(), key=lambda item: -len(item[1]))
+    ordered = sorted(by_key(pairs).items(), key=lambda item: -len(item[1]))
     return listed(
         f"{value} ({names[0] if len(names) == 1 else counted(len(names), 'system')})"
         for value, names in ordered
@@ -417,17 +411,11 @@ def previews(subject: Subject) -> Iterator[str]:
 
 def convergence(subject: Subject) -> Iterator[str]:
     """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
-    margins = {item.name: item.row.rcp.margin_percent for item in subject.sets if item.row.rcp}
-    close = {
-        name: margin
-        for name, margin in margins.items()
-        if margin is not None and 0 <= margin < _CLOSE
-    }
+    margins = [(item.name, item.row.rcp.margin_percent) for item in subject.sets if item.row.rcp]
+    close = [(margin, name) for name, margin in margins if margin is not None]
+    close = [(margin, name) for margin, name in close if 0 <= margin < _CLOSE]
     if close:
-        words = (
-            f"{name} {in_words(margin)}"
-            for name, margin in sorted(close.items(), key=itemgetter(1))
-        )
+        words = (f"{name} {in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0)))
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
         yield f"no reference point: {_sets(missing)}"
@@ -438,10 +426,7 @@ def convergence(subject: Subject) -> Iterator[str]:
 
 def hyperparameters(subject: Subject) -> Iterator[str]:
     """Yield the outliers of each set."""
-    by_set: dict[str, list[str]] = {}
-    for outlier in subject.outliers:
-        value = f"{outlier.key} {outlier.value}"
-        by_set.setdefault(short(outlier.entry.path), []).append(value)
+    by_set = by_key((short(o.entry.path), f"{o.key} {o.value}") for o in subject.outliers)
     yield from (f"outliers of {name}: {listed(values)}" for name, values in by_set.items())
 
 

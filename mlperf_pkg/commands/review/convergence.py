@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Cell, Section, column
-from mlperf_pkg.render.table import Column, Table, table_of
+from mlperf_pkg.render.table import Column, Table, by_key, table_of
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import ResultSetRow
@@ -103,10 +103,8 @@ def _sets(reviewed: Round, rows: Sequence[ResultSetRow]) -> Table:
 
 def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
     submitted = _submitted(reviewed)
-    groups: dict[tuple[str, int | float | None], list[ResultSetRow]] = {}
-    for row in rows:
-        if state(row) == MISSING:
-            groups.setdefault((row.benchmark, _size(row)), []).append(row)
+    missing = (row for row in rows if state(row) == MISSING)
+    groups = by_key(((row.benchmark, _size(row)), row) for row in missing)
     for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
         sets = groups[benchmark, size]
         runs = max(row.runs_required or 0 for row in sets)

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.review.section import Cell, Section, column, table_of_c
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.render.table import Table, table_of
+from mlperf_pkg.render.table import Table, by_key, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import conditions
@@ -84,11 +84,8 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
 
     Result sets of a benchmark that is not in the round are left out.
     """
-    by_name: dict[tuple[str, str], list[SetContext]] = {}
-    for context in contexts:
-        if context.rules is not None:
-            name = (context.files.benchmark, division_of(context))
-            by_name.setdefault(name, []).append(context)
+    of_round = (context for context in contexts if context.rules is not None)
+    by_name = by_key(((c.files.benchmark, division_of(c)), c) for c in of_round)
     groups = []
     for (benchmark, division), members in sorted(by_name.items()):
         entries = sorted(
@@ -103,11 +100,10 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
 def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
     sets = len({row[:4] for row in differing})
     yield f"{counted(len(unlike), 'outlier')}; runs differ in {counted(sets, 'result set')}"
-    by_set: dict[str, list[str]] = {}
-    for outlier in unlike:
-        entry = outlier.entry
-        of_set = f"{outlier.group.benchmark} of {entry.submitter} ({entry.system})"
-        by_set.setdefault(of_set, []).append(f"{outlier.key} {outlier.value}")
+    by_set = by_key(
+        (f"{o.group.benchmark} of {o.entry.submitter} ({o.entry.system})", f"{o.key} {o.value}")
+        for o in unlike
+    )
     yield from (f"{of_set}: {', '.join(values)}" for of_set, values in by_set.items())
 
 
@@ -383,7 +379,7 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
     ruleset, benchmark = context.round.ruleset, context.files.benchmark
     records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
     is_closed = division_of(context) == "closed"
-    rules = dict(_rules(context.rules)) if context.rules and is_closed else {}
+    rules = _rules(context.rules) if context.rules and is_closed else {}
     return Reference(
         {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
         {
@@ -410,19 +406,20 @@ def _as_logged(
     return named
 
 
-def _rules(benchmark: Benchmark) -> Iterator[tuple[str, list[Rule]]]:
-    """Yield the rules of the Closed division on each hyperparameter, for all optimizers.
+def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
+    """Return the rules of the Closed division on each hyperparameter, for all optimizers.
 
     Rules that only the official checker has are left out.
     """
-    by_key: dict[str, list[Rule]] = {}
     choices = (rules for variant in benchmark.variants.values() for rules in variant.values())
-    for section in (benchmark.sections["closed"], *choices):
-        for key, rules in section.items():
-            if is_hyperparameter(key):
-                written = (rule for rule in rules if rule.basis is not Basis.OFFICIAL)
-                by_key.setdefault(key, []).extend(written)
-    yield from by_key.items()
+    return by_key(
+        (key, rule)
+        for section in (benchmark.sections["closed"], *choices)
+        for key, rules in section.items()
+        if is_hyperparameter(key)
+        for rule in rules
+        if rule.basis is not Basis.OFFICIAL
+    )
 
 
 def _words(rules: Sequence[Rule]) -> str:

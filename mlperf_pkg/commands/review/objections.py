@@ -153,7 +153,7 @@ def find_objections(
     code and subject are left out.
     """
     within = examined.named(examined.within) if examined.within else ""
-    by_key: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
         chosen = finding.code.startswith(tuple(prefixes)) or (
             ALL in prefixes and finding.fails(Basis.RULES)
@@ -161,10 +161,10 @@ def find_objections(
         paths = (finding.about, *(place.path for place in finding.occurrences))
         is_within = not within or any(f"{path}/".startswith(f"{within}/") for path in paths)
         if chosen and is_within and (finding.code, finding.about) not in filed:
-            by_key.setdefault((submitter, finding.code), []).append(finding)
+            groups.setdefault((submitter, finding.code), []).append(finding)
     ids: set[str] = set()
     objections = []
-    for (submitter, code), findings in sorted(by_key.items()):
+    for (submitter, code), findings in sorted(groups.items()):
         name = _new_id(f"{submitter}-{code}-{examined.within}", ids)
         ids.add(name)
         about = tuple(dict.fromkeys(finding.about for finding in findings))

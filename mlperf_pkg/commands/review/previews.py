@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from mlperf_pkg.commands.review.round import Entry, Round, Side, published_befor
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
-from mlperf_pkg.render.table import Column
+from mlperf_pkg.render.table import Column, by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import version_of
@@ -278,7 +278,7 @@ def successions(old: Side, new: Side) -> list[Succession]:
     keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
     return [
         _succession(preview, role, keys, new)
-        for group in _groups(previews).values()
+        for group in by_key((_group(entry.row), entry) for entry in previews).values()
         for preview, role in _roles(group)
     ]
 
@@ -295,15 +295,10 @@ def scale_of(row: PublishedSet) -> Scale | None:
 # ---- the Previews -------------------------------------------------------------------------
 
 
-def _groups(previews: Sequence[Entry]) -> Mapping[tuple[object, ...], list[Entry]]:
-    """Return the Previews by submitter, accelerator, benchmark, division and scaling."""
-    groups: dict[tuple[object, ...], list[Entry]] = {}
-    for entry in previews:
-        row = entry.row
-        model, names = words_of(row.accelerator_model), (row.usage, row.round, row.benchmark)
-        key = (*names, letters(row.submitter), model, known_division(row.division), row.scaling)
-        groups.setdefault(key, []).append(entry)
-    return groups
+def _group(row: PublishedSet) -> Hashable:
+    """Return the key of Previews of one submitter, accelerator, benchmark and division."""
+    names = (row.usage, row.round, row.benchmark, letters(row.submitter))
+    return (*names, words_of(row.accelerator_model), known_division(row.division), row.scaling)
 
 
 def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.review.round import Entry, Round, Side, published_befor
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render.table import Column
+from mlperf_pkg.render.table import Column, by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import first_name
 
@@ -54,21 +54,22 @@ class Resubmission(Struct, frozen=True):
 
 def resubmissions(old: Side, new: Side) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
-    by_key: dict[Hashable, dict[int, Entry]] = {}
+    owners: dict[Hashable, dict[int, Entry]] = {}
     for index, entry in enumerate(old.entries):
         for key in entry.keys:
-            members = by_key.setdefault(key, {})
+            members = owners.setdefault(key, {})
             if len(members) < _MOST:
                 members[index] = entry
     pairs = []
     for entry in new.entries:
         alike: dict[int, Entry] = {}
         for key in entry.keys:
-            alike |= by_key.get(key, {})
-        by_round: dict[str, list[Entry]] = {}
-        for candidate in (alike[index] for index in sorted(alike)):
-            if candidate.row.usage == entry.row.usage and candidate.version < entry.version:
-                by_round.setdefault(candidate.row.round, []).append(candidate)
+            alike |= owners.get(key, {})
+        by_round = by_key(
+            (candidate.row.round, candidate)
+            for candidate in (alike[index] for index in sorted(alike))
+            if candidate.row.usage == entry.row.usage and candidate.version < entry.version
+        )
         pairs += [_resubmission(candidates, entry) for candidates in by_round.values()]
     return pairs
 

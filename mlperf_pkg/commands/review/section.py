@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table as tables
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, records, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
@@ -77,10 +77,8 @@ class Listing(Struct, frozen=True):
 
     def groups(self, *, are_open: bool) -> list[Group]:
         """Return the rows that are open, or all others."""
-        by_title: dict[str, list[Any]] = {}
-        for row in self.rows:
-            if self.is_open(row) is are_open:
-                by_title.setdefault(self.group_of(row), []).append(row)
+        rows = (row for row in self.rows if self.is_open(row) is are_open)
+        by_title = by_key((self.group_of(row), row) for row in rows)
         return [Group(f"{title} ({len(rows)})", rows) for title, rows in by_title.items()]
 
 
