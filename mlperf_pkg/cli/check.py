@@ -107,14 +107,15 @@ def command(
 
 def _settled(file: Path) -> Callable[[Checked], None]:
     """Read the objections in a file; return what shows which of them a check settles."""
-    from mlperf_pkg.commands.review import objection_formats, settled  # noqa: PLC0415 - rarely used
-    from mlperf_pkg.commands.review.objection_file import read_entries  # noqa: PLC0415
-    from mlperf_pkg.commands.review.objections import Examined  # noqa: PLC0415
+    from mlperf_pkg.commands.review import (  # noqa: PLC0415 - rarely used
+        objection_text,
+        objections,
+    )
 
-    entries = read_entries(file)
+    entries = objections.read_entries(file)
 
     def show(checked: Checked) -> None:
-        outcome = settled.judge(entries, Examined(checked))
-        click.echo(f"\n{objection_formats.text(outcome, Output().view())}", err=True, nl=False)
+        outcome = objections.judge(entries, objections.Examined(checked))
+        click.echo(f"\n{objection_text.text(outcome, Output().view())}", err=True, nl=False)
 
     return show

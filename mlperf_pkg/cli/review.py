@@ -101,17 +101,15 @@ def review_round(
       mlperf-pkg review training_results_v5.1 -o review-5.1 --force
       mlperf-pkg review training_results_v5.1 --joint ACME+Beta --seed 7
     """
-    from mlperf_pkg.commands.review import formats, writing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.model import Choices  # noqa: PLC0415
-    from mlperf_pkg.commands.review.reading import read_round  # noqa: PLC0415
-    from mlperf_pkg.commands.review.sections import sections  # noqa: PLC0415
+    from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
-    writing.refuse_early(output, [round_dir], force=force)
+    files.refuse_early(output, [round_dir], force=force)
     reviewed = read_round(round_dir, check_options, Choices(joint, exclude, seed, one_spelling))
-    parts = list(sections(reviewed))
-    writing.write_review(output, writing.files_of(reviewed, parts), force=force)
-    click.echo(formats.summary(reviewed, parts), nl=False)
-    click.echo(f"\nwritten: {output}/{writing.PAGE}")
+    parts = list(files.sections(reviewed))
+    files.write_review(output, files.files_of(reviewed, parts), force=force)
+    click.echo(files.summary(reviewed, parts), nl=False)
+    click.echo(f"\nwritten: {output}/{files.PAGE}")
     return int(bool(reviewed.problems))
 
 

@@ -47,15 +47,15 @@ def command(
       mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
       mlperf-pkg review objection all training_results_v5.1 -o objections
     """
-    from mlperf_pkg.commands.review import objection_writing  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review import objection_text  # noqa: PLC0415 - slow to import
 
-    wanted = objection_writing.wanted_codes(codes)
+    wanted = objection_text.wanted_codes(codes)
     if output is not None:
-        objection_writing.refuse_early(output, path)
+        objection_text.refuse_early(output, path)
     by = by or check_options.config.submitter
     if output is None:
-        Output().write(objection_writing.texts(path, check_options, wanted, by))
+        Output().write(objection_text.texts(path, check_options, wanted, by))
         return 0
-    for line in objection_writing.write(output, path, check_options, wanted, by):
+    for line in objection_text.write(output, path, check_options, wanted, by):
         click.echo(line)
     return 0

@@ -10,7 +10,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.types import LocalPath
-from mlperf_pkg.commands.review.objection_formats import OBJECTION_FORMATS
+from mlperf_pkg.commands.review.objection_text import OBJECTION_FORMATS
 
 
 @click.command(name="objections")
@@ -61,14 +61,16 @@ def command(
       mlperf-pkg review objections o.yaml --id a-1 --state waived --percent 1.2
       mlperf-pkg review objections o.yaml training_results_v5.1
     """
-    from mlperf_pkg.commands.review.objection_file import (  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415 - slow to import
         Change,
+        Judged,
+        Outcome,
         change_states,
+        examine,
+        judge,
         read_entries,
         state_of,
     )
-    from mlperf_pkg.commands.review.objections import examine  # noqa: PLC0415
-    from mlperf_pkg.commands.review.settled import Judged, Outcome, judge  # noqa: PLC0415
 
     if bool(ids) != bool(state):
         raise click.UsageError("--id and --state belong together")

@@ -8,7 +8,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.review_sides import sides_argument
-from mlperf_pkg.commands.review.listing import LISTING_FORMATS
+from mlperf_pkg.commands.review.section import LISTING_FORMATS
 
 
 @click.command(name="previews")
@@ -39,9 +39,11 @@ def command(*, sides: tuple[str, ...], check_options: Options, format_: str, tar
       mlperf-pkg review previews 5.1 training_results_v6.0
       mlperf-pkg review previews 4.1 5.0 --format csv -o previews.csv
     """
-    from mlperf_pkg.commands.review.previews import previews  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
-    from mlperf_pkg.commands.review.succession import Outcome  # noqa: PLC0415
+    from mlperf_pkg.commands.review.previews import (  # noqa: PLC0415 - slow to import
+        Outcome,
+        previews,
+    )
+    from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
     listing = previews(*read_sides(sides, check_options))

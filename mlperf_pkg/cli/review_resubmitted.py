@@ -8,7 +8,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.review_sides import sides_argument
-from mlperf_pkg.commands.review.listing import LISTING_FORMATS
+from mlperf_pkg.commands.review.section import LISTING_FORMATS
 
 
 @click.command(name="resubmitted")
@@ -40,7 +40,7 @@ def command(*, sides: tuple[str, ...], check_options: Options, format_: str, tar
         NOT_ALLOWED,
         resubmitted,
     )
-    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
+    from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
     listing = resubmitted(*read_sides(sides, check_options))

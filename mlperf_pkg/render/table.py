@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +15,12 @@ from mlperf_pkg.results.report import as_json
 
 HEADING = "bold"
 PLAIN = ""
+MARKED = "Marked"  # the column of a CSV that names the marked cells of a row
+
+_LONG = 40  # characters of a cell, beyond which its lines are wrapped in HTML
+
+_Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 
 Span = tuple[str, str]
 """A piece of text and its style."""
@@ -77,14 +83,23 @@ class Table(Struct, frozen=True):
     marked: frozenset[tuple[int, int]] = frozenset()
 
     @property
-    def rows(self) -> Iterator[Any]:
+    def rows(self) -> list[Any]:
         """The rows of all groups."""
-        return (row for group in self.groups for row in group.rows)
+        return [row for group in self.groups for row in group.rows]
 
     @property
     def titled(self) -> list[tuple[int, Column]]:
         """The columns of documents with their places."""
         return [pair for pair in enumerate(self.columns) if pair[1].title is not None]
+
+    @property
+    def keyed(self) -> list[tuple[int, Column]]:
+        """The columns of data with their places."""
+        return [pair for pair in enumerate(self.columns) if pair[1].key is not None]
+
+    def values(self, row: Any) -> list[Any]:
+        """Return the cells of a row in data."""
+        return [_value(row, place, column) for place, column in self.keyed]
 
     def spans(self, row: Any) -> list[Span]:
         """Return the cells of a row in documents, with their styles."""
@@ -94,6 +109,14 @@ class Table(Struct, frozen=True):
 def table_of(columns: Sequence[Column], rows: Iterable[Any], **more: Any) -> Table:
     """Return a table whose rows are one group without a title."""
     return Table(columns, (Group("", list(rows)),), **more)
+
+
+def by_key(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """Return values by their keys, such as rows by the titles of groups, in the order of both."""
+    groups: dict[_Key, list[_Item]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def _value(row: Any, place: int, column: Column) -> Any:
@@ -147,21 +170,27 @@ def _markdown_body(table: Table, group: Group, first: int) -> str:
 
 def records(table: Table) -> list[dict[str, Any]]:
     """Return the rows as objects of JSON: the values of the columns by key."""
-    keyed = [(place, column) for place, column in enumerate(table.columns) if column.key]
-    return [
-        {column.key or "": as_json(_value(row, place, column)) for place, column in keyed}
-        for row in table.rows
-    ]
+    keys = [column.key or "" for _, column in table.keyed]
+    return [dict(zip(keys, map(as_json, table.values(row)), strict=True)) for row in table.rows]
 
 
 def csv(table: Table) -> str:
-    """Return the rows as CSV; the header has the keys of the columns."""
-    keyed = [(place, column) for place, column in enumerate(table.columns) if column.key]
-    rows = ([_value(row, place, column) for place, column in keyed] for row in table.rows)
-    return csv_text([column.key or "" for _, column in keyed], rows)
+    """Return the rows as CSV; the header has the keys of the columns.
+
+    If cells are marked, a last column (``Marked``) names their columns.
+    """
+    keys = [column.key for _, column in table.keyed]
+    rows = map(table.values, table.rows)
+    if not table.marked:
+        return csv_text(keys, rows)
+    marks: dict[int, list[str]] = {}
+    for row, place in sorted(table.marked):
+        marks.setdefault(row, []).append(table.columns[place].key or "")
+    marked = ([*row, ", ".join(marks.get(number, ()))] for number, row in enumerate(rows))
+    return csv_text([*keys, MARKED], marked)
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(header: Sequence[str | None], rows: Iterable[Sequence[Any]]) -> str:
     """Return CSV with ``\\n`` line ends; None is empty, and no text is a formula."""
     from csv import writer  # noqa: PLC0415 - slow to import
 
@@ -180,22 +209,40 @@ def _csv_cell(value: Any) -> Any:
 # ---- HTML ---------------------------------------------------------------------------------
 
 
-def html(table: Table) -> str:
-    """Return an element ``table``: numbers have the class ``n``, marked cells the class ``m``."""
+def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
+    """Return an element ``table``: numbers have the class ``n``, marked cells the class ``m``.
+
+    In a ``headed`` table, the first cell of a row is its heading, with a checkbox for ``checks``,
+    and long cells have the class ``t``.
+    """
     head = "".join(
-        f'<th scope="col"{_class(column)}>{escape_html(column.heading)}</th>'
+        f'<th scope="col"{_class(column)}>{_breakable(column.heading)}</th>'
         for _, column in table.titled
     )
     lines = []
     for number, row in enumerate(table.rows):
-        cells = (
-            f"<td{_class(column, 'm' * ((number, place) in table.marked))}>{escape_html(text)}</td>"
-            for (text, _), (place, column) in zip(table.spans(row), table.titled, strict=True)
-        )
+        cells = []
+        for (text, _), (place, column) in zip(table.spans(row), table.titled, strict=True):
+            kinds = _class(
+                column,
+                "t" * (headed and len(text) > _LONG),
+                "m" * ((number, place) in table.marked),
+            )
+            words = escape_html(text)
+            if headed and place == 0:
+                box = f'<label><input type="checkbox"> {words}</label>' if checks else words
+                cells.append(f'<th scope="row"{kinds}>{box}</th>')
+            else:
+                cells.append(f"<td{kinds}>{words}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>\n")
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody>\n</table>"
 
 
-def _class(column: Column, more: str = "") -> str:
-    kinds = " ".join(filter(None, ("n" * column.numbers, more)))
+def _breakable(title: str) -> str:
+    """Return a title as HTML that may be wrapped after underscores."""
+    return escape_html(title).replace("_", "_<wbr>")
+
+
+def _class(column: Column, *more: str) -> str:
+    kinds = " ".join(filter(None, ("n" * column.numbers, *more)))
     return f' class="{kinds}"' if kinds else ""

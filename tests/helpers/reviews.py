@@ -6,11 +6,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.review.model import Choices, Round
+from mlperf_pkg.commands.review.round import Choices, Round
 from mlperf_pkg.findings import Finding
+from mlperf_pkg.render.table import Table
 from mlperf_pkg.results.report import ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Input, Place, Submission
 from tests.helpers.reports import report, result_set, system
+
+
+def cells(table: Table) -> list[tuple[Any, ...]]:
+    """The rows of a table as they are written as data."""
+    return [tuple(table.values(row)) for row in table.rows]
+
+
+def titles(table: Table) -> list[str]:
+    return [column.heading for column in table.columns]
 
 
 def submission(name: str) -> Submission:

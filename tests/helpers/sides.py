@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlperf_pkg.commands.review.sides import Entry, Side
+from mlperf_pkg.commands.review.round import Entry, Side
 from mlperf_pkg.findings import Verdict
 from tests.helpers.published import published_set
 

@@ -20,6 +20,7 @@ from mlperf_pkg.commands.diff.model import (
     SystemChange,
 )
 from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, as_json
 
@@ -34,8 +35,8 @@ def compare(old: Side, new: Side) -> Comparison:
     or by identity. Each of the rest is paired if it is the only one of its kind on both sides: a
     system, or a result set of its benchmark (and division).
     """
-    systems = _paired(old.systems, new.systems, _SYSTEM_KEYS)
-    sets = _paired(old.sets, new.sets, _SET_KEYS)
+    systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
+    sets = paired(old.sets, new.sets, _SET_KEYS)
     both = (_system_change(before, after) for before, after in systems if before and after)
     return Comparison(
         verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
@@ -67,7 +68,7 @@ _SET_KEYS: tuple[_Key[ResultSet], ...] = (
 )
 
 
-def _paired(
+def paired(
     old: Sequence[_Item], new: Sequence[_Item], keys: Iterable[_Key[_Item]]
 ) -> list[tuple[_Item | None, _Item | None]]:
     """Return each item with its counterpart: the first key that is unique on both sides decides."""
@@ -107,13 +108,16 @@ def _system_change(old: System, new: System) -> SystemChange | None:
 
 
 def _set_change(old: ResultSet, new: ResultSet) -> SetChange:
+    # Logs of equal bytes are the same run, whatever their names.
+    before, after = (Counter(log.digest for log in logs) for logs in (old.logs, new.logs))
+    same = before & after
     return SetChange(
         old=old,
         new=new,
         results=tuple(_differing(_results(old.row), _results(new.row))),
         settings=tuple(_setting_changes(old.logs, new.logs)),
         findings=_finding_changes(old.findings, new.findings),
-        runs=_run_names(old.logs, new.logs),
+        runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
     )
 
 
@@ -154,33 +158,17 @@ def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], 
 
 def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[FindingChange, ...]:
     """Return the codes that were found more often, or less often, than before."""
-    before, after = _by_code(old), _by_code(new)
+    before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
     changes = []
     for code in sorted(before.keys() | after.keys()):
-        old_count, new_count = (_places(side.get(code, ())) for side in (before, after))
+        old_count, new_count = (
+            sum(finding.count for finding in side.get(code, ())) for side in (before, after)
+        )
         if old_count != new_count:
             first = (after.get(code) or before[code])[0]
-            change = FindingChange(code, first.severity, first.text, old_count, new_count)
-            changes.append(change)
+            words = (first.severity, first.text)
+            changes.append(FindingChange(code, *words, old_count, new_count))
     return tuple(changes)
-
-
-def _places(findings: Iterable[Finding]) -> int:
-    return sum(finding.count for finding in findings)
-
-
-def _by_code(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    by_code: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_code.setdefault(finding.code, []).append(finding)
-    return by_code
-
-
-def _run_names(old: Sequence[Log], new: Sequence[Log]) -> NameChanges:
-    """Return which runs changed; logs of equal bytes are the same run, whatever their names."""
-    before, after = (Counter(log.digest for log in logs) for logs in (old, new))
-    same = before & after
-    return _names(_without(old, same), _without(new, same), same.total())
 
 
 def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:

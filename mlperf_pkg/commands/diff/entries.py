@@ -1,24 +1,39 @@
-"""The changes to the entries of a round in its review, and the rules on them."""
+"""The changes to the entries of a round in its review, and the rules on them.
+
+A kind of change is a member of ``Kind`` with its rule in ``_RULES``, and is found in ``_changes``,
+``_copies``, ``_code`` or ``borrowings``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import product
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from mlperf_pkg.checks.copies import is_same_submitter
 from mlperf_pkg.checks.described import PREVIEW, category
-from mlperf_pkg.commands.diff.borrowing import Change, borrowings, different_fields
-from mlperf_pkg.commands.diff.entry_rules import entry_verdict
-from mlperf_pkg.commands.diff.model import Comparison, EntryVerdict, Kind, ResultSet, Side
+from mlperf_pkg.commands.diff.changes import paired
+from mlperf_pkg.commands.diff.model import (
+    Comparison,
+    EntryVerdict,
+    Kind,
+    ResultSet,
+    Side,
+    System,
+    percent,
+)
 from mlperf_pkg.findings import Verdict, in_words
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
+from mlperf_pkg.run.readers import is_hyperparameter
 
 _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
-_Key: TypeAlias = Callable[[ResultSet], Hashable]
 _Pair: TypeAlias = tuple[ResultSet | None, ResultSet | None]
 """An entry before and after; None where it is missing."""
 
@@ -34,13 +49,14 @@ def entry_verdicts(
     rounds = [{result_set.row.round for result_set in side.sets} for side in (old, new)]
     one_round = len(rounds[0] | rounds[1]) == 1
     pairs = _pairs(comparison, one_round=one_round) if _are_versions(old, new) else []
-    owners = _owners(old.sets)
+    # The first set that has each run.
+    owners = {log.run: item for item in reversed(old.sets) for log in item.logs}
     verdicts = list(_code(comparison)) if pairs and one_round else []
     for before, after in pairs:
         copies = list(_copies(before, after, owners)) if after else []
         verdicts += copies
         if before and after:
-            verdicts += _changes(Change(before, after), old.sets, lenders)
+            verdicts += _changes(EntryChange(before, after), old.sets, lenders)
         elif before and before.row.round in (rounds[1] or rounds[0]):
             verdicts.append(
                 entry_verdict(Kind.WITHDRAWN, before.name, _in_short(before), allowed=True)
@@ -65,21 +81,20 @@ def _pairs(comparison: Comparison, *, one_round: bool) -> list[_Pair]:
     pairs: list[_Pair] = []
     removed, added = list(comparison.removed_sets), list(comparison.added_sets)
     for change in comparison.sets:
-        if _is_same_entry(change.old, change.new):
-            pairs.append((change.old, change.new))
+        before, after = change.old, change.new
+        names = (before.submitter, after.submitter)
+        if before.row.round == after.row.round and is_same_submitter(*names):
+            pairs.append((before, after))
         else:
-            removed.append(change.old)
-            added.append(change.new)
-    if one_round:
-        for key in (_runs, _benchmark):
-            pairs += _taken(removed, added, key)
+            removed.append(before)
+            added.append(after)
+    for key in (_runs, _benchmark) if one_round else ():
+        rest = paired(removed, added, [key])
+        pairs += [pair for pair in rest if all(pair)]
+        removed = [old for old, new in rest if old and not new]
+        added = [new for old, new in rest if new and not old]
     pairs += [(old, None) for old in removed] + [(None, new) for new in added]
     return [pair for pair in pairs if all(side is None or side.submitter for side in pair)]
-
-
-def _is_same_entry(old: ResultSet, new: ResultSet) -> bool:
-    submitters = (old.submitter, new.submitter)
-    return old.row.round == new.row.round and is_same_submitter(*submitters)
 
 
 def _runs(result_set: ResultSet) -> Hashable:
@@ -91,30 +106,7 @@ def _benchmark(result_set: ResultSet) -> Hashable:
     return (row.submitter, row.benchmark, row.division)
 
 
-def _taken(removed: list[ResultSet], added: list[ResultSet], key: _Key) -> list[_Pair]:
-    """Move the pairs whose key is unique on both sides out of ``removed`` and ``added``."""
-    before, after = (Counter(map(key, sets)) for sets in (removed, added))
-    partners = {key(new): new for new in added if after[key(new)] == 1}
-    pairs: list[_Pair] = [
-        (old, partners[key(old)])
-        for old in removed
-        if before[key(old)] == 1 and key(old) in partners
-    ]
-    for sets, index in ((removed, 0), (added, 1)):
-        sets[:] = [item for item in sets if all(item is not pair[index] for pair in pairs)]
-    return pairs
-
-
 # ---- copies -------------------------------------------------------------------------------
-
-
-def _owners(sets: Iterable[ResultSet]) -> dict[bytes | str, ResultSet]:
-    """Return the first set that has each run."""
-    owners: dict[bytes | str, ResultSet] = {}
-    for result_set in sets:
-        for log in result_set.logs:
-            owners.setdefault(log.run, result_set)
-    return owners
 
 
 def _copies(
@@ -122,16 +114,11 @@ def _copies(
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
     own = {log.run for log in old.logs} if old else set()
-    counts: dict[str, int] = defaultdict(int)
-    originals = {}
-    for log in new.logs:
-        original = owners.get(log.run)
-        if original is not None and log.run not in own:
-            counts[original.name] += 1
-            originals[original.name] = original
-    for path, original in sorted(originals.items()):
-        runs = f"{counts[path]} of {wording.counted(len(new.logs), 'run')}"
-        yield _copy(original, new, runs)
+    copied = (owners[log.run] for log in new.logs if log.run in owners and log.run not in own)
+    originals = by_key((original.name, original) for original in copied)
+    for name in sorted(originals):
+        runs = f"{len(originals[name])} of {wording.counted(len(new.logs), 'run')}"
+        yield _copy(originals[name][0], new, runs)
 
 
 def _copy(original: ResultSet, new: ResultSet, runs: str) -> EntryVerdict:
@@ -186,7 +173,7 @@ def _code_folder(path: str) -> str:
 
 
 def _changes(
-    change: Change, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
+    change: EntryChange, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
 ) -> Iterator[EntryVerdict]:
     old, path = change.old, change.new.name
     divisions = [(item.row.division or "").lower() for item in (old, change.new)]
@@ -209,7 +196,7 @@ def _changes(
     yield from _score(change, allowed=is_allowed or None)
 
 
-def _score(change: Change, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+def _score(change: EntryChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
     old, new = (item.row.score_minutes for item in (change.old, change.new))
     percent = change.percent
     if old != new and (percent is None or abs(percent) >= _LEAST_CHANGE):
@@ -222,3 +209,303 @@ def _score(change: Change, *, allowed: bool | None) -> Iterator[EntryVerdict]:
 def _in_short(result_set: ResultSet) -> str:
     runs = wording.counted(result_set.row.runs_found, "run")
     return f"{runs}, {wording.minutes(result_set.row.score_minutes)} minutes"
+
+
+# ---- rules ----------------------------------------------------------------------------------
+
+_BORROWING = "training_rules, Hyperparameter Borrowing"
+_CHANGING = "submission_rules, Withdrawing results or changing division"
+_FIXING = "submission_rules, Fixing objections"
+_LIMIT = "until Wednesday of week 3"
+
+_RULES = {
+    Kind.BORROWED: (
+        "once per entry; all hyperparameters except batch sizes as a group, with the same software,"
+        " system and configuration; declared by Monday of week 3",
+        _BORROWING,
+    ),
+    Kind.BORROWED_IN_PART: (
+        "hyperparameters except batch sizes are replaced as a group; other changes are kept to a"
+        " minimum, with evidence that the model converges worse without them",
+        _BORROWING,
+    ),
+    Kind.HYPERPARAMETERS: (
+        "in Closed, hyperparameters change in the review only by borrowing from another submitter,"
+        " or to fix an objection",
+        _BORROWING,
+    ),
+    Kind.SCALE: (
+        "with borrowed hyperparameters, the largest scale of a benchmark on a system may change:"
+        " to a larger or faster one, up to the largest scale submitted on that system",
+        _BORROWING,
+    ),
+    Kind.RESUBMITTED: (
+        "logs of an earlier round may be submitted again if the system description is the same in"
+        " both rounds and they pass the newer round's checker; they do not prove a Preview",
+        "training_rules, Results Resubmission",
+    ),
+    Kind.COPIED: ("every result set has its own runs", "training_rules, Benchmark Results"),
+    Kind.RENAMED: ("the same logs and description under another name", _FIXING),
+    Kind.WITHDRAWN: (f"{_LIMIT}, by amending the pull request", _CHANGING),
+    Kind.ADDED: (
+        "until the deadline, with a grace period of 60 minutes",
+        "submission_rules, Late Submissions",
+    ),
+    Kind.TO_OPEN: (_LIMIT, _CHANGING),
+    Kind.TO_CLOSED: ("an entry moves from Closed to Open, not back", _CHANGING),
+    Kind.DESCRIPTION: (
+        f"corrections {_LIMIT}, if the fields describe the system that executed the runs",
+        "submission_rules, <system_desc_id>.json metadata",
+    ),
+    Kind.CODE: (
+        f"{_LIMIT}, to fix an objection; borrowing changes only hyperparameters in it",
+        _FIXING,
+    ),
+    Kind.EDITED: ("logs are as the runs wrote them; corrections need an objection", _FIXING),
+    Kind.SCORE: (
+        "only by borrowing or to fix an objection; final on Tuesday of week 3",
+        "submission_rules, Schedule",
+    ),
+}
+
+
+def entry_verdict(
+    kind: Kind, entry: str, text: str, *, allowed: bool | None, other: str | None = None
+) -> EntryVerdict:
+    """Return a verdict with the rule of its kind; the arguments are its other fields."""
+    rule, source = _RULES[kind]
+    return EntryVerdict(kind, entry, text, rule, source, allowed, other)
+
+
+# ---- borrowed hyperparameters ---------------------------------------------------------------
+
+_NOT_LENT = frozenset({"gpt3", "llama31_405b"})
+_SOFTWARE = ("framework", "operating_system", "other_software_stack")
+_NO_SYSTEM = frozenset({*_SOFTWARE, "division", "hw_notes", "notes", "status", "sw_notes"})
+_OF_SCALE = frozenset({"number_of_nodes", "system_name"})
+_BATCH_SIZES = frozenset(
+    {
+        "batchnorm_group_size",
+        "global_batch_size",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "local_batch_size",
+        "model_bn_span",
+        "opt_gradient_accumulation_steps",
+    }
+)
+
+_Values: TypeAlias = Mapping[str, frozenset[str | None]]
+"""The values in the runs of a set as JSON, by key; None for runs that do not log it."""
+
+
+class EntryChange(Struct, frozen=True, dict=True):
+    """An entry before and after."""
+
+    old: ResultSet
+    new: ResultSet
+
+    @property
+    def percent(self) -> float | None:
+        """By how much the score changed."""
+        return percent(self.old.row.score_minutes, self.new.row.score_minutes)
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of its description that changed, without a change of the division."""
+        fields = different_fields(self.old.system, self.new.system)
+        same_division = self.old.row.division == self.new.row.division
+        return [field for field in fields if same_division or field != "division"]
+
+    @property
+    def new_runs(self) -> int:
+        """The number of runs that were not in the entry before."""
+        before = {log.run for log in self.old.logs}
+        return sum(log.run not in before for log in self.new.logs)
+
+    @property
+    def edited_logs(self) -> int:
+        """The number of logs of earlier runs with other bytes."""
+        before = {log.digest for log in self.old.logs}
+        new_bytes = sum(log.digest not in before for log in self.new.logs)
+        return new_bytes - self.new_runs
+
+    @cached_property
+    def settings(self) -> tuple[str, ...]:
+        """The hyperparameters that changed, with batch sizes."""
+        before, after = _values(self.old), _values(self.new)
+        keys = sorted(before.keys() | after.keys())
+        return tuple(key for key in keys if before.get(key) != after.get(key))
+
+    @cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The hyperparameters that changed, other than batch sizes."""
+        return tuple(key for key in self.settings if key not in _BATCH_SIZES)
+
+    @property
+    def scales(self) -> tuple[int, int] | None:
+        """The numbers of accelerators before and after, if they differ."""
+        old, new = self.old.accelerators, self.new.accelerators
+        return (old, new) if old and new and old != new else None
+
+
+class _Loan(Struct, frozen=True):
+    """The hyperparameters that a set and its ``lender`` have in common, and those that differ.
+
+    ``taken`` is the number of those in common that changed in the review.
+    """
+
+    lender: ResultSet
+    taken: int
+    same: int
+    different: tuple[str, ...]
+
+
+def different_fields(old: System | None, new: System | None) -> list[str]:
+    """Return the names of the fields in which two descriptions differ."""
+    before, after = (system.fields if system else {} for system in (old, new))
+    if not before or not after:
+        return []
+    keys = sorted(before.keys() | after.keys())
+    return [k for k in keys if (k in before, before.get(k)) != (k in after, after.get(k))]
+
+
+def borrowings(
+    change: EntryChange, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
+) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on changes of the hyperparameters and the scale of an entry.
+
+    ``originals`` are the sets of the old side, ``lenders`` those of the whole round.
+    """
+    loan, is_open = None, (change.new.row.division or "").lower() == "open"
+    if change.hyperparameters and not is_open:
+        loan = _find_loan(change, lenders)
+    if change.settings:
+        yield _borrowed(change, loan) if loan else _changed(change, allowed=is_open or None)
+    if change.scales and is_open:
+        old, new = change.scales
+        text = f"{old} to {new} accelerators"
+        yield entry_verdict(Kind.SCALE, change.new.name, text, allowed=None)
+    elif change.scales:
+        yield _scaled(change, change.scales, originals, borrowed=loan is not None)
+
+
+def _changed(change: EntryChange, *, allowed: bool | None) -> EntryVerdict:
+    before, after = _values(change.old), _values(change.new)
+    words = [f"{key} {_words(before, key)} -> {_words(after, key)}" for key in change.settings]
+    text = in_words(words, "s")
+    return entry_verdict(Kind.HYPERPARAMETERS, change.new.name, text, allowed=allowed)
+
+
+def _words(values: _Values, key: str) -> str:
+    return in_words(sorted(value or "not logged" for value in values.get(key, (None,))), "s")
+
+
+def _borrowed(change: EntryChange, loan: _Loan) -> EntryVerdict:
+    path = loan.lender.name
+    total = loan.same + len(loan.different)
+    if loan.different:
+        kind = Kind.BORROWED_IN_PART
+        text = f"{loan.same} of {total} from {path}; different: {in_words(loan.different, 's')}"
+    else:
+        kind, text = Kind.BORROWED, f"all {total} hyperparameters of {path}"
+    problems = list(_problems(change))
+    allowed = not problems and kind is Kind.BORROWED
+    text = "; ".join([text, *problems])
+    return entry_verdict(kind, change.new.name, text, allowed=allowed, other=path)
+
+
+def _problems(change: EntryChange) -> Iterator[str]:
+    """Yield the reasons why a loan is against the rules, except its contents."""
+    benchmark = change.new.row.benchmark
+    if benchmark in _NOT_LENT:
+        yield f"not allowed for {benchmark}"
+    ignored = _NO_SYSTEM | (_OF_SCALE if change.scales else frozenset())
+    for word, fields in (
+        ("software", [field for field in change.fields if field in _SOFTWARE]),
+        ("system", [field for field in change.fields if field not in ignored]),
+    ):
+        if fields:
+            yield f"{word} changed: {in_words(fields, 's')}"
+    if old := len(change.new.logs) - change.new_runs:
+        yield f"{wording.counted(old, 'run')} of the earlier entry"
+
+
+def _scaled(
+    change: EntryChange, scales: tuple[int, int], originals: Sequence[ResultSet], *, borrowed: bool
+) -> EntryVerdict:
+    of_system = [item for item in originals if _family(item) == _family(change.old)]
+    sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
+    (old, new), benchmark = scales, change.old.row.benchmark
+    is_faster = change.percent is not None and change.percent < 0
+    problems = [
+        text
+        for text, is_problem in (
+            ("without borrowed hyperparameters", not borrowed),
+            (
+                f"{old} was not the largest scale",
+                any(name == benchmark and size > old for name, size in sizes),
+            ),
+            ("neither larger nor faster", new < old and not is_faster),
+            (
+                f"the largest scale submitted is {max(size for _, size in sizes)}",
+                all(size < new for _, size in sizes),
+            ),
+        )
+        if is_problem
+    ]
+    text = "; ".join([f"{old} to {new} accelerators", *problems])
+    return entry_verdict(Kind.SCALE, change.new.name, text, allowed=not problems)
+
+
+def _family(result_set: ResultSet) -> tuple[str | None, str]:
+    """Return the key of a system at all scales: submitter and accelerator."""
+    fields = result_set.system.fields if result_set.system else {}
+    return result_set.submitter, str(fields.get("accelerator_model_name"))
+
+
+# ---- lenders ------------------------------------------------------------------------------
+
+
+def _values(result_set: ResultSet) -> _Values:
+    """Return the hyperparameters of a set, with its batch sizes."""
+    logs = result_set.logs
+    keys = {key for log in logs for key in log.settings}
+    return {
+        key: frozenset(log.settings.get(key) for log in logs)
+        for key in keys
+        if key in _BATCH_SIZES or is_hyperparameter(key)
+    }
+
+
+def _find_loan(change: EntryChange, lenders: Iterable[ResultSet]) -> _Loan | None:
+    """Return the most likely loan; None if there is no lender.
+
+    The lender is another submitter's set that has at least one of the new values.
+    """
+    new = change.new
+    loans = [
+        _loan(change, lender)
+        for lender in lenders
+        if lender.row.benchmark == new.row.benchmark
+        and not is_same_submitter(lender.submitter, new.submitter)
+    ]
+    return min(
+        (loan for loan in loans if loan.taken),
+        key=lambda loan: (len(loan.different), -loan.taken, loan.lender.name),
+        default=None,
+    )
+
+
+def _loan(change: EntryChange, lender: ResultSet) -> _Loan:
+    """Compare the keys that both sets log, and the changed keys that only one of them logs."""
+    own, others = _values(change.new), _values(lender)
+    both = (own.keys() & others.keys()) - _BATCH_SIZES
+    compared = sorted(both.union(change.hyperparameters))
+    same = [key for key in compared if own.get(key) == others.get(key)]
+    return _Loan(
+        lender=lender,
+        taken=len(set(same).intersection(change.hyperparameters)),
+        same=len(same),
+        different=tuple(key for key in compared if key not in same),
+    )

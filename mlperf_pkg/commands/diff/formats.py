@@ -14,7 +14,6 @@ from mlperf_pkg.commands.diff.model import (
     NameChanges,
     ResultSet,
     SetChange,
-    SettingChange,
     SystemChange,
     percent,
 )
@@ -22,7 +21,7 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import sentence
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
@@ -86,7 +85,7 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
         *_names("file", comparison.files, view),
     ]
     if rows or remarks:
-        yield _group("as a whole", rows, remarks)
+        yield Group("as a whole", rows, remarks)
     for system in comparison.systems:
         yield _system_group(system)
     for change in comparison.sets:
@@ -96,38 +95,34 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
 
 def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, below what the rules require."""
-    by_rule: dict[tuple[str, ...], list[str]] = {}
     worst_first = tuple(_ALLOWED)
-    for entry in sorted(entries, key=lambda entry: (worst_first.index(entry.allowed), entry.kind)):
-        title = f"{entry.kind} - {_ALLOWED[entry.allowed]}"
-        rule = f"Rule: {entry.rule} ({entry.source})"
-        by_rule.setdefault((title, rule), []).append(f"{entry.entry}: {entry.text}")
-    for (title, rule), lines in by_rule.items():
+    by_rule = by_key(
+        ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
+        for e in sorted(entries, key=lambda e: (worst_first.index(e.allowed), e.kind))
+    )
+    for (title, rule, source), lines in by_rule.items():
         shown = lines if view.verbose else lines[:_ENTRIES]
         more = len(lines) - len(shown)
         rest = [f"and {more} more; -v shows them"] if more else []
-        yield _group(title, [], [rule, *shown, *rest])
-
-
-def _group(title: str, rows: Iterable[Sequence[str]], remarks: Sequence[str]) -> Group:
-    return Group(title, [[(cell, PLAIN) for cell in row] for row in rows], remarks)
+        yield Group(title, [], [f"Rule: {rule} ({source})", *shown, *rest])
 
 
 def _system_group(system: SystemChange) -> Group:
     renamed = system.old.digest == system.new.digest
     same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
-    return _group(title, map(_change, system.fields), [] if system.fields else [same])
+    rows = [[field.name, _plain(field.old), _plain(field.new)] for field in system.fields]
+    return Group(title, rows, [] if rows else [same])
 
 
 def _set_group(change: SetChange, view: View) -> Group:
     rows = [
         *map(_result, change.results),
-        *map(_setting, change.settings),
+        *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
         *map(_finding, change.findings),
     ]
     remarks = [*_messages(change.findings), *_names("run", change.runs, view)]
-    return _group(_to(_name(change.old), _name(change.new)), rows, remarks)
+    return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
 
 def _to(old: str, new: str) -> str:
@@ -137,16 +132,13 @@ def _to(old: str, new: str) -> str:
 # ---- rows ---------------------------------------------------------------------------------
 
 
-def _change(change: Change) -> list[str]:
-    """Return the row of a field of a system description."""
-    return [change.name, _plain(change.old), _plain(change.new)]
-
-
 def _result(change: Change) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
     name = _LABELS.get(change.name, change.name.replace("_", " "))
     if change.name in _MINUTES:
-        return [name, wording.minutes(change.old), wording.minutes(change.new) + _percent(change)]
+        by = percent(change.old, change.new)
+        share = "" if by is None else f" ({by:+.2f} %)"
+        return [name, wording.minutes(change.old), wording.minutes(change.new) + share]
     return [name, *(_VERDICTS.get(value) or _plain(value) for value in (change.old, change.new))]
 
 
@@ -160,15 +152,6 @@ def _plain(value: Any) -> str:
 
 def _cut(value: str) -> str:
     return value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
-
-
-def _percent(change: Change) -> str:
-    value = percent(change.old, change.new)
-    return "" if value is None else f" ({value:+.2f} %)"
-
-
-def _setting(change: SettingChange) -> list[str]:
-    return [change.key, _values(change.old), _values(change.new)]
 
 
 def _values(values: Iterable[tuple[str | None, int]]) -> str:
@@ -211,28 +194,20 @@ def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
     for word in ("changed", "removed", "added"):
         files: Sequence[str] = getattr(names, word)
         if files:
-            names_shown = files if view.verbose else files[:_LISTED]
-            more = (
-                f" and {len(files) - len(names_shown)} more"
-                if len(files) > len(names_shown)
-                else ""
-            )
-            yield f"{wording.counted(len(files), noun)} {word}: {', '.join(names_shown)}{more}"
+            shown = wording.shortened(files, len(files) if view.verbose else _LISTED)
+            yield f"{wording.counted(len(files), noun)} {word}: {shown}"
 
 
 def _summary(comparison: Comparison) -> str:
     changed = sum(change.any for change in comparison.sets)
     same = wording.counted(len(comparison.sets) - changed, "result set")
     if not comparison.any:
-        return f"nothing changed: {same}, {_runs(comparison)} with identical bytes"
+        runs = wording.counted(sum(change.runs.unchanged for change in comparison.sets), "run")
+        return f"nothing changed: {same}, {runs} with identical bytes"
     return (
         f"result sets: {changed} changed, {len(comparison.sets) - changed} unchanged,"
         f" {len(comparison.removed_sets)} removed, {len(comparison.added_sets)} added"
     )
-
-
-def _runs(comparison: Comparison) -> str:
-    return wording.counted(sum(change.runs.unchanged for change in comparison.sets), "run")
 
 
 # ---- other formats ------------------------------------------------------------------------
@@ -298,8 +273,8 @@ def markdown(comparison: Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
-    sections = [markdown_table(Table(_COLUMNS, [group])) for group in groups]
-    parts = ("## MLPerf changes", gone, *sections, escape_markdown(_summary(comparison)))
+    changes = markdown_table(Table(_COLUMNS, groups))
+    parts = ("## MLPerf changes", gone, changes, escape_markdown(_summary(comparison)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

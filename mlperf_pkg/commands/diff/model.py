@@ -70,6 +70,11 @@ class ResultSet(Struct, frozen=True):
         """Its name on both sides: its path or, for raw logs, its identity."""
         return self.identity if self.is_raw else self.path
 
+    @property
+    def accelerators(self) -> int | None:
+        """The accelerators of its system over all nodes."""
+        return self.system.accelerators if self.system else None
+
 
 class Side(Struct, frozen=True):
     """One of the two versions.
@@ -211,11 +216,7 @@ class Comparison(Struct, frozen=True):
     @property
     def any(self) -> bool:
         """Whether anything changed."""
-        removed_or_added = (
-            *self.removed_systems,
-            *self.added_systems,
-            *self.removed_sets,
-            *self.added_sets,
-        )
-        changed = (self.verdicts, self.systems, removed_or_added, self.findings, self.files.any)
+        systems = (*self.systems, *self.removed_systems, *self.added_systems)
+        sets = (*self.removed_sets, *self.added_sets)
+        changed = (self.verdicts, systems, sets, self.findings, self.files.any)
         return any(changed) or any(change.any for change in self.sets)

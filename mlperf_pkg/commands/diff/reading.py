@@ -1,24 +1,34 @@
-"""Read the two sides of a comparison: check each path and compute the digests of its files."""
+"""Read the two sides of a comparison: findings, digests of files, and the settings in logs."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.copies import copies_in, find_pairs
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.previews import check_previews
+from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
 from mlperf_pkg.checks.system_values import is_text
-from mlperf_pkg.commands.diff.across_rounds import across_rounds
 from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
-from mlperf_pkg.commands.diff.settings import read_settings, settings_named
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import printable, shown
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input, Place
 
@@ -175,3 +185,162 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
 
 def _within(label: str, path: str) -> str:
     return path.removeprefix(f"{label}/") if label else path
+
+
+# ---- settings -----------------------------------------------------------------------------
+
+MAX_VALUES = 10  # of one key in one log
+MAX_CHARACTERS = 10_000
+_EXACT = 2.0**53
+
+# Rules name these too, but they record what happened, not what was set. "actual_..." is "not a
+# hyperparameter, cannot be borrowed" in training_rules, Hyperparameters: minigo.
+_OUTCOMES = evaluations.KEYS | {
+    "actual_selfplay_games_per_generation",
+    "aggregated_eval_accuracy",
+    "cache_clear",
+    "config_filename",
+    "seed",
+    "weights_initialization",
+}
+# Named in training_rules, Hyperparameters and Hyperparameter borrowing, but required of a log by no
+# rule of the rulebook.
+_WRITTEN = frozenset(
+    {
+        "data_eval_samples",
+        "data_train_samples",
+        "data_train_speed_perturbation_max",
+        "data_train_speed_perturbation_min",
+        "dropout",
+        "evaluation_input_shape",
+        "evaluation_overlap",
+        "local_batch_size",
+        "lora_dropout",
+        "opt_epsilon",
+        "opt_gradient_accumulation_steps",
+        "opt_init_checkpoint_step",
+        "opt_initial_learning_rate",
+        "opt_learning_rate_warmup_ratio",
+        "sequence_length",
+        "training_oversampling",
+    }
+)
+_SUFFIXES = ("_start", "_stop")
+
+
+def settings_named(usage: str, round_: str) -> frozenset[str]:
+    """Return the keys of settings that the rules of a round name, for any of its benchmarks.
+
+    Raises:
+        UserError: the rulebook has no such round.
+    """
+    return frozenset(
+        key
+        for key in _WRITTEN.union(_keys_named(usage, round_)) - _OUTCOMES
+        if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
+    )
+
+
+def _keys_named(usage: str, round_: str) -> Iterator[str]:
+    rulebook = load_round(usage, round_)
+    for rules in rulebook.sections.values():
+        yield from rules
+    for name in rulebook.benchmarks:
+        benchmark = load_benchmark(usage, round_, name)
+        for rules in benchmark.sections.values() if benchmark else ():
+            yield from rules
+        for key, variants in benchmark.variants.items() if benchmark else ():
+            yield key
+            for rules in variants.values():
+                yield from rules
+
+
+def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
+    """Return the values of these keys in a log as JSON, several values separated by commas.
+
+    Equal numbers have equal text: ``1.0`` becomes ``1``.
+
+    Raises:
+        OSError: the log cannot be read.
+    """
+    values: dict[str, dict[str, None]] = {}
+    with source.open() as stream:
+        for record in LogReader(stream, source.label, lambda _: None):
+            if record is not None and isinstance(record.key, str) and record.key in keys:
+                texts = values.setdefault(record.key, {})
+                if len(texts) < MAX_VALUES:
+                    texts[_as_text(record.value)] = None
+    return {key: ", ".join(texts) for key, texts in values.items()}
+
+
+def _as_text(value: Any) -> str:
+    """Return a value as JSON, equal values as equal text; a very long one as start and digest."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
+    with suppress(TypeError, ValueError, RecursionError):
+        text = json.dumps(printable(value), ensure_ascii=False, sort_keys=True)
+        if len(text) <= MAX_CHARACTERS:
+            return text
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{text[:MAX_CHARACTERS]}... (sha256 {digest})"
+    return shown(value)
+
+
+# ---- findings between rounds ----------------------------------------------------------------
+
+
+def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Finding, ...]:
+    """Return the findings between the sides; their ``names`` begin the paths.
+
+    There are none between sides of one round, which are versions of each other.
+    """
+    sides = [list(_contexts(name, checks, index)) for index, name in enumerate(names)]
+    contexts = [context for side in sides for context in side]
+    if not has_several_rounds(contexts):
+        return ()
+    sources = {
+        _below(name, label): place.source
+        for name, checked in zip(names, checks, strict=True)
+        for label, place in checked.inputs[0].places.items()
+    }
+    of_sides, old = shared_runs(contexts), len(sides[0])
+    pairs = (
+        pair
+        for pair in find_pairs(contexts, of_sides, sources)
+        if (pair.original.index < old) != (pair.copy.index < old)
+        and pair.original.context.round.name != pair.copy.context.round.name
+    )
+    findings = copies_in(contexts, pairs)
+    if not any(map(has_several_rounds, sides)):
+        minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
+        for index, finding in check_previews(contexts, minutes):
+            findings.setdefault(index, []).append(finding)
+    every = []
+    for index, of_set in findings.items():
+        context = contexts[index]
+        runs = [run.path for run in context.runs]
+        every += folded(of_set, context.label, runs, context.id)
+    return in_order(every)
+
+
+def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:
+    """Yield the sets of a side, with paths below its name.
+
+    If both sides are single submissions, their names may differ.
+    """
+    alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
+    submitter = checks[0].inputs[0].submissions[0].name if alone else None
+    for context in checks[index].contexts:
+        place = context.files.place
+        label = _below(name, place.label)
+        yield replace(
+            context,
+            files=replace(context.files, place=replace(place, label=label)),
+            runs=tuple(replace(run, path=_below(name, run.path)) for run in context.runs),
+            submitter=submitter or context.submitter,
+            id=f"{context.id} in {name.rstrip('/')}",
+        )
+
+
+def _below(name: str, label: str) -> str:
+    return f"{name.rstrip('/')}/{label}"

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from statistics import median
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.review.assignments import CHAIRS, assignments
-from mlperf_pkg.commands.review.facts import FACTS
-from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED
-from mlperf_pkg.commands.review.model import Round, Section, Table
-from mlperf_pkg.commands.review.subject import Subject, listed, short, subjects
-from mlperf_pkg.findings import Finding, Severity, Verdict
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.copies import AVAILABLE
+from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
+from mlperf_pkg.commands.review.convergence import MISSING, state
+from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
+from mlperf_pkg.commands.review.round import Round, failing
+from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.commands.review.submitters import CHAIRS, Assignment, assignments
+from mlperf_pkg.findings import Finding, Severity, word
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.results import usable_results
+from mlperf_pkg.render.table import by_key, table_of
+from mlperf_pkg.results.rcp import in_words
+from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
 from mlperf_pkg.rulebook.load import codes
-from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.model import Rule, is_round_name, version_of
 from mlperf_pkg.run.evaluations import KEYS
 from mlperf_pkg.run.readers import is_hyperparameter
 
@@ -28,25 +41,6 @@ _TEXT = (
     "Points to look at in each submission: the errors and warnings of the check, folded by code,"
     " and questions that a program cannot answer. The list does not cover all rules.",
 )
-_TOPICS: Mapping[str, tuple[str, ...]] = {
-    "Code": ("CODE",),
-    "Statuses": ("SET140", "SYS103", "SYS104"),
-    "Software": (),
-    "Previews": ("SET152",),
-    "Resubmissions": ("SET15", "SET16"),
-    _HYPERPARAMETERS: ("SET122",),
-    "Convergence": ("RCP", "SET118", "SET119", "SET120"),
-    _RULES: ("",),
-    _EVALUATIONS: ("SET12",),
-    _RUNS: ("RUN13", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"),
-    "Seeds": ("SEED",),
-    "Scores": ("SET163",),
-    "Power": ("POW",),
-    "Descriptions": ("SYS", "SET11"),
-    _FILES: ("TREE", "REPO", "LOG", "CHECK", "SET105", "SET106"),
-}
-"""The topics in order, with the prefixes of their codes; the longest prefix counts."""
-
 _NOTES = (_NOT_CONVERGED, "SET113", "SET123", "SET124", "SET140", "SET15", "SET160", "SET163")
 """Prefixes of the notes that are listed; those of SET162 are listed as outliers."""
 
@@ -62,39 +56,36 @@ class Item(Struct, frozen=True):
     urgent: int
 
 
+_COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("text")))
+
+
 def section(reviewed: Round) -> Section:
     """Return a checklist of each submission, with the names of its reviewers."""
-    lists = [_table(subject, _reviewers(reviewed, subject.name)) for subject in subjects(reviewed)]
-    total = sum(len(table.rows) for table in lists)
-    summary = f"{counted(total, 'item')} for {counted(len(lists), 'submission')}"
-    return Section("checklist", "Checklist", _TEXT, tuple(lists), (summary,))
+    assigned = assignments(reviewed)
+    tables = {
+        subject.name: table_of(
+            _COLUMNS,
+            items(subject),
+            title=f"{subject.name}, reviewed by {_reviewers(assigned, subject.name)}",
+            note=_note(subject),
+        )
+        for subject in subjects(reviewed)
+    }
+    total = sum(len(table.rows) for table in tables.values())
+    summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
+    return Section("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
 
 
-def _reviewers(reviewed: Round, folder: str) -> str:
+def _reviewers(assigned: Iterable[Assignment], folder: str) -> str:
     """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
-    by_rank: dict[str, list[str]] = {}
-    for item in assignments(reviewed):
-        if folder in item.folders:
-            by_rank.setdefault(item.by, []).append(item.reviewer or CHAIRS)
+    of_folder = (item for item in assigned if folder in item.folders)
+    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
     ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
     return "; ".join(ranks) or "nobody"
 
 
-def _table(subject: Subject, reviewers: str) -> Table:
-    return Table(
-        subject.name,
-        f"{subject.name}, reviewed by {reviewers}",
-        ("Topic", "Look at"),
-        tuple((item.topic, item.text) for item in items(subject)),
-        note=_note(subject),
-        checks=True,
-    )
-
-
 def _note(subject: Subject) -> str:
-    verdicts = [item.row.verdict for item in subject.sets]
-    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
-    rules = sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
+    official, rules = failing(item.row for item in subject.sets)
     benchmarks = listed((item.row.benchmark for item in subject.sets), MOST_ITEMS)
     return (
         f"{counted(len(subject.sets), 'result set')} of {counted(len(subject.systems), 'system')}"
@@ -104,7 +95,8 @@ def _note(subject: Subject) -> str:
 
 def items(subject: Subject) -> list[Item]:
     """Return the points to look at in a submission, by topic."""
-    points = [Item(topic, text, 1) for topic, facts in FACTS.items() for text in facts(subject)]
+    topics = ((topic, facts) for topic, (_, facts) in _TOPICS.items() if facts)
+    points = [Item(topic, text, 1) for topic, facts in topics for text in facts(subject)]
     points += _of_findings(subject)
     points.sort(key=lambda item: item.urgent)
     kept, rest = points[: MOST_ITEMS - 1], points[MOST_ITEMS - 1 :]
@@ -153,7 +145,7 @@ def _topic(code: str, rule: Rule | None) -> str:
         if rule.key in KEYS:
             return _EVALUATIONS
         return _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
-    beginnings = {prefix: topic for topic, prefixes in _TOPICS.items() for prefix in prefixes}
+    beginnings = {prefix: topic for topic, (prefixes, _) in _TOPICS.items() for prefix in prefixes}
     return beginnings[max(filter(code.startswith, beginnings), key=len)]
 
 
@@ -165,3 +157,337 @@ def _rules(subject: Subject) -> dict[str, Rule]:
     variants = [choices for benchmark in covered for choices in benchmark.variants.values()]
     sections += [rules for choices in variants for rules in choices.values()]
     return {rule.code: rule for section in sections for rules in section.values() for rule in rules}
+
+
+# ---- submissions --------------------------------------------------------------------------
+
+_MOST_NAMES = 3
+_Item = TypeVar("_Item")
+
+
+class Tested(Struct, frozen=True):
+    """A result set: its row in the report, and the context in which it was checked."""
+
+    row: ResultSetRow
+    context: SetContext
+
+    @property
+    def name(self) -> str:
+        """The set within its submission: ``dgx/bert``."""
+        return short(self.row.path)
+
+
+class Subject(Struct, frozen=True):
+    """A submission with its result sets, and all findings about it.
+
+    ``systems`` are those with results; ``previous`` are the sets of the last round before this one
+    in which the submitter is published.
+    """
+
+    name: str
+    sets: Sequence[Tested]
+    systems: Sequence[SystemFile]
+    findings: Sequence[Finding]
+    outliers: Sequence[Outlier]
+    previous: Sequence[PublishedSet]
+
+
+def subjects(reviewed: Round) -> Iterator[Subject]:
+    """Yield the submissions of a round by name."""
+    checked, report = reviewed.checked, reviewed.report
+    labels = {submission.place.label for submission in reviewed.submissions}
+    tested = zip(report.result_sets, checked.contexts, strict=True)
+    sets = _by_label(labels, ((row.path, Tested(row, context)) for row, context in tested))
+    findings = _by_label(labels, ((finding.about, finding) for finding in report.findings))
+    unlike = outliers_of(groups_of(checked.contexts), report.findings)
+    outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
+    systems = {system.path: system for system in checked.systems}
+    results = usable_results()
+    rows = (row for row in (results.sets if results else ()) if is_round_name(row.round))
+    published = by_key((letters(row.submitter), row) for row in rows)
+    for submission in reviewed.submissions:
+        label = submission.place.label
+        own = sets.get(label, [])
+        paths = dict.fromkeys(description_path(item.row) for item in own)
+        yield Subject(
+            name=submission.name,
+            sets=own,
+            systems=[systems[path] for path in paths if path in systems],
+            findings=findings.get(label, ()),
+            outliers=outliers.get(label, ()),
+            previous=_previous(own, published.get(letters(submission.name), ())),
+        )
+
+
+def _previous(own: Sequence[Tested], published: Iterable[PublishedSet]) -> list[PublishedSet]:
+    """Return the sets of the last published round before that of a submission's own sets."""
+    if not own:
+        return []
+    round_ = own[0].context.round
+    rows = [row for row in published if row.usage == round_.usage]
+    versions = {version_of(row.round) for row in rows}
+    last = max((version for version in versions if version < round_.version), default=())
+    return [row for row in rows if version_of(row.round) == last]
+
+
+def _by_label(labels: set[str], items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+    """Return items by the submission that contains their path."""
+    by_label: dict[str, list[_Item]] = {}
+    for path, item in items:
+        folder = path
+        while folder and folder not in labels:
+            folder = folder.rpartition("/")[0]
+        by_label.setdefault(folder, []).append(item)
+    return by_label
+
+
+def short(path: str) -> str:
+    """Return the path of a set, a description or a log without what all of a submission share."""
+    before, kind, rest = path.partition("/results/")
+    if kind:
+        return rest
+    before, kind, rest = path.partition("/systems/")
+    return rest.removesuffix(".json") if kind else before.rpartition("/")[2]
+
+
+def listed(names: Iterable[str], most: int = _MOST_NAMES) -> str:
+    """Return at most ``most`` different names, separated by commas, and the number of others."""
+    different = list(dict.fromkeys(names))
+    rest = len(different) - most
+    return ", ".join([*different[:most], *([f"{rest} more"] if rest > 0 else [])])
+
+
+def grouped(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return values with their systems, the most frequent first: ``1.2 (2 systems), 1.1 (dgx)``.
+
+    ``pairs`` are values and the names of their systems.
+    """
+    ordered = sorted(by_key(pairs).items(), key=lambda item: -len(item[1]))
+    return listed(
+        f"{value} ({names[0] if len(names) == 1 else counted(len(names), 'system')})"
+        for value, names in ordered
+    )
+
+
+# ---- software -----------------------------------------------------------------------------
+
+_MOST_KEYS = 4
+_UNNAMED = ""  # the part of a stack that is a string
+_VERSION = re.compile(
+    r"([A-Za-z][A-Za-z _+-]{0,60}?)[ ,:_-]{0,4}v?([0-9]{1,6}(?:\.[0-9]{1,6}){1,4})"
+)
+_MOST_TEXT = 500  # characters of a description in which versions are looked for
+
+
+def software(subject: Subject) -> Iterator[str]:
+    """Yield the points to look at in the software of a submission."""
+    if not subject.systems:
+        return
+    frameworks = [(_text(system, "framework") or "none", system.id) for system in subject.systems]
+    yield f"framework: {grouped(frameworks)}"
+    yield from _differing_stack(subject.systems)
+    yield from _older(subject)
+
+
+def _text(system: SystemFile, field: str) -> str:
+    value = (system.contents or {}).get(field)
+    return " ".join(value.split())[:_MOST_TEXT] if isinstance(value, str) else ""
+
+
+def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
+    """Yield the parts of the software stack that have several versions, in one line."""
+    by_part: dict[str, list[tuple[str, str]]] = {}
+    stacks = {system.id: _stack(system) for system in systems}
+    texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _UNNAMED in stack]
+    common = set.intersection(*texts) if texts else set()
+    for name, stack in stacks.items():
+        for part, versions in stack.items():
+            own = ", ".join(version for version in versions if version not in common)
+            by_part.setdefault(part, []).append((own or "none of these", name))
+    differing = [
+        f"{part} {grouped(versions)}".strip()
+        for part, versions in by_part.items()
+        if len({version for version, _ in versions}) > 1
+    ]
+    if differing:
+        more = len(differing) - _MOST_KEYS
+        rest = f"; {more} more" if more > 0 else ""
+        yield f"differs between systems: {'; '.join(differing[:_MOST_KEYS])}{rest}"
+
+
+def _stack(system: SystemFile) -> Mapping[str, list[str]]:
+    """Return the versions of each part; a stack in one string is one part without a name."""
+    stack = (system.contents or {}).get("other_software_stack")
+    versions: dict[str, list[str]] = {}
+    for item in stack if isinstance(stack, list) else [stack]:
+        if isinstance(item, dict):
+            versions.update({str(key): [_version(value)] for key, value in item.items() if value})
+        elif item:
+            versions[_UNNAMED] = [*versions.get(_UNNAMED, ()), *_version(item).split(", ")]
+    return versions
+
+
+def _version(value: Any) -> str:
+    return " ".join((value if isinstance(value, str) else word(value)).split())[:_MOST_TEXT]
+
+
+def _older(subject: Subject) -> Iterator[str]:
+    """Yield the frameworks that are older than the submitter's in its last published round."""
+    before = _newest(row.framework for row in subject.previous)
+    now = _newest(_text(system, "framework") for system in subject.systems)
+    for name, (version, text) in now.items():
+        if name in before and version < before[name][0]:
+            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
+
+
+def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return the newest version of each name in strings, with the name and version as written."""
+    newest: dict[str, tuple[tuple[int, ...], str]] = {}
+    for text in dict.fromkeys(texts):
+        for match in _VERSION.finditer(text):
+            version = version_of(match[2])
+            if version > newest.get(letters(match[1]), ((), ""))[0]:
+                newest[letters(match[1])] = (version, match[0])
+    return newest
+
+
+# ---- facts, with or without a finding on them ---------------------------------------------
+
+_CLOSE = 1.0  # percent of RCP margin
+_FAR = 2.0  # times the median of the runs
+_WHOLE = 10  # times: from here on without decimals
+_FEWEST = 3  # runs with a median
+_OTHER_FACTORS = frozenset({"SET118", "SET120"})
+
+
+def code(subject: Subject) -> Iterator[str]:
+    """Yield the files of code, and the sets without a configuration."""
+    contents = next((item.context.code for item in subject.sets), None)
+    if contents is None:
+        yield "no benchmarks/ folder: does the code in the repository match the logs?"
+        return
+    if not contents:
+        return
+    files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
+    yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
+    without = [item.name for item in subject.sets if not _has_configuration(item)]
+    if without:
+        yield f"no file is named after the system or is a configuration: {_sets(without)}"
+
+
+def _has_configuration(item: Tested) -> bool:
+    contents = (item.context.code or {}).get(item.context.files.benchmark)
+    names = [path.rpartition("/")[2].lower() for path in contents.files] if contents else []
+    system = letters(item.row.system or "")
+    return not contents or any(
+        name.startswith("config") or system in letters(name) for name in names
+    )
+
+
+def statuses(subject: Subject) -> Iterator[str]:
+    """Yield the availabilities of the systems, and the Previews."""
+    if not subject.systems:
+        return
+    pairs = [(system.status or "none", system.id) for system in subject.systems]
+    kinds = {system.id: category(system.status or "") for system in subject.systems}
+    is_available = any(kind in AVAILABLE for kind in kinds.values())
+    question = ": can customers get the available systems now?" if is_available else ""
+    yield f"{grouped(pairs)}{question}"
+    if previews := [name for name, kind in kinds.items() if kind == PREVIEW]:
+        yield f"Previews, which require Available successors with new logs: {listed(previews)}"
+
+
+def previews(subject: Subject) -> Iterator[str]:
+    """Yield the previews of the submitter's last published round."""
+    rows = [row for row in subject.previous if category(row.status) == PREVIEW]
+    if rows:
+        models = listed(row.accelerator_model or row.system for row in rows)
+        yield (
+            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): are successors"
+            " due? See the section Previews"
+        )
+
+
+def convergence(subject: Subject) -> Iterator[str]:
+    """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
+    margins = [(item.name, item.row.rcp.margin_percent) for item in subject.sets if item.row.rcp]
+    close = [(margin, name) for name, margin in margins if margin is not None]
+    close = [(margin, name) for margin, name in close if 0 <= margin < _CLOSE]
+    if close:
+        words = (f"{name} {in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0)))
+        yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
+    if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
+        yield f"no reference point: {_sets(missing)}"
+    if other := [f for f in subject.findings if f.code in _OTHER_FACTORS]:
+        words = (f"{short(finding.about)} {finding.found:.4g}" for finding in other)
+        yield f"factors of scaling.json, to be approved by the review: {listed(words)}"
+
+
+def hyperparameters(subject: Subject) -> Iterator[str]:
+    """Yield the outliers of each set."""
+    by_set = by_key((short(o.entry.path), f"{o.key} {o.value}") for o in subject.outliers)
+    yield from (f"outliers of {name}: {listed(values)}" for name, values in by_set.items())
+
+
+def seeds(subject: Subject) -> Iterator[str]:
+    """Yield the sets whose runs all have the same seed."""
+    same = []
+    for item in subject.sets:
+        values = [{seed.value for seed in run.seeds} for run in item.context.runs]
+        if len(values) > 1 and len(values[0]) == 1 and all(own == values[0] for own in values):
+            same.append(item.name)
+    if same:
+        yield f"the same seed in all runs: {_sets(same)}"
+
+
+def runs(subject: Subject) -> Iterator[str]:
+    """Yield the runs that take far more or less time than others of their set."""
+    outlying = [words for item in subject.sets for words in _outlying_runs(item)]
+    if outlying:
+        yield f"unlike the other runs of their set: {listed(outlying)}"
+
+
+def _outlying_runs(item: Tested) -> Iterator[str]:
+    converged = [run for run in item.context.runs if run.converged and run.minutes]
+    if len(converged) < _FEWEST:
+        return
+    usual = median(run.minutes or 0 for run in converged)
+    for run in converged:
+        ratio = (run.minutes or 0) / usual
+        if not 1 / _FAR < ratio < _FAR:
+            times = f"{ratio:.2f}" if ratio < _WHOLE else f"{ratio:,.0f}"
+            yield f"{short(run.path)} takes {times} times the median"
+
+
+def power(subject: Subject) -> Iterator[str]:
+    """Yield the sets with power measurements."""
+    measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
+    if measured:
+        yield (
+            f"energy of {_sets(measured)}: does it cover all nodes, the interconnect and the"
+            " conversion efficiency?"
+        )
+
+
+def _sets(names: Sequence[str]) -> str:
+    return f"{counted(len(names), 'result set')} ({listed(names)})"
+
+
+_TOPICS: Mapping[str, tuple[tuple[str, ...], Callable[[Subject], Iterator[str]] | None]] = {
+    "Code": (("CODE",), code),
+    "Statuses": (("SET140", "SYS103", "SYS104"), statuses),
+    "Software": ((), software),
+    "Previews": (("SET152",), previews),
+    "Resubmissions": (("SET15", "SET16"), None),
+    _HYPERPARAMETERS: (("SET122",), hyperparameters),
+    "Convergence": (("RCP", "SET118", "SET119", "SET120"), convergence),
+    _RULES: (("",), None),
+    _EVALUATIONS: (("SET12",), None),
+    _RUNS: (("RUN13", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"), runs),
+    "Seeds": (("SEED",), seeds),
+    "Scores": (("SET163",), None),
+    "Power": (("POW",), power),
+    "Descriptions": (("SYS", "SET11"), None),
+    _FILES: (("TREE", "REPO", "LOG", "CHECK", "SET105", "SET106"), None),
+}
+"""The topics in order, with the prefixes of their codes, of which the longest counts, and facts."""

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
-from mlperf_pkg.commands.review.outliers import Outlier, outliers
-from mlperf_pkg.commands.review.settings import (
-    BATCH_SIZE,
-    OF_SCALE,
-    Entry,
-    Reference,
-    division_of,
-    entry_of,
-    number,
-    plain,
-    reference_of,
-)
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Cell, Section, column, table_of_cells
+from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.render.table import Table, by_key, table_of
+from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
+from mlperf_pkg.rulebook.explain.describe import conditions
+from mlperf_pkg.rulebook.model import Benchmark, Rule
+from mlperf_pkg.run.readers import in_words, is_hyperparameter
+from mlperf_pkg.submission.membership import submitters
 
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e6  # values of hyperparameters have six digits
 _MOST_LINES = 8  # that may be columns
-_MOST_KEYS = 60  # in one table; hostile logs have more
+_MOST_COLUMNS = 60  # in one table; hostile logs have more
 _TEXT = (
     "A marked value differs from the reference at this batch size: from the reference convergence"
     " point (RCP), from the range of the two nearest points, or from the only value that the rules"
@@ -56,17 +57,24 @@ class Group(Struct, frozen=True):
 
 def section(reviewed: Round) -> Section:
     """Return the hyperparameters of a round: the outliers first, then a table of each benchmark."""
-    groups = groups_of(reviewed.checked.contexts)
+    contexts = reviewed.checked.contexts
+    groups = groups_of(contexts)
     unlike = outliers_of(groups, reviewed.report.findings)
     differing = list(_differing_runs(groups))
-    tables = [_outliers_table(unlike), _differing_table(differing)]
-    others = sum(not _is_of_round(context) for context in reviewed.checked.contexts)
+    marked = frozenset((row, _VALUE) for row in range(len(unlike)))
+    title = "Result sets whose runs differ"
+    tables = {
+        "outliers": table_of(_OUTLIERS, unlike, title="Outliers", marked=marked),
+        "differing-runs": table_of(_DIFFERING, differing, title=title),
+        **{f"{group.benchmark}-{group.division}": benchmark_table(group) for group in groups},
+    }
+    others = sum(context.rules is None for context in contexts)
     rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
     return Section(
         "hyperparameters",
         "Hyperparameters",
         (*_TEXT, rest) if others else _TEXT,
-        (*(table for table in tables if table.rows), *(table_of(group) for group in groups)),
+        {name: table for name, table in tables.items() if table.rows},
         tuple(_summary(unlike, differing)),
     )
 
@@ -76,78 +84,32 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
 
     Result sets of a benchmark that is not in the round are left out.
     """
-    by_name: dict[tuple[str, str], list[SetContext]] = {}
-    for context in filter(_is_of_round, contexts):
-        name = (context.files.benchmark, division_of(context))
-        by_name.setdefault(name, []).append(context)
-    return [_group(*name, members) for name, members in sorted(by_name.items())]
+    of_round = (context for context in contexts if context.rules is not None)
+    by_name = by_key(((c.files.benchmark, division_of(c)), c) for c in of_round)
+    groups = []
+    for (benchmark, division), members in sorted(by_name.items()):
+        entries = sorted(
+            map(entry_of, members), key=lambda e: (e.size or 0, e.submitter, e.system, e.path)
+        )
+        keys = {key for entry in entries for key in entry.counts}
+        reference = reference_of(members[0], keys)
+        groups.append(Group(benchmark, division, tuple(entries), reference))
+    return groups
 
 
-def _is_of_round(context: SetContext) -> bool:
-    return context.rules is not None
-
-
-def _group(benchmark: str, division: str, contexts: Sequence[SetContext]) -> Group:
-    unsorted = map(entry_of, contexts)
-    entries = sorted(unsorted, key=lambda e: (e.size or 0, e.submitter, e.system, e.path))
-    keys = {key for entry in entries for key in entry.counts}
-    return Group(benchmark, division, tuple(entries), reference_of(contexts[0], keys))
-
-
-# ---- outliers -----------------------------------------------------------------------------
-
-
-def outliers_of(
-    groups: Iterable[Group], findings: Iterable[Finding]
-) -> list[tuple[Group, Outlier]]:
-    """Return the outliers of a round, each with its group."""
-    published = {
-        (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
-        for finding in findings
-        if finding.code == UNPUBLISHED
-        for actual, expected in zip(finding.found, finding.expected, strict=True)
-        for key in [actual.partition(" ")[0]]
-    }
-    return [
-        (group, outlier)
-        for group in groups
-        if group.division == "closed"
-        for outlier in outliers(group.entries, group.reference, published)
-    ]
-
-
-def _summary(
-    unlike: Sequence[tuple[Group, Outlier]], differing: Sequence[tuple[str, ...]]
-) -> Iterator[str]:
+def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
     sets = len({row[:4] for row in differing})
     yield f"{counted(len(unlike), 'outlier')}; runs differ in {counted(sets, 'result set')}"
-    by_set: dict[str, list[str]] = {}
-    for group, outlier in unlike:
-        of_set = f"{group.benchmark} of {outlier.entry.submitter} ({outlier.entry.system})"
-        by_set.setdefault(of_set, []).append(f"{outlier.key} {outlier.entry.words(outlier.key)}")
+    by_set = by_key(
+        (f"{o.group.benchmark} of {o.entry.submitter} ({o.entry.system})", f"{o.key} {o.value}")
+        for o in unlike
+    )
     yield from (f"{of_set}: {', '.join(values)}" for of_set, values in by_set.items())
 
 
-def _outliers_table(unlike: Sequence[tuple[Group, Outlier]]) -> Table:
-    columns = ("Benchmark", "Batch size", "Submitter", "System", "Hyperparameter")
-    rows = tuple(
-        (
-            group.benchmark,
-            _size(outlier.entry.size),
-            outlier.entry.submitter,
-            outlier.entry.system,
-            outlier.key,
-            outlier.entry.words(outlier.key),
-            " to ".join(map(plain, group.reference.values(outlier.key, outlier.entry.size))),
-            outlier.why,
-        )
-        for group, outlier in unlike
-    )
-    marked = frozenset((row, len(columns)) for row in range(len(rows)))
-    return Table("outliers", "Outliers", (*columns, "Value", "Reference", "Why"), rows, marked)
-
-
-# ---- runs that differ ---------------------------------------------------------------------
+_DIFFERING = tuple(
+    map(column, ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values"))
+)
 
 
 def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
@@ -160,61 +122,32 @@ def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
                     yield (*name, key, ", ".join(values))
 
 
-def _differing_table(rows: Sequence[tuple[str, ...]]) -> Table:
-    columns = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
-    title = "Result sets whose runs differ"
-    return Table("differing-runs", title, columns, tuple(rows))
-
-
 # ---- a benchmark --------------------------------------------------------------------------
 
 
-class _Line(Struct, frozen=True):
-    """The values of a set, a reference point or the rules by key, and the marked keys."""
-
-    size: Cell
-    submitter: str
-    system: str
-    values: dict[str, Cell]
-    marked: frozenset[str] = frozenset()
-
-    @property
-    def head(self) -> tuple[Cell, str, str]:
-        return self.size, self.submitter, self.system
-
-    @property
-    def title(self) -> str:
-        return f"{self.submitter} {self.system or self.size or ''}".strip()
-
-
-def table_of(group: Group) -> Table:
+def benchmark_table(group: Group) -> Table:
     """Return the hyperparameters that differ between sets, or from the reference.
 
     Sets are rows; a few of them are columns if that makes the table narrower.
     """
     keys = [key for key in group.keys if _differs(group, key)]
-    shown, rest = keys[:_MOST_KEYS], keys[_MOST_KEYS:]
-    lines = list(_lines(group, shown))
+    shown, rest = keys[:_MOST_COLUMNS], keys[_MOST_COLUMNS:]
     titles = ["Batch size", "Submitter", "System", *shown]
-    rows = [(*line.head, *(line.values.get(key) for key in shown)) for line in lines]
-    marked = {
-        (row, 3 + column)
-        for row, line in enumerate(lines)
-        for column, key in enumerate(shown)
-        if key in line.marked
-    }
+    # Points come before the sets of their batch size.
+    lines = sorted(_lines(group, shown), key=lambda o: o[0][0] if isinstance(o[0][0], int) else 0)
+    rows = [row for row, _ in lines]
+    marked = {(row, 3 + shown.index(key)) for row, (_, own) in enumerate(lines) for key in own}
     turned = [tuple(row) for row in zip(titles, *rows, strict=True)]
     if len(lines) <= _MOST_LINES and _width(turned) < _width([titles, *rows]):
-        titles = ["Hyperparameter", *(line.title for line in lines)]
-        rows = [turned[0], *turned[3:]]
-        marked = {(column - 2, row + 1) for row, column in marked}
-    return Table(
-        f"{group.benchmark}-{group.division}",
-        f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}",
-        tuple(titles),
-        tuple(rows),
-        frozenset(marked),
-        _note(group, keys, rest),
+        names = [f"{submitter} {system or size or ''}" for size, submitter, system, *_ in rows]
+        titles, rows = ["Hyperparameter", *map(str.strip, names)], [turned[0], *turned[3:]]
+        marked = {(place - 2, row + 1) for row, place in marked}
+    return table_of_cells(
+        titles,
+        rows,
+        title=f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}",
+        marked=frozenset(marked),
+        note=_note(group, keys, rest),
     )
 
 
@@ -230,19 +163,18 @@ def _is_marked(group: Group, entry: Entry, key: str) -> bool:
     return is_compared and group.reference.has(value, key, entry.size) is False
 
 
-def _lines(group: Group, keys: Sequence[str]) -> Iterator[_Line]:
-    """Yield the rules, and the points and sets by batch size, the points first."""
+def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...], list[str]]]:
+    """Yield the cells of the rules, the points and the sets, with the marked keys."""
     reference = group.reference
-    rules = {key: reference.rules[key] for key in keys if key in reference.rules}
-    if rules:
-        yield _Line(None, "rules", "", dict(rules))
-    sizes = {size for entry in group.entries for size in reference.near(entry.size)}
-    lines = [_Line(_size(size), "RCP", "", _cells(reference.points[size])) for size in sizes]
+    if any(key in reference.rules for key in keys):
+        yield (None, "rules", "", *map(reference.rules.get, keys)), []
+    for size in {size for entry in group.entries for size in reference.near(entry.size)}:
+        values = reference.points[size]
+        yield (_size(size), "RCP", "", *(_cell(values.get(key, "")) for key in keys)), []
     for entry in group.entries:
-        marked = frozenset(key for key in keys if _is_marked(group, entry, key))
-        values = {key: _cell(entry.words(key)) for key in keys}
-        lines.append(_Line(_size(entry.size), entry.submitter, entry.system, values, marked))
-    yield from sorted(lines, key=lambda line: line.size if isinstance(line.size, int) else 0)
+        cells = (_cell(entry.words(key)) for key in keys)
+        marked = [key for key in keys if _is_marked(group, entry, key)]
+        yield (_size(entry.size), entry.submitter, entry.system, *cells), marked
 
 
 def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
@@ -273,10 +205,6 @@ def _width(rows: Sequence[Sequence[Cell]]) -> int:
     return sum(max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True))
 
 
-def _cells(values: Mapping[str, str]) -> dict[str, Cell]:
-    return {key: _cell(value) for key, value in values.items()}
-
-
 def _cell(value: str) -> Cell:
     """Return a number if all of its digits are shown, else text."""
     parsed = number(value)
@@ -285,3 +213,344 @@ def _cell(value: str) -> Cell:
 
 def _size(value: float | None) -> Cell:
     return int(value) if value is not None and value == int(value) else value
+
+
+# ---- the hyperparameters of a set ---------------------------------------------------------
+
+BATCH_SIZE = "global_batch_size"
+OF_SCALE = frozenset(
+    {
+        "batchnorm_group_size",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "model_bn_span",
+        "opt_gradient_accumulation_steps",
+    }
+)
+"""The hyperparameters that follow from the batch size and the number of accelerators."""
+
+_MOST_KEYS = 200  # of a log; the keys with rules come first
+
+_PLAIN = frozenset({"above", "at_least", "type"})  # constraints that nearly every value meets
+
+_SPELT = {  # names in reference points, and those of the same hyperparameters in logs
+    "batchnorm_groupsize": "batchnorm_group_size",
+    "lora_r": "lora_rank",
+    "max_steps": "opt_learning_rate_training_steps",
+    "model_eva_ema_factor": "model_eval_ema_factor",
+    "opt_gradient_accumulation_steps": "gradient_accumulation_steps",
+    "opt_epsilon": "opt_lamb_epsilon",
+    "opt_learning_decay_factor": "opt_learning_rate_decay_factor",
+    "opt_learning_decay_steps": "opt_learning_rate_decay_steps",
+    "opt_max_grad_norm": "opt_gradient_clip_norm",
+    "optimizer": "opt_name",
+}
+
+_OF_SAMPLE = frozenset({("stable_diffusion", "opt_base_learning_rate")})
+"""The hyperparameters that reference points give per sample, and logs per batch."""
+
+
+class Entry(Struct, frozen=True):
+    """The hyperparameters of a result set, as logged.
+
+    ``counts`` maps each key, including the batch size, to its values (JSON) with the number of
+    runs that log them, the most frequent first. ``size`` is the batch size of most runs.
+    """
+
+    path: str
+    submitter: str
+    system: str
+    size: float | None
+    counts: Mapping[str, Mapping[str, int]]
+
+    def value(self, key: str) -> str:
+        """Return the value of most runs, empty if they do not log the key."""
+        return next(iter(self.counts.get(key, ())), "")
+
+    def words(self, key: str) -> str:
+        """Return all values of the runs."""
+        return " or ".join(map(plain, self.counts.get(key, ())))
+
+
+def division_of(context: SetContext) -> str:
+    """Return the division of a set: that of its system, else that of its logs."""
+    logged = (run.division.lower() for run in context.runs if run.division)
+    return context.division_by_rules or next(logged, "unknown division")
+
+
+def entry_of(context: SetContext) -> Entry:
+    """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
+    name = context.files.benchmark
+    runs = [run for run in context.runs if not run.killed and run.benchmark == name]
+    counts: dict[str, Counter[str]] = {}
+    for run in runs:
+        sizes = ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
+        for key, value in (*sizes, *islice(run.hyperparameters.items(), _MOST_KEYS)):
+            counts.setdefault(key, Counter())[value] += 1
+    ordered = {key: dict(values.most_common()) for key, values in counts.items()}
+    organisation = next((run.text("org") for run in context.runs), "")
+    system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
+    size = next(iter(ordered.get(BATCH_SIZE, ())), "")
+    submitter = context.submitter or organisation
+    return Entry(context.path, submitter, system, number(size), ordered)
+
+
+# ---- the reference ------------------------------------------------------------------------
+
+
+class Reference(Struct, frozen=True):
+    """The hyperparameters of the reference points by batch size, named as in logs.
+
+    ``fixed`` are the values that the rules require, ``rules`` the requirements in words;
+    ``derived`` are the keys whose values follow from others by a formula of the rules.
+    """
+
+    points: Mapping[float, Mapping[str, str]]
+    fixed: Mapping[str, str]
+    rules: Mapping[str, str]
+    derived: frozenset[str]
+
+    def near(self, size: float | None) -> list[float]:
+        """Return the batch sizes of the point of this size, or of those on either side."""
+        if size is None or size in self.points:
+            return [] if size is None else [size]
+        below = max((batch_size for batch_size in self.points if batch_size < size), default=None)
+        above = min((batch_size for batch_size in self.points if batch_size > size), default=None)
+        return [batch_size for batch_size in (below, above) if batch_size is not None]
+
+    def values(self, key: str, size: float | None) -> list[str]:
+        """Return the value at a batch size, or those of the two points around it; may be empty.
+
+        Outside the range of the points, return the value on which all of them agree.
+        """
+        is_within = size is not None and len(self.near(size)) > (size not in self.points)
+        logged = self._values(key, self.near(size) if is_within else self.points)
+        if logged and (is_within or len(logged) == 1):
+            return logged
+        return [self.fixed[key]] if key in self.fixed else []
+
+    def has(self, value: str, key: str, size: float | None) -> bool | None:
+        """Return whether the reference has a value, or values on both sides of it.
+
+        None if that is unknown: outside the range of batch sizes, a value is only known to be
+        between those of all points.
+        """
+        values = self.values(key, size)
+        if not values:
+            return _is_among(value, self._values(key, self.points)) or None
+        return _is_among(value, values)
+
+    def _values(self, key: str, sizes: Iterable[float]) -> list[str]:
+        points = (self.points[size] for size in sizes)
+        return list(dict.fromkeys(point[key] for point in points if key in point))
+
+
+def _is_among(value: str, values: Sequence[str]) -> bool:
+    parsed, range_ = number(value), limits(values)
+    if parsed is not None and range_ is not None:
+        return range_[0] <= parsed <= range_[1]
+    return value.lower() in (text.lower() for text in values)
+
+
+def limits(values: Sequence[str]) -> tuple[float, float] | None:
+    """Return the least and the greatest of values; None if they are not all numbers."""
+    numbers = [parsed for parsed in map(number, values) if parsed is not None]
+    return (min(numbers), max(numbers)) if numbers and len(numbers) == len(values) else None
+
+
+def number(value: str) -> float | None:
+    """Return a value in JSON as a finite number, None if it is something else."""
+    try:
+        return to_finite(float(value))
+    except ValueError:
+        return None
+
+
+def plain(value: str) -> str:
+    """Return a value in JSON without the quotation marks of a string."""
+    return value.strip('"')
+
+
+def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
+    """Return the reference for the benchmark of a set; ``keys`` are those in logs.
+
+    The rules on values are those of the Closed division.
+    """
+    ruleset, benchmark = context.round.ruleset, context.files.benchmark
+    records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
+    is_closed = division_of(context) == "closed"
+    rules = _rules(context.rules) if context.rules and is_closed else {}
+    return Reference(
+        {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
+        {
+            key: in_words(rule.constraints["equals"])
+            for key, of_key in rules.items()
+            for rule in of_key
+            if "equals" in rule.constraints
+        },
+        {key: words for key, of_key in rules.items() if (words := _words(of_key))},
+        frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
+    )
+
+
+def _as_logged(
+    values: Mapping[str, Any], keys: Collection[str], size: float, benchmark: str
+) -> dict[str, str]:
+    optimizer = values.get("optimizer")
+    named: dict[str, str] = {}
+    for name, value in values.items():
+        candidates = (f"{optimizer}_{name}", name, _SPELT.get(name, name))
+        key = next((candidate for candidate in candidates if candidate in keys), name)
+        is_of_sample = (benchmark, name) in _OF_SAMPLE and isinstance(value, float)
+        named[key] = in_words(value * size if is_of_sample else value)
+    return named
+
+
+def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
+    """Return the rules of the Closed division on each hyperparameter, for all optimizers.
+
+    Rules that only the official checker has are left out.
+    """
+    choices = (rules for variant in benchmark.variants.values() for rules in variant.values())
+    return by_key(
+        (key, rule)
+        for section in (benchmark.sections["closed"], *choices)
+        for key, rules in section.items()
+        if is_hyperparameter(key)
+        for rule in rules
+        if rule.basis is not Basis.OFFICIAL
+    )
+
+
+def _words(rules: Sequence[Rule]) -> str:
+    """Return the requirements of rules in words, without those that nearly every value meets."""
+    specific = (rule for rule in rules if rule.formula or rule.constraints.keys() - _PLAIN)
+    words = (words for rule in specific for words in conditions(rule) if words)
+    return " and ".join(dict.fromkeys(words))
+
+
+# ---- outliers -----------------------------------------------------------------------------
+
+OFTEN = 2  # other submitters that agree, or with which a value is compared
+TWICE, TENFOLD = 2.0, 10.0
+CUBED = 3  # a value is as far from the reference as the farthest other one, three times over
+
+_APART = OF_SCALE | {BATCH_SIZE}
+_IN_STEPS = ("_steps", "_step")  # reference points and logs have epochs in some of them
+_OF_LENGTH = (*_IN_STEPS, "_epochs", "_samples")
+
+
+class Outlier(Struct, frozen=True):
+    """A value of a hyperparameter unlike that of others, and the reason in words."""
+
+    group: Group
+    entry: Entry
+    key: str
+    why: str
+
+    @property
+    def value(self) -> str:
+        """All values of the runs."""
+        return self.entry.words(self.key)
+
+
+_OUTLIERS = (
+    column("Benchmark", attrgetter("group.benchmark")),
+    column("Batch size", lambda outlier: _size(outlier.entry.size), numbers=True),
+    column("Submitter", attrgetter("entry.submitter")),
+    column("System", attrgetter("entry.system")),
+    column("Hyperparameter", attrgetter("key")),
+    column("Value", attrgetter("value")),
+    column(
+        "Reference",
+        lambda o: " to ".join(map(plain, o.group.reference.values(o.key, o.entry.size))),
+    ),
+    column("Why", attrgetter("why")),
+)
+_VALUE = 5  # the place of the value among the columns
+
+
+def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Outlier]:
+    """Return the outliers among the Closed sets of a round."""
+    published = {
+        (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
+        for finding in findings
+        if finding.code == UNPUBLISHED
+        for actual, expected in zip(finding.found, finding.expected, strict=True)
+        for key in [actual.partition(" ")[0]]
+    }
+    closed = (group for group in groups if group.division == "closed")
+    return [outlier for group in closed for outlier in outliers(group, published)]
+
+
+def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator[Outlier]:
+    """Yield the outliers of a benchmark, one for each value.
+
+    Values that the reference has at the batch size are not outliers, and neither are values that
+    follow from others or from the scale. ``published`` has, by path and key, the reason why a
+    value is unlike all published ones.
+    """
+    keys = [key for key in group.keys if key not in _APART | group.reference.derived]
+    for entry in group.entries:
+        for key in keys:
+            value = entry.value(key)
+            if value and not group.reference.has(value, key, entry.size):
+                why = list(_reasons(entry, key, group))
+                why += filter(None, [published.get((entry.path, key))])
+                if why:
+                    yield Outlier(group, entry, key, "; ".join(why))
+
+
+def _reasons(entry: Entry, key: str, group: Group) -> Iterator[str]:
+    reference, own = group.reference, letters(entry.submitter)
+    peers = [peer for peer in group.entries if letters(peer.submitter) != own and peer.value(key)]
+    yield from _alone(entry, key, [peer for peer in peers if peer.size == entry.size])
+    if reference.values(key, entry.size):
+        if not key.endswith(_IN_STEPS):
+            yield from _far(entry, key, peers, reference)
+    elif not key.endswith(_OF_LENGTH):
+        yield from _apart(entry, key, peers)
+
+
+def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
+    """Yield a reason if all others at this batch size agree on another value."""
+    values = {peer.value(key).lower() for peer in peers}
+    names = submitters(peer.submitter for peer in peers)
+    if len(names) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
+        number_ = "both" if len(names) == OFTEN else f"all {len(names)}"
+        value = plain(peers[0].value(key))
+        yield f"{number_} other submitters at this batch size have {value}"
+
+
+def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
+    """Yield a reason if a value is much farther from the reference than those of all others."""
+    factor = _factor(entry, key, reference)
+    factors = [_factor(peer, key, reference) for peer in peers]
+    most = max((value for value in factors if value is not None), default=None)
+    if factor is None:
+        return
+    if most is None:
+        if factor >= TENFOLD:
+            yield f"differs by a factor of {factor:.3g} from the reference"
+    elif factor >= max(TWICE, most**CUBED):
+        rest = "which all others have" if most == 1 else f"all others by at most {most:.3g}"
+        yield f"differs by a factor of {factor:.3g} from the reference, {rest}"
+
+
+def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
+    """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
+    value, range_ = number(entry.value(key)), limits(reference.values(key, entry.size))
+    if value is None or range_ is None or value <= 0 or range_[0] <= 0:
+        return None
+    return max(range_[0] / value, value / range_[1], 1.0)
+
+
+def _apart(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
+    """Yield a reason if a value without a reference differs from all others by a factor of ten."""
+    value, range_ = number(entry.value(key)), limits([peer.value(key) for peer in peers])
+    names = submitters(peer.submitter for peer in peers)
+    if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(names) < OFTEN:
+        return
+    if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:
+        words = " to ".join(dict.fromkeys(f"{limit:.6g}" for limit in range_))
+        yield f"{counted(len(names), 'other submitter')} have {words}"

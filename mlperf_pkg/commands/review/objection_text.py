@@ -1,23 +1,46 @@
-"""The text of an objection: Markdown for an issue."""
+"""Objections in words: the texts of issues, the folder that holds them, and their states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.review.objections import Examined, Objection
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review.objections import (
+    ALL,
+    NAME,
+    Examined,
+    Judged,
+    Objection,
+    Outcome,
+    Standing,
+    examine,
+    find_objections,
+    read_entries,
+    with_new,
+)
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
+from mlperf_pkg.render.findings import View
+from mlperf_pkg.render.table import PLAIN, Column, table_of
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import Terminal
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import benchmark_layers, common_layers, requirement
+from mlperf_pkg.rulebook.explain.lookup import known_prefix
 from mlperf_pkg.rulebook.load import codes, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rule
 
@@ -121,18 +144,16 @@ def _reference(objection: Objection, examined: Examined) -> Iterator[str]:
     if row is None:
         return
     usage = examined.checked.report.usage
-    lines = [*_rules(objection.code, usage, row), *_points(objection.code, usage, row)]
+    rules = _rules(objection.code, usage, row)
+    words = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
+    keys = [rule.key for rule in rules]
+    lines = [*words, *map(escape_markdown, _points(objection.code, keys, usage, row))]
     if lines:
         yield "## Reference"
         yield "\n".join(f"- {line}" for line in lines)
 
 
-def _rules(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
-    for rule in _rules_of(code, usage, row):
-        yield f"`{rule.key}`, {row.round}: {escape_markdown(requirement(rule))}"
-
-
-def _rules_of(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
+def _rules(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
     benchmark = load_benchmark(usage, row.round, row.benchmark)
     layers = [
         *common_layers(load_round(usage, row.round)),
@@ -142,18 +163,16 @@ def _rules_of(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
     return [rule for rule in rules if rule.code == code]
 
 
-def _points(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
+def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> Iterator[str]:
     """Yield the reference points: the one nearest to a tested set, or those with a rule's key."""
     ruleset = load_round(usage, row.round).ruleset
     points = reference_hyperparameters(usage, ruleset, row.benchmark) if ruleset else {}
     file = f"rcp_checker/{usage}_{ruleset}/rcps_{row.benchmark}.json of mlperf-logging"
     if code.startswith("RCP") and points and row.rcp:
         batch_size = row.rcp.batch_size
-        sizes = ", ".join(f"{size:g}" for size in sorted(points))
-        yield escape_markdown(f"{file} has batch sizes {sizes}")
+        yield f"{file} has batch sizes {', '.join(f'{size:g}' for size in sorted(points))}"
         nearest = min(points, key=lambda size: abs(size - batch_size))
-        yield escape_markdown(f"batch size {nearest:g}: {_values(points[nearest])}")
-    keys = [rule.key for rule in _rules_of(code, usage, row)]
+        yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, values in sorted(points.items())[:_POINTS]:
         of_keys = {
             name: value
@@ -161,8 +180,163 @@ def _points(code: str, usage: str, row: ResultSetRow) -> Iterator[str]:
             if any(key == name or key.endswith(f"_{name}") for key in keys)
         }
         if of_keys:
-            yield escape_markdown(f"{file}, batch size {size:g}: {_values(of_keys)}")
+            yield f"{file}, batch size {size:g}: {_values(of_keys)}"
 
 
 def _values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {in_words([value])}" for name, value in values.items())
+
+
+# ---- the states of objections -------------------------------------------------------------
+
+FORMAT = "mlperf-pkg/objections/1"
+_COUNTED = {Standing.STANDS: "standing"}  # other names follow a number as they are
+_ERRORS = 10
+
+
+def _state(item: Judged) -> str:
+    percent = item.entry.percent
+    share = "" if percent is None else f" ({percent:g} %)"
+    return f"{item.entry.state.value.replace('_', ' ')}{share}"
+
+
+def _standing(item: Judged) -> str:
+    number = len(item.entry.about)
+    left = f" in {len(item.left)} of {number}" if item.left and number > 1 else ""
+    return f"{item.standing or wording.NOTHING}{left}"
+
+
+_COLUMNS = (
+    Column("Objection", 60, whole=True, of=attrgetter("entry.id")),
+    Column("State", 14, of=_state),
+    Column("In the tree", 30, of=_standing),
+)
+
+
+def text(outcome: Outcome, view: View) -> str:
+    """Return a table of the objections, then the errors without an objection."""
+    terminal = Terminal(view)
+    if outcome.objections:
+        terminal.table(table_of(_COLUMNS, outcome.objections))
+    shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
+    if shown:
+        terminal.line(("Errors without an objection", PLAIN))
+        for error in shown:
+            where = f"{counted(len(error.about), 'place')}, first {error.about[0]}"
+            words = f"  {error.against}: {error.code} in {where}: {error.findings[0].text}"
+            terminal.paragraph((words, PLAIN))
+        if more := len(outcome.new) - len(shown):
+            terminal.line((f"  and {more} more; -v shows them", PLAIN))
+        terminal.line()
+    terminal.paragraph((_summary(outcome), PLAIN))
+    return terminal.text()
+
+
+def _summary(outcome: Outcome) -> str:
+    number = counted(len(outcome.objections), "objection")
+    standing = [item.standing for item in outcome.objections if item.standing]
+    if outcome.objections and not standing:
+        counts = Counter(item.entry.state.value.replace("_", " ") for item in outcome.objections)
+    else:
+        counts = Counter(_COUNTED.get(item, item.value) for item in standing)
+        counts["not in the tree"] = len(outcome.objections) - len(standing)
+        counts["new"] = len(outcome.new)
+    words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return f"{number}: {words}" if words else number
+
+
+def json(outcome: Outcome, _: View) -> str:
+    """Return JSON; ``standing`` is null if there is no tree."""
+    new = [
+        {"against": o.against, "code": o.code, "message": o.findings[0].text, "about": o.about}
+        for o in outcome.new
+    ]
+    return json_text(
+        {
+            "format": FORMAT,
+            "settled": outcome.is_settled,
+            "objections": outcome.objections,
+            "new": new,
+        }
+    )
+
+
+OBJECTION_FORMATS: Mapping[str, Callable[[Outcome, View], str]] = {"text": text, "json": json}
+
+
+# ---- objections of a check ----------------------------------------------------------------
+
+_PRINTED = 5  # objections
+
+
+def wanted_codes(text: str) -> tuple[str, ...]:
+    """Return the prefixes of codes in a string, separated by commas.
+
+    Raises:
+        UserError: no code begins with one of them.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(part if part == ALL else known_prefix(part) for part in parts)
+
+
+def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) -> str:
+    """Return the text of the objections in a path, separated by lines.
+
+    Raises:
+        UserError: there are no objections, or too many to be shown.
+    """
+    examined, objections = _objections(path, options, wanted)
+    if len(objections) > _PRINTED:
+        raise UserError(
+            f"{counted(len(objections), 'objection')}; expected at most {_PRINTED}, or -o FOLDER,"
+            " which writes a file for each"
+        )
+    return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
+
+
+def refuse_early(folder: Path, path: str) -> None:
+    """Check before the work starts that a folder of objections can be written.
+
+    Raises:
+        UserError: the folder is in the input, or its objections.yaml cannot be read.
+    """
+    refuse_within(folder, [path])
+    if (folder / NAME).exists():
+        read_entries(folder / NAME)
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder}: not empty, but without {NAME}; choose another folder")
+
+
+def write(
+    folder: Path, path: str, options: Options, wanted: Sequence[str], by: str | None
+) -> Iterator[str]:
+    """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
+
+    Raises:
+        UserError: there are no objections, or a file cannot be written.
+    """
+    examined, objections = _objections(path, options, wanted)
+    states = folder / NAME
+    ids = {entry.id for entry in read_entries(states)} if states.exists() else set()
+    new = [item for item in objections if item.id not in ids]
+    files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
+    if taken := next((name for name in files if (folder / name).exists()), None):
+        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; move it away")
+    if new:
+        write_together(folder, {**files, NAME: with_new(states, new, by)}, replace=True)
+    for item in new:
+        yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
+    earlier = len(objections) - len(new)
+    rest = f"; {earlier} already in {states}" if earlier else ""
+    yield f"{counted(len(new), 'objection')} written{rest}"
+
+
+def _objections(
+    path: str, options: Options, wanted: Sequence[str]
+) -> tuple[Examined, list[Objection]]:
+    examined = examine(path, options)
+    if objections := find_objections(examined, wanted):
+        return examined, objections
+    codes = sorted({finding.code for _, finding in examined.findings})
+    others = f"; its findings have {', '.join(codes)}" if codes else ""
+    raise UserError(f"{path}: nothing to object to for {', '.join(wanted)}{others}")

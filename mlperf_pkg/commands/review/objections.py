@@ -1,33 +1,46 @@
-"""Objections: the findings of one code against one submitter, which a reviewer may file."""
+"""Objections: the findings of one code against one submitter, their states, what settles them."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.review.model import Round, Section, Table
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Section, column
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Unchecked
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.stores import is_url
+from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.submission.model import Submission
+
+if TYPE_CHECKING:
+    import yaml
 
 ALL = "all"
 """Instead of codes: all errors by the rules."""
 
 _LONGEST = 100  # characters of an id
 _PARTS = ("results", "systems", "benchmarks")  # of a submission
-_Chosen = Callable[[Finding], bool]
 
 
 class Objection(Struct, frozen=True):
@@ -58,7 +71,7 @@ class Examined(Struct, frozen=True, dict=True):
     checked: Checked
     within: str = ""
 
-    @cached_property
+    @property
     def submissions(self) -> tuple[Submission, ...]:
         """All submissions."""
         return tuple(chain.from_iterable(input_.submissions for input_ in self.checked.inputs))
@@ -74,7 +87,7 @@ class Examined(Struct, frozen=True, dict=True):
         places = chain.from_iterable(input_.places.values() for input_ in self.checked.inputs)
         return {self.named(p.label): p.source for p in places if not p.source.stored}
 
-    @cached_property
+    @property
     def subjects(self) -> set[str]:
         """The subjects of findings: submissions, descriptions, result sets and logs."""
         report = self.checked.report
@@ -91,7 +104,11 @@ class Examined(Struct, frozen=True, dict=True):
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
                 if submitter := submitters.get(about.partition("/")[0]):
-                    yield submitter, self._renamed(finding, about)
+                    path = self.named(finding.path)
+                    places = tuple(
+                        replace(place, path=self.named(place.path)) for place in finding.occurrences
+                    )
+                    yield submitter, replace(finding, path=path, subject=about, places=places)
 
     @cached_property
     def alone(self) -> Submission | None:
@@ -104,10 +121,6 @@ class Examined(Struct, frozen=True, dict=True):
         if alone is None:
             return path
         return alone.name if path in ("", ".") else f"{alone.name}/{path}"
-
-    def _renamed(self, finding: Finding, about: str) -> Finding:
-        places = tuple(replace(place, path=self.named(place.path)) for place in finding.occurrences)
-        return replace(finding, path=self.named(finding.path), subject=about, places=places)
 
 
 def examine(path: str, options: Options) -> Examined:
@@ -131,22 +144,27 @@ def examine(path: str, options: Options) -> Examined:
     return examined
 
 
-def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objection]:
+def find_objections(
+    examined: Examined, prefixes: Sequence[str], filed: Collection[tuple[str, str]] = ()
+) -> list[Objection]:
     """Return the objections for these prefixes of codes, by submitter and code.
 
-    ``ALL`` selects all errors by the rules. Waived and unchecked findings are left out.
+    ``ALL`` selects all errors by the rules. Findings that are waived, unchecked, or ``filed`` by
+    code and subject are left out.
     """
     within = examined.named(examined.within) if examined.within else ""
-    by_key: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
         chosen = finding.code.startswith(tuple(prefixes)) or (
             ALL in prefixes and finding.fails(Basis.RULES)
         )
-        if chosen and _is_within(finding, within):
-            by_key.setdefault((submitter, finding.code), []).append(finding)
+        paths = (finding.about, *(place.path for place in finding.occurrences))
+        is_within = not within or any(f"{path}/".startswith(f"{within}/") for path in paths)
+        if chosen and is_within and (finding.code, finding.about) not in filed:
+            groups.setdefault((submitter, finding.code), []).append(finding)
     ids: set[str] = set()
     objections = []
-    for (submitter, code), findings in sorted(by_key.items()):
+    for (submitter, code), findings in sorted(groups.items()):
         name = _new_id(f"{submitter}-{code}-{examined.within}", ids)
         ids.add(name)
         about = tuple(dict.fromkeys(finding.about for finding in findings))
@@ -154,20 +172,20 @@ def find_objections(examined: Examined, prefixes: Sequence[str]) -> list[Objecti
     return objections
 
 
+_COLUMNS = (
+    column("against", attrgetter("against")),
+    column("code", attrgetter("code")),
+    column("places", lambda item: len(item.about), numbers=True),
+    column("found", attrgetter("title")),
+    column("rule", lambda item: item.findings[0].source),
+)
+
+
 def section(reviewed: Round) -> Section:
     """Return the errors by the rules, against which objections may be filed."""
     objections = find_objections(Examined(reviewed.checked), (ALL,))
-    rows = tuple(
-        (item.against, item.code, len(item.about), item.title, item.findings[0].source)
-        for item in objections
-    )
+    table = table_of(_COLUMNS, objections, title="Errors by the rules")
     number = counted(len(objections), "objection")
-    table = Table(
-        name="errors",
-        title="Errors by the rules",
-        columns=("against", "code", "places", "found", "rule"),
-        rows=rows,
-    )
     return Section(
         name="objections",
         title="Objections",
@@ -175,14 +193,9 @@ def section(reviewed: Round) -> Section:
             "Errors by the written rules may be filed as objections, one for each code and"
             " submitter. 'mlperf-pkg review objection CODES ROUND_DIR -o FOLDER' writes the texts.",
         ),
-        tables=(table,) if rows else (),
-        summary=(f"{number} to file" if rows else "no errors by the rules",),
+        tables={"errors": table} if objections else {},
+        summary=(f"{number} to file" if objections else "no errors by the rules",),
     )
-
-
-def _is_within(finding: Finding, within: str) -> bool:
-    paths = (finding.about, *(place.path for place in finding.occurrences))
-    return not within or any(path == within or path.startswith(f"{within}/") for path in paths)
 
 
 def _new_id(text: str, taken: Collection[str]) -> str:
@@ -193,3 +206,293 @@ def _new_id(text: str, taken: Collection[str]) -> str:
         number += 1
         name = f"{stem}-{number}"
     return name
+
+
+# ---- what a corrected tree settles --------------------------------------------------------
+
+
+class Standing(StrEnum):
+    """The standing of an objection in a tree. REMOVED: its subjects are not in the tree."""
+
+    SETTLED = "settled"
+    STANDS = "stands"
+    REMOVED = "removed"
+
+
+class Judged(Struct, frozen=True):
+    """An objection in the file, and its ``standing`` in a tree.
+
+    ``standing`` is None if there is no tree, or only one of another submitter. ``left`` are the
+    subjects that still have the finding.
+    """
+
+    entry: Entry
+    standing: Standing | None = None
+    left: tuple[str, ...] = ()
+
+
+class Outcome(Struct, frozen=True):
+    """All objections in the file, and those to errors by the rules that it does not name."""
+
+    objections: tuple[Judged, ...]
+    new: tuple[Objection, ...] = ()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no objection stands, except withdrawn and waived ones."""
+        stands = [item.entry.state for item in self.objections if item.standing is Standing.STANDS]
+        return all(state in (State.WITHDRAWN, State.WAIVED) for state in stands)
+
+
+def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
+    """Return the standing of the objections in a checked tree, and the errors without one."""
+    by_code = defaultdict(set)
+    for _, finding in examined.findings:
+        by_code[finding.code].add(finding.about)
+    subjects, alone = examined.subjects, examined.alone
+    judged = []
+    for entry in entries:
+        left = tuple(path for path in entry.about if path in by_code[entry.code])
+        if alone is not None and alone.name != entry.against:
+            judged.append(Judged(entry))
+        elif left:
+            judged.append(Judged(entry, Standing.STANDS, left))
+        else:
+            is_there = any(path in subjects for path in entry.about)
+            judged.append(Judged(entry, Standing.SETTLED if is_there else Standing.REMOVED))
+    filed = {(entry.code, path) for entry in entries for path in entry.about}
+    new = find_objections(replace(examined, within=""), (ALL,), filed)
+    return Outcome(tuple(judged), tuple(new))
+
+
+# ---- objections.yaml ----------------------------------------------------------------------
+#
+# The file may be edited by hand: a change of state replaces only the values that it changes.
+
+NAME = "objections.yaml"
+WAIVED_BELOW = 2.0  # percent
+_SOURCE = "submission_rules, Fixing objections"
+_REQUIRED = ("id", "against", "code", "state", "about")
+_OPTIONAL = ("by", "title", "issue", "percent", "note")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
+_HEAD = """# The objections of a review. States: {states}.
+# The state waived requires percent: the total difference, below 2.
+# "mlperf-pkg review objections FILE TREE" shows which are settled in a corrected tree.
+objections:
+"""
+
+
+class State(StrEnum):
+    """The state of an objection. DRAFTED: written, but not yet filed as an issue."""
+
+    DRAFTED = "drafted"
+    FILED = "filed"
+    ACKNOWLEDGED = "acknowledged"
+    FIX_REQUIRED = "fix_required"
+    FIXED = "fixed"
+    WITHDRAWN = "withdrawn"
+    WAIVED = "waived"
+
+
+class Entry(Struct, frozen=True):
+    """An objection in the file, without its text."""
+
+    id: str
+    against: str
+    code: str
+    state: State
+    about: tuple[str, ...]
+    by: str = ""
+    title: str = ""
+    issue: str = ""
+    percent: float | None = None
+    note: str = ""
+
+
+class Change(Struct, frozen=True):
+    """A new state, with new values of other fields; None leaves a field unchanged."""
+
+    state: State
+    issue: str | None = None
+    percent: float | None = None
+    note: str | None = None
+
+
+def read_entries(path: Path) -> tuple[Entry, ...]:
+    """Return the objections in a file.
+
+    Raises:
+        UserError: the file cannot be read, or an objection is not valid. The message has the line.
+    """
+    items = _items(path)
+    entries = tuple(_entry(path, node) for node in (items.value if items else ()))
+    ids = [entry.id for entry in entries]
+    for number, name in enumerate(ids):
+        if name in ids[:number]:
+            raise UserError(f"{path}: the id {name!r} is repeated")
+    return entries
+
+
+def _items(path: Path) -> yaml.SequenceNode | None:
+    """Return the list of objections, None if there is none."""
+    root: Any = compose(path)
+    if root is None:
+        return None
+    if kind(root) != "mapping" or [key(name) for name, _ in root.value] != ["objections"]:
+        raise UserError(f"{path}:1: expected one key, objections, with a list of objections")
+    items: yaml.SequenceNode = root.value[0][1]
+    if kind(items) != "sequence" and items.value:
+        raise UserError(f"{path}:{_line(items)}: objections is not a list")
+    return items if items.value else None
+
+
+def _line(node: yaml.Node) -> int:
+    line: int = node.start_mark.line + 1
+    return line
+
+
+def _entry(path: Path, node: yaml.Node) -> Entry:
+    where = f"{path}:{_line(node)}"
+    if kind(node) != "mapping":
+        raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
+    fields = value(node)
+    names = (*_REQUIRED, *_OPTIONAL)
+    if unknown := next((name for name in fields if name not in names), None):
+        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, names)}")
+    if missing := [name for name in _REQUIRED if not fields.get(name)]:
+        raise UserError(f"{where}: an objection without {', '.join(missing)}")
+    about = fields.pop("about")
+    if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
+        raise UserError(f"{where}: about is not a list of paths")
+    if wrong := next((name for name, text in fields.items() if not isinstance(text, str)), None):
+        raise UserError(f"{where}: {wrong} is not text")
+    fields["state"] = state_of(fields["state"], where)
+    percent = None
+    if (text := fields.pop("percent", None)) is not None:
+        try:
+            percent = float(text.removesuffix("%"))
+        except ValueError as error:
+            raise UserError(f"{where}: percent is {text!r}; expected a number") from error
+    _require_share(fields["state"], percent, where)
+    return Entry(about=tuple(about), percent=percent, **fields)
+
+
+def state_of(text: str, where: str) -> State:
+    """Return a state by its name, which may have spaces or hyphens instead of underscores.
+
+    Raises:
+        UserError: there is no such state; the message starts with ``where``.
+    """
+    name = text.replace(" ", "_").replace("-", "_")
+    if name not in list(State):
+        states = [state.value for state in State]
+        raise UserError(
+            f"{where}: unknown state {text!r}{did_you_mean(name, states)};"
+            f" expected one of {', '.join(states)}"
+        )
+    return State(name)
+
+
+def _require_share(state: State, percent: float | None, where: str) -> None:
+    if state is not State.WAIVED:
+        return
+    if percent is None:
+        raise UserError(f"{where}: waived without percent; expected the total difference")
+    if not 0 <= percent < WAIVED_BELOW:
+        raise UserError(
+            f"{where}: waived at {percent:g} %; only total differences below {WAIVED_BELOW:g} %"
+            f" that do not change the order of competitors may be waived ({_SOURCE})"
+        )
+
+
+def with_new(path: Path, objections: Iterable[Objection], by: str | None) -> str:
+    """Return the text of the file with these objections appended.
+
+    Raises:
+        UserError: as ``read_entries``, or the file would be too large to be read.
+    """
+    items, indent = _items(path) if path.exists() else None, "  "
+    if items is None:
+        text = _HEAD.format(states=", ".join(State))
+    elif items.flow_style:
+        raise UserError(f"{path}:{_line(items)}: write every objection on lines of its own")
+    else:
+        text = read_file(path, LARGEST).decode("utf-8").rstrip() + "\n"
+        indent = " " * items.start_mark.column
+    text += "".join(_item(objection, by, indent) for objection in objections)
+    if len(text.encode()) > LARGEST:
+        raise UserError(f"{path}: more than {LARGEST >> 10} KiB of objections; choose fewer CODES")
+    return text
+
+
+def _item(objection: Objection, by: str | None, indent: str) -> str:
+    fields = {
+        "id": objection.id,
+        "against": objection.against,
+        **({"by": by} if by else {}),
+        "code": objection.code,
+        "title": objection.title,
+        "state": State.DRAFTED.value,
+    }
+    lines = [f"{name}: {_scalar(text)}" for name, text in fields.items()]
+    lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
+    return "".join(
+        f"{indent}{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines)
+    )
+
+
+def _scalar(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else json.dumps(visible(text), ensure_ascii=False)
+
+
+def change_states(path: Path, ids: Sequence[str], change: Change) -> None:
+    """Write a change into the objections with these ids, and keep comments and order.
+
+    Raises:
+        UserError: an id is unknown, the change is not allowed, or the file cannot be written.
+    """
+    entries = {entry.id: entry for entry in read_entries(path)}
+    for name in ids:
+        if name not in entries:
+            raise UserError(f"{path}: no objection {name!r}{did_you_mean(name, entries)}")
+        percent = entries[name].percent if change.percent is None else change.percent
+        _require_share(change.state, percent, name)
+    text = read_file(path, LARGEST).decode("utf-8")
+    items = _items(path)
+    fields = {
+        "state": change.state.value,
+        "issue": change.issue,
+        "note": change.note,
+        "percent": None if change.percent is None else f"{change.percent:g}",
+    }
+    new = {name: words for name, words in fields.items() if words is not None}
+    nodes = {value(node)["id"]: node for node in (items.value if items else ())}
+    last_first = sorted(set(ids), key=lambda name: nodes[name].start_mark.index, reverse=True)
+    for node in (nodes[name] for name in last_first):
+        text = _edited(path, text, node, new)
+    write_whole(path, text, replace=True)
+
+
+def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
+    """Replace the values of fields in the node; add missing fields below its state."""
+    if node.flow_style:
+        raise UserError(f"{path}:{_line(node)}: write every field of the objection on its own line")
+    pairs = {key(name): (name, item) for name, item in node.value}
+    state = pairs["state"][0]
+    end = text.find("\n", state.start_mark.index)
+    end = len(text) if end < 0 else end
+    new = [
+        f"\n{' ' * state.start_mark.column}{n}: {_scalar(t)}"
+        for n, t in fields.items()
+        if n not in pairs
+    ]
+    edits = [(end, end, "".join(new))]
+    for name in fields.keys() & pairs.keys():
+        item = pairs[name][1]
+        if item.style in ("|", ">"):
+            raise UserError(f"{path}:{_line(item)}: write {name} on one line, in quotation marks")
+        start, stop = item.start_mark.index, item.end_mark.index
+        edits.append((start, stop, " " * (start == stop) + _scalar(fields[name])))
+    for start, stop, words in sorted(edits, reverse=True):
+        text = text[:start] + words + text[stop:]
+    return text

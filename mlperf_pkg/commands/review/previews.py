@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from mlperf_pkg.commands.review.listing import Listing, listed_section
-from mlperf_pkg.commands.review.model import Round, Section
-from mlperf_pkg.commands.review.sides import Side, published_before
-from mlperf_pkg.commands.review.succession import Outcome, Scale, Succession, successions
-from mlperf_pkg.render.table import PLAIN, Column, Group, Span
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
+from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.checks.organisations import are_related, are_same
+from mlperf_pkg.checks.previews import AVAILABLE, Performance
+from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
+from mlperf_pkg.commands.review.section import Listing, Section, listed_section
+from mlperf_pkg.infra.text import letters
+from mlperf_pkg.published.model import PublishedSet, known_division
+from mlperf_pkg.render.table import Column, by_key
 from mlperf_pkg.results import wording
-from mlperf_pkg.rulebook.rounds import due_round
+from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
+from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.rounds import due_round, first_name
 
-NAMES = (
-    "outcome",
-    "round",
-    "submitter",
-    "system",
-    "accelerator",
-    "benchmark",
-    "division",
-    "role",
-    "scale",
-    "unit",
-    "minutes",
-    "energy_joules",
-    "due",
-    "new_round",
-    "new_submitter",
-    "new_system",
-    "new_accelerator",
-    "new_benchmark",
-    "new_scale",
-    "new_minutes",
-    "new_energy_joules",
-    "compared_by",
-    "performance_percent",
-    "match",
-    "remark",
-    "path",
-    "new_path",
+_MANY = 100  # percent, from which on decimals are not shown
+_LEGEND = (
+    "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
+    " accelerators; e: by energy. ~: the systems match by name only."
 )
 _BRIEF = (
     "outcome",
@@ -61,40 +48,23 @@ _BRIEF = (
     "match",
     "remark",
 )
-_COLUMNS = (
-    Column("Preview", whole=True),
-    Column("On", 8, numbers=True),
-    Column("Minutes", 9, numbers=True),
-    Column("Available", 28),
-    Column("Change", 8, numbers=True),
-)
-_MANY = 100  # percent, from which on decimals are not shown
-_LEGEND = (
-    "On: accelerators. Change: of the performance by time; s: by time x scale, on fewer"
-    " accelerators; e: by energy. ~: the systems match by name only."
-)
 
 
 def previews(old: Side, new: Side) -> Listing:
     """Return the Previews of the old side with their successors on the new one."""
     order = tuple(Outcome)
     rows = sorted(successions(old, new), key=lambda row: order.index(row.outcome))
-    by_outcome = {outcome: [row for row in rows if row.outcome is outcome] for outcome in Outcome}
-    filled = {outcome: members for outcome, members in by_outcome.items() if members}
-    groups = {outcome: _group(outcome, members) for outcome, members in filled.items()}
     sides = old.name if old is new else f"{old.name}, with successors in {new.name}"
     return Listing(
         name="previews",
         title=f"Previews of {sides}",
         summary=tuple(_summary(rows)),
-        counts={outcome.value: len(members) for outcome, members in filled.items()},
-        columns=_COLUMNS,
-        groups=tuple(group for outcome, group in groups.items() if outcome.is_open),
-        others=tuple(group for outcome, group in groups.items() if not outcome.is_open),
-        names=NAMES,
-        fields=tuple(map(_fields, rows)),
+        counts=Counter(row.outcome.value for row in rows),
+        columns=COLUMNS,
+        rows=rows,
+        group_of=lambda row: row.outcome.value,
+        is_open=lambda row: row.outcome.is_open,
         brief=_BRIEF,
-        marked=tuple(index for index, row in enumerate(rows) if row.outcome.is_open),
         legend=_LEGEND,
     )
 
@@ -122,22 +92,10 @@ def _is_unsure(row: Succession) -> bool:
     return row.likeness is not None and not row.likeness.is_sure
 
 
-def _group(outcome: Outcome, rows: Iterable[Succession]) -> Group:
-    cells = [_cells(row) for row in rows]
-    return Group(f"{outcome.value} ({len(cells)})", cells)
-
-
-def _cells(row: Succession) -> list[Span]:
+def _name(row: Succession) -> str:
     preview, division = row.preview.row, row.preview.row.division.lower()
     name = f"{preview.round} {preview.submitter} {preview.benchmark}"
-    texts = [
-        name if division == "closed" else f"{name} ({division or 'no division'})",
-        _scale(row.scale) if row.scale else wording.NOTHING,
-        wording.minutes(preview.score_minutes),
-        _available(row),
-        _change(row),
-    ]
-    return [(text, PLAIN) for text in texts]
+    return name if division == "closed" else f"{name} ({division or 'no division'})"
 
 
 def _available(row: Succession) -> str:
@@ -146,16 +104,15 @@ def _available(row: Succession) -> str:
         due = f"due in {row.due or 'a later round'}" if row.outcome is Outcome.NOT_DUE else ""
         return row.remark or due or wording.NOTHING
     successor = row.successor.row
-    scale = row.successor_scale
-    number = _scale(scale) if scale else wording.NOTHING
     mark = "~ " if _is_unsure(row) else ""
     remark = f"; {row.remark}" if row.remark else ""
-    return (
-        f"{mark}{wording.minutes(successor.score_minutes)} on {number} ({successor.round}){remark}"
-    )
+    score = f"{wording.minutes(successor.score_minutes)} on {_scale(row.successor_scale)}"
+    return f"{mark}{score} ({successor.round}){remark}"
 
 
-def _scale(scale: Scale) -> str:
+def _scale(scale: Scale | None) -> str:
+    if scale is None:
+        return wording.NOTHING
     return str(scale.number) if scale.unit == "accelerator" else str(scale)
 
 
@@ -167,41 +124,57 @@ def _change(row: Succession) -> str:
     return f"{row.percent:+.{digits}f} %{mark}"
 
 
-def _fields(row: Succession) -> dict[str, Any]:
-    preview, scale = row.preview.row, row.scale
-    successor, successor_scale = row.successor.row if row.successor else None, row.successor_scale
-    return {
-        "outcome": row.outcome.value,
-        "round": preview.round,
-        "submitter": preview.submitter,
-        "system": preview.system,
-        "accelerator": preview.accelerator_model,
-        "benchmark": preview.benchmark,
-        "division": preview.division,
-        "role": row.role.value,
-        "scale": scale.number if scale else None,
-        "unit": scale.unit if scale else None,
-        "minutes": preview.score_minutes,
-        "energy_joules": preview.energy_joules,
-        "due": row.due,
-        "new_round": successor and successor.round,
-        "new_submitter": successor and successor.submitter,
-        "new_system": successor and successor.system,
-        "new_accelerator": successor and successor.accelerator_model,
-        "new_benchmark": successor and successor.benchmark,
-        "new_scale": successor_scale.number if successor_scale else None,
-        "new_minutes": successor and successor.score_minutes,
-        "new_energy_joules": successor and successor.energy_joules,
-        "compared_by": row.by or None,
-        "performance_percent": row.percent,
-        "match": row.likeness.value if row.likeness else None,
-        "remark": row.remark or None,
-        "path": preview.path,
-        "new_path": successor and successor.path,
-    }
+def _data(key: str, path: str) -> Column:
+    """Return a column of data: the value at a path of attributes, None if one of them is None."""
+
+    def value(row: Any) -> Any:
+        for name in path.split("."):
+            row = None if row is None else getattr(row, name)
+        return row
+
+    return Column(key=key, of=value)
 
 
-# ---- in the review of a round -------------------------------------------------------------
+COLUMNS = (
+    Column("Preview", whole=True, of=_name),
+    _data("outcome", "outcome.value"),
+    _data("round", "preview.row.round"),
+    _data("submitter", "preview.row.submitter"),
+    _data("system", "preview.row.system"),
+    _data("accelerator", "preview.row.accelerator_model"),
+    _data("benchmark", "preview.row.benchmark"),
+    _data("division", "preview.row.division"),
+    _data("role", "role.value"),
+    Column("On", 8, numbers=True, of=lambda row: _scale(row.scale)),
+    _data("scale", "scale.number"),
+    _data("unit", "scale.unit"),
+    Column(
+        "Minutes",
+        9,
+        numbers=True,
+        key="minutes",
+        of=attrgetter("preview.row.score_minutes"),
+        show=wording.minutes,
+    ),
+    _data("energy_joules", "preview.row.energy_joules"),
+    Column("Available", 28, of=_available),
+    Column("Change", 8, numbers=True, of=_change),
+    _data("due", "due"),
+    _data("new_round", "successor.row.round"),
+    _data("new_submitter", "successor.row.submitter"),
+    _data("new_system", "successor.row.system"),
+    _data("new_accelerator", "successor.row.accelerator_model"),
+    _data("new_benchmark", "successor.row.benchmark"),
+    _data("new_scale", "successor_scale.number"),
+    _data("new_minutes", "successor.row.score_minutes"),
+    _data("new_energy_joules", "successor.row.energy_joules"),
+    Column(key="compared_by", of=lambda row: row.by or None),
+    _data("performance_percent", "percent"),
+    _data("match", "likeness.value"),
+    Column(key="remark", of=lambda row: row.remark or None),
+    _data("path", "preview.row.path"),
+    _data("new_path", "successor.row.path"),
+)
 
 
 def section(reviewed: Round) -> Section:
@@ -215,3 +188,303 @@ def section(reviewed: Round) -> Section:
     )
     listing = previews(Side("earlier rounds (published)", (*due, *side.entries)), side)
     return listed_section(listing, "Previews")
+
+
+# ---- outcomes -----------------------------------------------------------------------------
+
+
+class Outcome(StrEnum):
+    """The outcome of a Preview, the worst first.
+
+    NOT_MET: the performance of the successor is lower. OTHER_SCALE: all successors are larger, or
+    smaller, than the Preview. OWN_LOGS: the only successors have the logs of a Preview. NONE: no
+    successor exists. LATE: the successor came after the round in which it was due. CHANGED: the
+    benchmark was changed or removed. BETWEEN: a larger and a smaller scale were previewed too, so
+    a successor is not required.
+    """
+
+    NOT_MET = "not met"
+    OTHER_SCALE = "other scale only"
+    OWN_LOGS = "own logs only"
+    NONE = "no successor"
+    LATE = "late"
+    NOT_DUE = "not due yet"
+    CHANGED = "not comparable"
+    BETWEEN = "not required"
+    MET = "met"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a review asks the submitter about it."""
+        return tuple(Outcome).index(self) <= tuple(Outcome).index(Outcome.LATE)
+
+
+class Role(StrEnum):
+    """The position of a Preview among the previewed scales."""
+
+    ONLY = "only"
+    SMALLEST = "smallest"
+    LARGEST = "largest"
+    BETWEEN = "between"
+
+
+class Scale(NamedTuple):
+    """The size of a system in accelerators or, if it has none, in nodes."""
+
+    number: int
+    unit: str
+
+    def __str__(self) -> str:
+        """Return the scale in words."""
+        return wording.counted(self.number, self.unit)
+
+
+class Succession(Struct, frozen=True):
+    """A Preview, and the successor that proves it or comes nearest to it.
+
+    ``due`` is the round in which the successor must be submitted, None if it is not known yet.
+    ``percent`` is the change of the performance, compared ``by`` time, by time x scale or by
+    energy: 0 for the performance of the Preview, -3 for 3 % less.
+    """
+
+    preview: Entry
+    role: Role
+    scale: Scale | None
+    due: str | None
+    outcome: Outcome
+    successor: Entry | None = None
+    likeness: Likeness | None = None
+    by: str = ""
+    percent: float | None = None
+    remark: str = ""
+
+    @property
+    def successor_scale(self) -> Scale | None:
+        """The scale of the successor."""
+        return scale_of(self.successor.row) if self.successor else None
+
+
+class _Candidate(Struct, frozen=True):
+    """An Available result that may succeed a Preview."""
+
+    entry: Entry
+    performance: Performance
+    likeness: Likeness
+
+
+def successions(old: Side, new: Side) -> list[Succession]:
+    """Return the outcome of each Preview of the old side, by the results of the new side."""
+    previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
+    keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
+    return [
+        _succession(preview, role, keys, new)
+        for group in by_key((_group(entry.row), entry) for entry in previews).values()
+        for preview, role in _roles(group)
+    ]
+
+
+def scale_of(row: PublishedSet) -> Scale | None:
+    """Return the scale of a system, None if its description lacks it."""
+    if row.accelerators:
+        return Scale(row.accelerators, "accelerator")
+    if row.nodes and not words_of(row.accelerator_model):
+        return Scale(row.nodes, "node")
+    return None
+
+
+# ---- the Previews -------------------------------------------------------------------------
+
+
+def _group(row: PublishedSet) -> Hashable:
+    """Return the key of Previews of one submitter, accelerator, benchmark and division."""
+    names = (row.usage, row.round, row.benchmark, letters(row.submitter))
+    return (*names, words_of(row.accelerator_model), known_division(row.division), row.scaling)
+
+
+def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
+    """Yield the Previews of a group by scale, each with its role."""
+    scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
+    smallest, largest = min(scales, default=0), max(scales, default=0)
+    for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
+        scale = scale_of(entry.row)
+        if smallest == largest or scale is None:
+            yield entry, Role.ONLY
+        elif scale.number in (smallest, largest):
+            yield entry, Role.SMALLEST if scale.number == smallest else Role.LARGEST
+        else:
+            yield entry, Role.BETWEEN
+
+
+# ---- their successors ---------------------------------------------------------------------
+
+
+def _succession(
+    preview: Entry, role: Role, of_previews: frozenset[Hashable], new: Side
+) -> Succession:
+    row, scale = preview.row, scale_of(preview.row)
+    bare = Succession(preview, role, scale, due_round(row.usage, row.round), Outcome.NONE)
+    if role is Role.BETWEEN:
+        return replace(bare, outcome=Outcome.BETWEEN)
+    if scale is None or not row.score_minutes:
+        missing = "number of accelerators" if scale is None else "score"
+        return replace(bare, outcome=Outcome.NOT_MET, remark=f"the Preview has no {missing}")
+    in_time, after = _later(preview, bare.due, new)
+    if reason := _incomparable(row, in_time or after):
+        return replace(bare, outcome=Outcome.CHANGED, remark=reason)
+    candidates = list(_candidates(preview, scale, in_time))
+    late = _fresh(_candidates(preview, scale, after), of_previews)
+    first = min((candidate.entry.version for candidate in late), default=())
+    late = [candidate for candidate in late if candidate.entry.version == first]
+    if fresh := _fresh(candidates, of_previews) or late:
+        return _judged(bare, scale, fresh)
+    stale = [c for c in candidates if c.entry.shared(preview)] or candidates
+    return _without(bare, in_time, _judged(bare, scale, stale) if stale else None, new)
+
+
+def _without(
+    bare: Succession, in_time: Sequence[Entry], stale: Succession | None, new: Side
+) -> Succession:
+    """Return the reason for the lack of a successor; ``stale`` has the logs of a Preview."""
+    if stale:
+        return replace(stale, outcome=Outcome.OWN_LOGS)
+    if bare.due is None or new.newest < version_of(bare.due):
+        return replace(bare, outcome=Outcome.NOT_DUE)
+    return replace(bare, remark=_why_none(bare.preview.row, in_time))
+
+
+def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], list[Entry]]:
+    """Return the results of later rounds: up to the round of the due date, and after it."""
+    in_time: list[Entry] = []
+    after: list[Entry] = []
+    for entry in new.entries:
+        if entry.row.usage == preview.row.usage and entry.version > preview.version:
+            (after if _is_late(entry, due) else in_time).append(entry)
+    return in_time, after
+
+
+def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
+    """Return the reason why a benchmark cannot be compared in any of the rounds, or nothing."""
+    names = sorted({entry.row.round for entry in entries}, key=version_of)
+    reasons = [_changed(row, name) for name in names]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
+def _changed(row: PublishedSet, round_: str) -> str:
+    """Return the difference of a benchmark in another round in words, empty if there is none."""
+    name = _benchmark_in(row, round_)
+    if name is None:
+        return f"not in {round_}"
+    old = load_benchmark(row.usage, row.round, row.benchmark)
+    new = load_benchmark(row.usage, round_, name)
+    return "" if old and new and old.target == new.target else f"another target in {round_}"
+
+
+def _benchmark_in(row: PublishedSet, round_: str) -> str | None:
+    """Return the name that the benchmark of a set has in another round."""
+    first = first_name(row.usage, row.round, row.benchmark)
+    names = benchmarks_of(row.usage, round_)
+    return next((n for n in names if first_name(row.usage, round_, n) == first), None)
+
+
+def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Iterator[_Candidate]:
+    """Yield the Available results of the submitter of a Preview on its accelerator."""
+    row = preview.row
+    for entry in entries:
+        successor, successor_scale = entry.row, scale_of(entry.row)
+        if (
+            category(successor.status) in AVAILABLE
+            and are_related(row.submitter, successor.submitter)
+            and _is_of(row, successor)
+            and (alike := likeness(row, successor))
+            and (successor_scale and successor_scale.unit == scale.unit)
+            and successor.score_minutes
+        ):
+            yield _Candidate(entry, _performance(successor, successor_scale), alike)
+
+
+def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
+    """Return whether a set is of the benchmark, the division and the scaling of another."""
+    return (
+        _benchmark_in(row, result.round) == result.benchmark
+        and not _changed(row, result.round)
+        and known_division(row.division) == known_division(result.division)
+        and row.scaling == result.scaling
+    )
+
+
+def _performance(row: PublishedSet, scale: Scale) -> Performance:
+    return Performance(scale.number, row.score_minutes or 0, row.energy_joules)
+
+
+def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
+    """Return the candidates without logs of a Preview, which do not count."""
+    return [c for c in candidates if of_previews.isdisjoint(c.entry.keys)]
+
+
+def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
+    """Return the succession by the best candidate, if possible of the required scale."""
+    performance = _performance(bare.preview.row, scale)
+    candidates = [c for c in candidates if c.likeness.is_sure] or candidates
+    of_scale = [c for c in candidates if _has_scale(c.performance.scale, scale.number, bare.role)]
+    best = min(
+        of_scale or candidates,
+        key=lambda c: (
+            not c.performance.costs(performance).is_matched,
+            abs(c.performance.scale - scale.number),
+            c.performance.minutes,
+        ),
+    )
+    costs, is_late = best.performance.costs(performance), _is_late(best.entry, bare.due)
+    outcome = Outcome.LATE if is_late else Outcome.MET
+    if not (costs.is_matched and of_scale):
+        outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
+    return replace(
+        bare,
+        outcome=outcome,
+        successor=best.entry,
+        likeness=best.likeness,
+        by=costs.by,
+        percent=costs.percent,
+        remark="; ".join(_remarks(bare, best, is_matched=costs.is_matched)),
+    )
+
+
+def _has_scale(number: int, previewed: int, role: Role) -> bool:
+    """Return whether a scale covers the smallest or the largest previewed one."""
+    if role is Role.SMALLEST:
+        return number <= previewed
+    return role is Role.ONLY or number >= previewed
+
+
+def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterator[str]:
+    row, successor = bare.preview.row, best.entry.row
+    if _is_late(best.entry, bare.due):
+        yield f"due in {bare.due}"
+    if not are_same(row.submitter, successor.submitter):
+        yield f"submitted by {successor.submitter}"
+    before, after = row.unscaled_minutes, successor.unscaled_minutes
+    if bare.scale and before and after and not best.performance.energy_joules:
+        # Older rounds had no normalisation.
+        costs = Performance(best.performance.scale, after).costs(
+            Performance(bare.scale.number, before)
+        )
+        if costs.is_matched is not is_matched:
+            yield f"{costs.percent:+.1f} % without normalisation"
+
+
+def _is_late(entry: Entry, due: str | None) -> bool:
+    return due is not None and entry.version > version_of(due)
+
+
+def _why_none(row: PublishedSet, entries: Sequence[Entry]) -> str:
+    """Return the results of the submitter of a Preview other than successors, in words."""
+    rows = [entry.row for entry in entries if are_related(row.submitter, entry.row.submitter)]
+    if not rows:
+        return f"{row.submitter} has no results"
+    rows = [result for result in rows if likeness(row, result)]
+    if not rows:
+        return "no results on this accelerator"
+    if alike := [result for result in rows if _is_of(row, result)]:
+        return f"only as {', '.join(sorted({category(o.status) or o.status for o in alike}))}"
+    names = sorted({result.benchmark for result in rows})
+    return f"on this accelerator only {', '.join(names)}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -12,29 +12,14 @@ from msgspec import Struct
 from mlperf_pkg.checks.copy_rules import different_fields
 from mlperf_pkg.checks.described import PREVIEW, category, published_differences
 from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.commands.review.listing import Listing, listed_section
-from mlperf_pkg.commands.review.model import Round, Section
-from mlperf_pkg.commands.review.sides import Entry, Side, published_before
+from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
+from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render.table import PLAIN, Column, Group, Span
+from mlperf_pkg.render.table import Column, by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import first_name
 
-NAMES = (
-    "outcome",
-    "round",
-    "path",
-    "old_round",
-    "old_path",
-    "runs",
-    "shared_runs",
-    "identical_files",
-    "description",
-    "different_fields",
-    "official",
-    "problems",
-)
 _BRIEF = (
     "outcome",
     "path",
@@ -45,12 +30,6 @@ _BRIEF = (
     "shared_runs",
     "identical_files",
     "description",
-)
-_COLUMNS = (
-    Column("Result set", whole=True),
-    Column("Runs", 7, numbers=True),
-    Column("From", 34),
-    Column("Files", 14),
 )
 _MOST = 100  # sets with the same run that are compared
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
@@ -75,53 +54,47 @@ class Resubmission(Struct, frozen=True):
 
 def resubmissions(old: Side, new: Side) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
-    by_key: dict[Hashable, dict[int, Entry]] = {}
+    owners: dict[Hashable, dict[int, Entry]] = {}
     for index, entry in enumerate(old.entries):
         for key in entry.keys:
-            members = by_key.setdefault(key, {})
+            members = owners.setdefault(key, {})
             if len(members) < _MOST:
                 members[index] = entry
     pairs = []
     for entry in new.entries:
         alike: dict[int, Entry] = {}
         for key in entry.keys:
-            alike |= by_key.get(key, {})
-        by_round: dict[str, list[Entry]] = {}
-        for candidate in (alike[index] for index in sorted(alike)):
-            if candidate.row.usage == entry.row.usage and candidate.version < entry.version:
-                by_round.setdefault(candidate.row.round, []).append(candidate)
-        pairs += [
-            _resubmission(_nearest(entry, candidates), entry) for candidates in by_round.values()
-        ]
+            alike |= owners.get(key, {})
+        by_round = by_key(
+            (candidate.row.round, candidate)
+            for candidate in (alike[index] for index in sorted(alike))
+            if candidate.row.usage == entry.row.usage and candidate.version < entry.version
+        )
+        pairs += [_resubmission(candidates, entry) for candidates in by_round.values()]
     return pairs
 
 
 def resubmitted(old: Side, new: Side) -> Listing:
     """Return the sets of the new side that have logs of the old one."""
     rows = resubmissions(old, new)
-    bad, good = [r for r in rows if r.problems], [r for r in rows if not r.problems]
+    bad = sum(bool(row.problems) for row in rows)
     sides = old.name if old is new else f"{new.name}, from {old.name}"
     return Listing(
         name="resubmitted",
         title=f"Resubmitted logs in {sides}",
         summary=tuple(_summary(rows, old, new)),
-        counts={ALLOWED: len(good), NOT_ALLOWED: len(bad)},
-        columns=_COLUMNS,
-        groups=tuple(_groups(bad)),
-        others=tuple(_groups(good)),
-        names=NAMES,
-        fields=tuple(map(_fields, rows)),
+        counts={ALLOWED: len(rows) - bad, NOT_ALLOWED: bad},
+        columns=COLUMNS,
+        rows=rows,
+        group_of=_title,
+        is_open=lambda row: bool(row.problems),
         brief=_BRIEF,
-        marked=tuple(index for index, row in enumerate(rows) if row.problems),
     )
 
 
-def _nearest(new: Entry, candidates: Sequence[Entry]) -> Entry:
-    """Return the origin of the runs: the set of the same name, else the one with most of them."""
-    return max(candidates, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
-
-
-def _resubmission(old: Entry, new: Entry) -> Resubmission:
+def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
+    """Return the resubmission of the set of the same name, else of that with most of the runs."""
+    old = max(candidates, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
     hashes = set(old.logs)
     description, fields = _description(old, new)
     return Resubmission(
@@ -151,22 +124,16 @@ def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
     before, after = old.row, new.row
     if not are_alike(before.submitter, after.submitter):
         yield f"runs of {before.submitter}"
-    if _first_name(old) != _first_name(new):
+    names = [first_name(row.usage, row.round, row.benchmark) for row in (before, after)]
+    if names[0] != names[1]:
         yield f"runs of {before.benchmark}"
-    if category(before.status) == PREVIEW != category(after.status):
+    was_preview = category(before.status) == PREVIEW
+    if was_preview and category(after.status) != PREVIEW:
         yield "runs of a Preview, which prove nothing"
-    if changed := [field for field in fields if not (field == "status" and _was_preview(old))]:
+    if changed := [field for field in fields if not (field == "status" and was_preview)]:
         yield f"the description differs in {in_words(changed, 's')}"
     if new.official is Verdict.FAIL:
         yield f"the logs fail the checker of {after.round}"
-
-
-def _was_preview(entry: Entry) -> bool:
-    return category(entry.row.status) == PREVIEW
-
-
-def _first_name(entry: Entry) -> str:
-    return first_name(entry.row.usage, entry.row.round, entry.row.benchmark)
 
 
 # ---- the list -----------------------------------------------------------------------------
@@ -196,27 +163,10 @@ def _kinds(row: Resubmission) -> Iterator[str]:
         yield "with logs that fail the checker of their new round"
 
 
-def _groups(rows: Iterable[Resubmission]) -> Iterator[Group]:
-    """Yield the rows by their problems or, if they are allowed, by their descriptions."""
-    by_title: dict[str, list[Resubmission]] = {}
-    for row in rows:
-        allowed = f"{ALLOWED}; description: {row.description}"
-        title = f"{NOT_ALLOWED}: {'; '.join(row.problems)}" if row.problems else allowed
-        by_title.setdefault(title, []).append(row)
-    for title, members in by_title.items():
-        yield Group(f"{title} ({len(members)})", list(map(_cells, members)))
-
-
-def _cells(row: Resubmission) -> list[Span]:
-    number = row.new.row.runs
-    files = f"{row.identical} identical" if row.identical else "rewritten"
-    texts = [
-        row.new.name,
-        f"{row.runs}/{number}",
-        _origin(row.old.row, row.new.row),
-        "identical" if row.identical == number else files,
-    ]
-    return [(text, PLAIN) for text in texts]
+def _title(row: Resubmission) -> str:
+    if row.problems:
+        return f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
+    return f"{ALLOWED}; description: {row.description}"
 
 
 def _origin(old: PublishedSet, new: PublishedSet) -> str:
@@ -227,24 +177,30 @@ def _origin(old: PublishedSet, new: PublishedSet) -> str:
     return f"{old.round} {old.system if is_renamed else old.name}"
 
 
-def _fields(row: Resubmission) -> dict[str, Any]:
-    return {
-        "outcome": NOT_ALLOWED if row.problems else ALLOWED,
-        "round": row.new.row.round,
-        "path": row.new.row.path,
-        "old_round": row.old.row.round,
-        "old_path": row.old.row.path,
-        "runs": row.new.row.runs,
-        "shared_runs": row.runs,
-        "identical_files": row.identical,
-        "description": "different" if row.fields else row.description,
-        "different_fields": ", ".join(row.fields) or None,
-        "official": row.new.official.value if row.new.official else None,
-        "problems": "; ".join(row.problems) or None,
-    }
+def _files(row: Resubmission) -> str:
+    if row.identical == row.new.row.runs:
+        return "identical"
+    return f"{row.identical} identical" if row.identical else "rewritten"
 
 
-# ---- in the review of a round -------------------------------------------------------------
+COLUMNS = (
+    Column("Result set", whole=True, of=attrgetter("new.name")),
+    Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
+    Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
+    Column("Files", 14, of=_files),
+    Column(key="outcome", of=lambda row: NOT_ALLOWED if row.problems else ALLOWED),
+    Column(key="round", of=attrgetter("new.row.round")),
+    Column(key="path", of=attrgetter("new.row.path")),
+    Column(key="old_round", of=attrgetter("old.row.round")),
+    Column(key="old_path", of=attrgetter("old.row.path")),
+    Column(key="runs", of=attrgetter("new.row.runs")),
+    Column(key="shared_runs", of=attrgetter("runs")),
+    Column(key="identical_files", of=attrgetter("identical")),
+    Column(key="description", of=lambda row: "different" if row.fields else row.description),
+    Column(key="different_fields", of=lambda row: ", ".join(row.fields) or None),
+    Column(key="official", of=lambda row: row.new.official and row.new.official.value),
+    Column(key="problems", of=lambda row: "; ".join(row.problems) or None),
+)
 
 
 def section(reviewed: Round) -> Section:

@@ -1,81 +1,457 @@
-"""The submitters of a round, with the numbers of their results, verdicts and findings."""
+"""The submitters of a round: their results, verdicts and findings, and who reviews whom.
+
+Source: submission_rules, Required reviews.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, product
+from operator import attrgetter
+from typing import Literal
 
-from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
-from mlperf_pkg.findings import Finding, Severity, Verdict
+from msgspec import Struct
+
+from mlperf_pkg.checks.system_values import whole_number
+from mlperf_pkg.commands.review.round import Round, failing
+from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Finding, Severity
+from mlperf_pkg.infra.text import did_you_mean, letters
+from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
 from mlperf_pkg.submission.membership import submitters
 
-_COLUMNS = (
-    "Submitter",
-    "Systems",
-    "Results",
-    "Largest",
-    "Divisions",
-    "Official FAIL",
-    "Rules FAIL",
-    "Errors",
-    "Warnings",
+CHAIRS = "volunteers or the chairs"
+LARGE = 512
+"""The number of accelerators (else processors) from which a submission is ranked by scale.
+
+Source: submission_rules, Required reviews (large scale submission review assignment).
+"""
+
+_PLUS = "+"  # between the names of a joint submission
+_THREE = 3
+_RULES = (
+    "Submitters are ranked by their number of results and paired down the ranking; the two of a"
+    " pair review each other. If the number is odd, the last three review each other.",
+    f"Results on systems with {LARGE} or more accelerators do not count in this ranking (Training"
+    " only): their submitters are ranked by their largest system, and review these results of each"
+    " other.",
+    "Each company of a joint submission counts as a submitter, and never reviews its partner.",
 )
 
 
-def section(reviewed: Round) -> Section:
+class _Submitter(Struct, frozen=True):
+    """The results of a submitter in all spellings of its name, and the findings about it."""
+
+    name: str
+    rows: Sequence[ResultSetRow]
+    systems: Sequence[SystemRow | None]
+    findings: Sequence[Finding]
+
+    def count(self, severity: Severity) -> int:
+        return sum(finding.severity is severity for finding in self.findings)
+
+
+_SUBMITTERS = (
+    column("Submitter", attrgetter("name")),
+    column("Systems", lambda s: len({(r.submitter, r.system) for r in s.rows}), numbers=True),
+    column("Results", lambda s: len(s.rows), numbers=True),
+    column(
+        "Largest",
+        lambda s: max((o.accelerators for o in s.systems if o and o.accelerators), default=None),
+        numbers=True,
+    ),
+    column(
+        "Divisions",
+        lambda s: ", ".join(sorted({row.division or wording.NOTHING for row in s.rows})),
+    ),
+    column("Official FAIL", lambda s: failing(s.rows)[0], numbers=True),
+    column("Rules FAIL", lambda s: failing(s.rows)[1], numbers=True),
+    column("Errors", lambda s: s.count(Severity.ERROR), numbers=True),
+    column("Warnings", lambda s: s.count(Severity.WARNING), numbers=True),
+)
+
+
+def submitters_section(reviewed: Round) -> Section:
     """Return a table of all submitters, by name, also of those without a result set."""
-    labels = {submission.name: submission.place.label for submission in reviewed.submissions}
-    rows = tuple(
-        _row(
-            reviewed,
-            name,
-            [row for spelling in spellings for row in reviewed.sets[spelling]],
-            [f for spelling in spellings for f in _findings(reviewed, labels[spelling])],
-        )
-        for name, spellings in submitters(reviewed.sets).items()
-    )
-    note = "Largest: accelerators of the largest system with results."
-    table = Table("table", "Submitters", _COLUMNS, rows, note=note)
-    return Section("submitters", "Submitters", (), (table,), tuple(_summary(reviewed)))
-
-
-def _findings(reviewed: Round, label: str) -> list[Finding]:
-    """Return the findings about a submission; all of them if the only one has no label."""
-    findings = reviewed.report.findings
-    return [f for f in findings if not label or f"{f.about}/".startswith(f"{label}/")]
-
-
-def _summary(reviewed: Round) -> Iterator[str]:
     report = reviewed.report
+    note = "Largest: accelerators of the largest system with results."
+    table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
     names = submitters(name for name, rows in reviewed.sets.items() if rows)
-    systems = {(row.submitter, row.system) for row in report.results}
-    counts = (
+    numbers = (
         wording.counted(len(names), "submitter"),
-        wording.counted(len(systems), "system"),
+        wording.counted(len({(row.submitter, row.system) for row in report.results}), "system"),
         wording.counted(len(report.results), "result set"),
         wording.counted(len(report.runs), "run"),
     )
-    yield ", ".join(counts)
-    verdicts = [row.verdict for row in report.result_sets]
-    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
-    rules = sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
-    yield f"result sets that fail: {official} by the official verdict, {rules} by the rules"
+    official, rules = failing(report.result_sets)
+    verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
+    summary = (", ".join(numbers), verdicts)
+    return Section("submitters", "Submitters", (), {"table": table}, summary)
 
 
-def _row(
-    reviewed: Round, name: str, rows: list[ResultSetRow], findings: list[Finding]
-) -> tuple[Cell, ...]:
-    systems = [reviewed.systems.get(description_path(row)) for row in rows]
-    sizes = [system.accelerators for system in systems if system and system.accelerators]
-    return (
-        name,
-        len({(row.submitter, row.system) for row in rows}),
-        len(rows),
-        max(sizes, default=None),
-        ", ".join(sorted({row.division or wording.NOTHING for row in rows})),
-        sum(row.verdict.official is Verdict.FAIL for row in rows),
-        sum(row.verdict.rules is Verdict.FAIL for row in rows),
-        sum(finding.severity is Severity.ERROR for finding in findings),
-        sum(finding.severity is Severity.WARNING for finding in findings),
+def _submitters(reviewed: Round) -> Iterator[_Submitter]:
+    labels = {submission.name: submission.place.label for submission in reviewed.submissions}
+    for name, spellings in submitters(reviewed.sets).items():
+        rows = [row for spelling in spellings for row in reviewed.sets[spelling]]
+        # The only submission of a round may have no label: all findings are about it.
+        findings = [
+            finding
+            for label in map(labels.__getitem__, spellings)
+            for finding in reviewed.report.findings
+            if not label or f"{finding.about}/".startswith(f"{label}/")
+        ]
+        systems = [reviewed.systems.get(description_path(row)) for row in rows]
+        yield _Submitter(name, rows, systems, findings)
+
+
+# ---- companies ----------------------------------------------------------------------------
+
+
+class Company(Struct, frozen=True):
+    """A company that counts as a submitter: ``folders`` are the names of its submissions.
+
+    ``results`` is the number of results on systems below ``LARGE``, ``large`` that on all others;
+    ``scale`` is the number of accelerators of the largest system, or of processors if it has none.
+    """
+
+    name: str
+    folders: tuple[str, ...]
+    partners: frozenset[str] = frozenset()
+    results: int = 0
+    large: int = 0
+    scale: int = 0
+
+
+def companies(reviewed: Round) -> tuple[Company, ...]:
+    """Return all companies that are not excluded, by name.
+
+    Raises:
+        UserError: a name of ``--joint`` or ``--exclude`` is not that of a submitter.
+    """
+    folders = _spelled(reviewed)
+    partners: dict[str, set[str]] = {}
+    for joint in joints(reviewed):
+        own = () if joint.folder is None else folders.pop(joint.folder, ())
+        for name in joint.companies:
+            folders[name] = (*folders.get(name, ()), *own)
+            partners.setdefault(name, set()).update({*joint.companies} - {name})
+    excluded = {_known(name, folders, "--exclude") for name in reviewed.choices.excluded}
+    scales, has_large = _scales(reviewed), reviewed.report.usage != "hpc"
+    members = []
+    for name in sorted(folders.keys() - excluded):
+        rows = [row for folder in folders[name] for row in reviewed.sets[folder]]
+        sizes = [scales.get(description_path(row), 0) for row in rows]
+        large = sum(size >= LARGE for size in sizes) if has_large else 0
+        others, scale = frozenset(partners.get(name, ())), max(sizes, default=0)
+        members.append(Company(name, folders[name], others, len(rows) - large, large, scale))
+    return tuple(members)
+
+
+def _scales(reviewed: Round) -> dict[str, int]:
+    """Return the accelerators of each system, or its processors if it has none, by path."""
+    scales = {path: system.accelerators or 0 for path, system in reviewed.systems.items()}
+    for system in reviewed.checked.systems:
+        if not scales.get(system.path):
+            per_node = whole_number((system.contents or {}).get("host_processors_per_node"))
+            scales[system.path] = (system.nodes or 0) * (per_node or 0)
+    return scales
+
+
+class Joint(Struct, frozen=True):
+    """Companies that submit together: in a ``folder``, or each in its own."""
+
+    folder: str | None
+    companies: tuple[str, ...]
+
+
+def joints(reviewed: Round) -> list[Joint]:
+    """Return the joint submissions: those of ``--joint``, and the folders named like A+B.
+
+    Raises:
+        UserError: as ``companies``.
+    """
+    folders = _spelled(reviewed)
+    chosen = [_parsed(text, folders) for text in reviewed.choices.joint]
+    named = {joint.folder for joint in chosen}
+    others = (Joint(name, _companies(name, folders)) for name in folders if name not in named)
+    return [*chosen, *(joint for joint in others if len(joint.companies) > 1)]
+
+
+# ---- names --------------------------------------------------------------------------------
+
+
+def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
+    """Return the folders by submitter: one folder, or those of all spellings of the name."""
+    names = [submission.name for submission in reviewed.submissions]
+    folders: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
+    if reviewed.choices.one_spelling:
+        for alike in reviewed.spellings:
+            folders[alike[0]] = tuple(alike)
+            for name in alike[1:]:
+                del folders[name]
+    return folders
+
+
+def _parsed(text: str, folders: Mapping[str, tuple[str, ...]]) -> Joint:
+    """Return the joint submission that ``A+B`` or ``FOLDER=A+B`` names."""
+    label, equals, after = text.partition("=")
+    folder = _known(label.strip(), folders, "--joint") if equals else _alike(text, folders)
+    joint = Joint(folder, _companies(after if equals else text, folders))
+    if len(joint.companies) <= 1:
+        raise UserError(
+            f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a folder"
+            " with another name"
+        )
+    if folder is None:
+        for name in joint.companies:
+            _known(name, folders, "--joint")
+    return joint
+
+
+def _companies(text: str, folders: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the names between plus signs, spelt like their folders if they have any."""
+    names = [name.strip() for name in text.split(_PLUS)]
+    return tuple(dict.fromkeys(_alike(name, folders) or name for name in names if name))
+
+
+def _alike(name: str, folders: Mapping[str, tuple[str, ...]]) -> str | None:
+    """Return the folder of this name, or the only one in another spelling."""
+    if name in folders:
+        return name
+    alike = [folder for folder in folders if letters(folder) == letters(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _known(name: str, folders: Mapping[str, tuple[str, ...]], option: str) -> str:
+    if folder := _alike(name, folders):
+        return folder
+    suggestion = did_you_mean(name, folders) or f"; expected one of {', '.join(sorted(folders))}"
+    raise UserError(f"{option}: {name!r} is not a submitter of the round{suggestion}")
+
+
+# ---- pairs down a ranking -----------------------------------------------------------------
+
+
+Group = list[int]
+"""Two or three submitters who review each other, as indexes in a ranking."""
+
+May = Callable[[int, int], bool]
+"""Return whether two submitters may review each other."""
+
+
+def groups(number: int, may: May) -> list[Group]:
+    """Return pairs down a ranking; if the number is odd, the last three are one group.
+
+    A submitter that may not review the next one is paired with the nearest one below that it may
+    review. If the members of the last group cannot review each other, the group swaps a member
+    with the nearest group above such that both can. If no swap helps, the group stays, and
+    ``reviews`` leaves a member out.
+    """
+    rank, formed = list(range(number)), []
+    while len(rank) > _THREE or len(rank) == 2:  # noqa: PLR2004 - a pair
+        first = rank.pop(0)
+        nearest = next((index for index, second in enumerate(rank) if may(first, second)), 0)
+        formed.append([first, rank.pop(nearest)])
+    formed += [rank] if rank else []
+    for index in reversed(range(len(formed))):
+        if not is_covered(formed[index], may):
+            _swap(formed, index, may)
+    return formed
+
+
+def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
+    """Yield the allowed pairs of a group, reviewer first, in both directions."""
+    for first, second in combinations(group, 2):
+        if may(first, second):
+            yield first, second
+            yield second, first
+
+
+def is_covered(group: Group, may: May) -> bool:
+    """Return whether each member of a group may review another member."""
+    return {reviewer for reviewer, _ in reviews(group, may)} == {*group}
+
+
+def _swap(formed: list[Group], index: int, may: May) -> None:
+    """Swap a member of a group with one of the nearest other group, such that both are covered."""
+    nearest_first = sorted(range(len(formed)), key=lambda near: (abs(near - index), -near))
+    for near in nearest_first[1:]:
+        first, second = formed[index], formed[near]
+        for mine, theirs in product(first, reversed(second)):
+            swapped = {mine: theirs, theirs: mine}
+            pair = [sorted(swapped.get(item, item) for item in group) for group in (first, second)]
+            if all(is_covered(group, may) for group in pair):
+                formed[index], formed[near] = pair
+                return
+
+
+# ---- assignments --------------------------------------------------------------------------
+
+
+By = Literal["results", "scale"]
+
+
+class Assignment(Struct, frozen=True):
+    """``reviewer`` reviews the submissions ``folders`` of ``submitter``.
+
+    ``by`` is the ranking that paired them: "scale" for the results on systems with ``LARGE`` or
+    more accelerators, "results" for all others. Without a ``reviewer``, volunteers or the chairs
+    review them.
+    """
+
+    reviewer: str | None
+    submitter: str
+    folders: tuple[str, ...]
+    by: By
+    why: str
+
+
+class _Rank(Struct, frozen=True):
+    by: By
+    members: list[Company]
+    seed: int
+
+    def may(self, first: int, second: int) -> bool:
+        return self.members[second].name not in self.members[first].partners
+
+    def value(self, company: Company) -> int:
+        return company.results if self.by == "results" else company.scale
+
+    @property
+    def unit(self) -> str:
+        return "number of results" if self.by == "results" else "scale"
+
+
+_ASSIGNMENTS = (
+    column("Reviewer", lambda item: item.reviewer or CHAIRS),
+    column("Reviews", attrgetter("submitter")),
+    column("Folders", lambda item: ", ".join(item.folders)),
+    column("By", attrgetter("by")),
+    column("Why", attrgetter("why")),
+)
+_RANKS = (
+    column("By", lambda row: row[0]),
+    column("Rank", lambda row: row[1], numbers=True),
+    column("Submitter", lambda row: row[2].name),
+    column("Results", lambda row: row[2].results, numbers=True),
+    column("Large results", lambda row: row[2].large, numbers=True),
+    column("Largest", lambda row: row[2].scale or None, numbers=True),
+)
+_RANKS_NOTE = (
+    f"Large results: on systems with {LARGE} or more accelerators (processors in systems without"
+    " accelerators). Largest: accelerators of the largest system."
+)
+
+
+def assignments(reviewed: Round) -> tuple[Assignment, ...]:
+    """Return all assignments: first those by number of results, then those by scale.
+
+    Raises:
+        UserError: as ``companies``.
+    """
+    return tuple(chain.from_iterable(map(_assigned, _ranks(reviewed))))
+
+
+def assignments_section(reviewed: Round) -> Section:
+    """Return the assignments, with their reasons."""
+    ranks = _ranks(reviewed)
+    pairs = table_of(
+        _ASSIGNMENTS,
+        assignments(reviewed),
+        title="Assignments",
+        note="By: the ranking that paired them.",
     )
+    members = [
+        (rank.by, number, company)
+        for rank in ranks
+        for number, company in enumerate(rank.members, 1)
+    ]
+    return Section(
+        "assignments",
+        "Assignments",
+        (*_RULES, *_chosen(reviewed)),
+        {"pairs": pairs, "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)},
+        tuple(chain.from_iterable(map(_summary, ranks))),
+    )
+
+
+def _ranks(reviewed: Round) -> list[_Rank]:
+    members, seed = companies(reviewed), reviewed.choices.seed
+
+    def tie_break(company: Company) -> bytes:
+        return hashlib.sha256(f"{seed} {company.name}".encode("utf-8", "backslashreplace")).digest()
+
+    results, large = ([c for c in members if c.results], [c for c in members if c.large])
+    return [
+        _Rank("results", sorted(results, key=lambda c: (-c.results, tie_break(c))), seed),
+        _Rank("scale", sorted(large, key=lambda c: (-c.scale, tie_break(c))), seed),
+    ]
+
+
+def _assigned(rank: _Rank) -> Iterator[Assignment]:
+    for group in groups(len(rank.members), rank.may):
+        pairs = sorted(reviews(group, rank.may))
+        for reviewer, submitter in pairs:
+            company = rank.members[submitter]
+            name, why = rank.members[reviewer].name, _why(rank, group)
+            yield Assignment(name, company.name, company.folders, rank.by, why)
+        for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
+            company, is_only = rank.members[submitter], len(rank.members) == 1
+            why = (
+                "the only one ranked" if is_only else "a partner of all others left in the ranking"
+            )
+            yield Assignment(None, company.name, company.folders, rank.by, f"{why} by {rank.unit}")
+
+
+def _why(rank: _Rank, group: Group) -> str:
+    numbers = [str(index + 1) for index in group]
+    values = [rank.value(company) for company in rank.members]
+    own = wording.enumerated([str(values[index]) for index in group])
+    reason = f"ranks {wording.enumerated(numbers)} by {rank.unit} ({own})"
+    if len(group) == _THREE:
+        reason += ", the last three of an odd number"
+    if group != list(range(group[0], group[0] + len(group))):
+        reason += ", as partners may not review each other"
+    partners = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
+    if partners:
+        reason += f"; {wording.enumerated(partners)} are partners and do not review each other"
+    if any(values.count(values[index]) > 1 for index in group):
+        reason += f"; ties broken by seed {rank.seed}"
+    return reason
+
+
+def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
+    return any(not rank.may(index, member) for member in group if member != index)
+
+
+def _chosen(reviewed: Round) -> Iterator[str]:
+    choices = reviewed.choices
+    if choices.one_spelling:
+        yield from (f"Counted as one: {wording.enumerated(n)}." for n in reviewed.spellings)
+    for joint in joints(reviewed):
+        where = "" if joint.folder is None else f" in {joint.folder}"
+        yield f"{wording.enumerated(joint.companies)} submit together{where}."
+    if choices.excluded:
+        yield f"Excluded: {', '.join(choices.excluded)}."
+    if idle := [item.name for item in companies(reviewed) if not item.results + item.large]:
+        yield f"Without results and therefore without assignments: {', '.join(idle)}."
+    yield f"Ties are broken by seed {choices.seed}."
+
+
+def _summary(rank: _Rank) -> Iterator[str]:
+    names, texts, alone = [company.name for company in rank.members], [], []
+    for group in groups(len(names), rank.may):
+        members = {*chain.from_iterable(reviews(group, rank.may))}
+        partners = [names[index] for index in group if _has_partner(rank, group, index)]
+        note = f" ({wording.enumerated(partners)} not each other)" if members and partners else ""
+        present = [names[index] for index in group if index in members]
+        texts.append(f"{wording.enumerated(present)}{note}")
+        alone += [names[index] for index in group if index not in members]
+    texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}" if alone else "")
+    texts = [text for text in texts if text]
+    if texts or rank.by == "results":
+        yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"

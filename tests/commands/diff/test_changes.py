@@ -38,14 +38,8 @@ def logs(*settings: Any, key: str = "lr") -> tuple[Log, ...]:
 
 
 def a_side(*sets: ResultSet, **changes: Any) -> Side:
-    fields: dict[str, Any] = {
-        "verdict": PASS,
-        "systems": (),
-        "sets": sets,
-        "findings": (),
-        "files": {},
-    }
-    return Side(**{**fields, **changes})
+    fields: dict[str, Any] = {"verdict": PASS, "systems": (), "findings": (), "files": {}}
+    return Side(sets=sets, **{**fields, **changes})
 
 
 BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
@@ -92,25 +86,16 @@ def test_pairs(
         (logs("1", "1"), logs("1", "1"), ()),
         (logs("1", "1"), logs("1"), ()),
         (logs(None), logs(None, None), ()),
-        (
-            logs("1", "1"),
-            logs("1", "2"),
-            (SettingChange("lr", (("1", 2),), (("1", 1), ("2", 1))),),
-        ),
-        (
-            logs("1", "1", "2"),
-            logs("1", "2", "2"),
-            (SettingChange("lr", (("1", 2), ("2", 1)), (("2", 2), ("1", 1))),),
-        ),
+        (logs("1", "1"), logs("1", "2"), ((("1", 2),), (("1", 1), ("2", 1)))),
+        (logs("1", "1", "2"), logs("1", "2", "2"), ((("1", 2), ("2", 1)), (("2", 2), ("1", 1)))),
         (logs("1", "2", "2"), logs("1", "2"), ()),
-        (logs("1"), logs(None), (SettingChange("lr", (("1", 1),), ((None, 1),)),)),
+        (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
     ],
 )
-def test_settings(
-    old: tuple[Log, ...], new: tuple[Log, ...], changes: tuple[SettingChange, ...]
-) -> None:
+def test_settings(old: tuple[Log, ...], new: tuple[Log, ...], changes: tuple[Any, ...]) -> None:
+    """``changes`` are the values with their numbers of runs before and after, empty for none."""
     [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
-    assert only.settings == changes
+    assert only.settings == ((SettingChange("lr", *changes),) if changes else ())
 
 
 @pytest.mark.parametrize(

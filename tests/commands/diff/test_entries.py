@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.diff.entry_rules import entry_verdict
+from mlperf_pkg.commands.diff.entries import entry_verdict
 from mlperf_pkg.commands.diff.model import Kind
 from mlperf_pkg.rulebook.check import problem_of_source
 from tests.helpers.logs import edited
@@ -100,7 +100,11 @@ def old(tmp_path: Path) -> Path:
 ACME, OTHER = f"ACME/{SET}", f"Other/{SET}"
 ALL = f"all 9 hyperparameters of {OTHER}"
 BORROWED = {RATE: 9.5, WARMUP: 3}
+IN_PART = f"8 of 9 from {OTHER}; different: {WARMUP}"
+CHANGED = "software changed: framework; system changed: cooling"
+COOLING = "cooling (the same runs)"
 FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 minutes")
+LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER[3])]
 
 
 @pytest.mark.parametrize(
@@ -108,30 +112,13 @@ FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 min
     [
         (lambda _: None, []),
         (rerun(), [FASTER]),
-        (
-            rerun(**BORROWED),
-            [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER[3])],
-        ),
-        (
-            rerun(**BORROWED, global_batch_size=4000),
-            [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER[3])],
-        ),
-        (
-            rerun(**{RATE: 9.5}),
-            [
-                (ACME, "borrowed in part", False, f"8 of 9 from {OTHER}; different: {WARMUP}"),
-                FASTER,
-            ],
-        ),
+        (rerun(**BORROWED), LOAN),
+        (rerun(**BORROWED, global_batch_size=4000), LOAN),
+        (rerun(**{RATE: 9.5}), [(ACME, "borrowed in part", False, IN_PART), FASTER]),
         (
             both(rerun(**BORROWED), described(framework="new", cooling="water")),
             [
-                (
-                    ACME,
-                    "borrowed",
-                    False,
-                    f"{ALL}; software changed: framework; system changed: cooling",
-                ),
+                (ACME, "borrowed", False, f"{ALL}; {CHANGED}"),
                 (ACME, "description changed", None, "cooling, framework (new runs)"),
                 FASTER,
             ],
@@ -151,10 +138,7 @@ FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 min
             rerun(global_batch_size=4096),
             [(ACME, "hyperparameters changed", None, "global_batch_size 3264 -> 4096"), FASTER],
         ),
-        (
-            described(cooling="water"),
-            [(ACME, "description changed", None, "cooling (the same runs)")],
-        ),
+        (described(cooling="water"), [(ACME, "description changed", None, COOLING)]),
         (noted, [(ACME, "logs edited", None, "5 logs with the same times and evaluations")]),
         (to_open, [(ACME, "moved to Open", True, "5 runs, 19.565 minutes")]),
         (
@@ -169,7 +153,7 @@ FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 min
             code,
             [
                 ("ACME/benchmarks/resnet", "code changed", None, "2 files"),
-                (ACME, "description changed", None, "cooling (the same runs)"),
+                (ACME, "description changed", None, COOLING),
             ],
         ),
         (lambda new: remove(new / "ACME"), [(ACME, "withdrawn", True, "5 runs, 19.565 minutes")]),
@@ -244,9 +228,8 @@ def test_one_submission_of_a_round(old: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     shutil.copytree(old, new)
     rerun(**BORROWED)(new)
-    borrowed = [("borrowed", True, ALL), (*FASTER[1:2], True, FASTER[3])]
     for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--from", old]):
-        assert [rest for _, *rest in found(*arguments)] == list(map(list, borrowed))
+        assert [rest for _, *rest in found(*arguments)] == [list(verdict[1:]) for verdict in LOAN]
     assert found(old / "ACME", new / "ACME")[0][1] == "hyperparameters changed"
 
 
@@ -295,8 +278,6 @@ def test_the_folder_of_a_submission_may_have_any_name(old: Path, tmp_path: Path)
     new = tmp_path / "fixed"
     shutil.copytree(old / "ACME", new)
     write_system(new / "systems", cooling="water")
-    assert found(old / "ACME", new) == [
-        (SET, "description changed", None, "cooling (the same runs)")
-    ]
+    assert found(old / "ACME", new) == [(SET, "description changed", None, COOLING)]
     write_system(new / "systems", submitter="Somebody else")
     assert found(old / "ACME", new) == []

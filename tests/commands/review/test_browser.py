@@ -8,8 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from mlperf_pkg.commands.review.sections import sections
-from mlperf_pkg.commands.review.writing import files_of
+from mlperf_pkg.commands.review.files import files_of, sections
 from tests.helpers.browser import needs_chromium, opened
 from tests.helpers.reports import rcp
 from tests.helpers.reviews import a_round, a_set, a_system

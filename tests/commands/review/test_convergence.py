@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.commands.review.convergence import section, state
-from mlperf_pkg.commands.review.model import Cell, Section
+from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import rcp
-from tests.helpers.reviews import a_round, a_set
+from tests.helpers.reviews import a_round, a_set, cells
 
 FAST: dict[str, Any] = {"official_pass": False, "mean": 95.0, "margin_percent": -5.0}
 NEW: dict[str, Any] = {
@@ -36,10 +36,6 @@ ROWS = [
 
 def of(rows: list[ResultSetRow]) -> Section:
     return section(a_round(["ACME", "Beta", "Zeta"], rows))
-
-
-def table(made: Section, name: str) -> tuple[tuple[Cell, ...], ...]:
-    return next(table.rows for table in made.tables if table.name == name)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +66,7 @@ def test_states(row: ResultSetRow, expected: str | None) -> None:
 
 def test_sets_by_margin() -> None:
     made = of(ROWS)
-    rows = table(made, "sets")
+    rows = cells(made.tables["sets"])
     assert [row[4:6] for row in rows] == [
         ("FAIL", -5.0),
         ("bypassed", -1.0),
@@ -81,19 +77,21 @@ def test_sets_by_margin() -> None:
         ("not compared", None),
         ("missing", None),
     ]
-    assert made.tables[0].marked == {(0, 4), (4, 4), (5, 4), (7, 4)}
+    assert made.tables["sets"].marked == {(0, 4), (4, 4), (5, 4), (7, 4)}
     assert rows[6][-1] == "no test for this benchmark"
 
 
 def test_runs_and_dates_of_missing_points() -> None:
-    assert table(of(ROWS), "missing") == (
+    assert cells(of(ROWS).tables["missing"]) == [
         ("bert", 96, 20, "2022-05-21", "Beta", 2),
         ("llama31_405b", 96, 20, "2022-04-15", "Zeta", 1),
-    )
+    ]
 
 
 def test_the_effect_of_normalisation() -> None:
-    assert table(of(ROWS), "normalised") == (("Beta", "dgx", "unet3d", 1.02, 10.0, 10.2, 0.2, 2.0),)
+    assert cells(of(ROWS).tables["normalised"]) == [
+        ("Beta", "dgx", "unet3d", 1.02, 10.0, 10.2, 0.2, 2.0)
+    ]
 
 
 def test_the_summary() -> None:
@@ -109,4 +107,4 @@ def test_the_summary() -> None:
 
 def test_nothing_to_compare() -> None:
     made = of([a_set("ACME", division="open")])
-    assert (made.summary, made.tables, made.text) == (("RCP test: -",), (), ())
+    assert (made.summary, made.tables, made.text) == (("RCP test: -",), {}, ())

@@ -1,4 +1,4 @@
-"""The hyperparameters of simulated rounds side by side."""
+"""The hyperparameters of simulated rounds side by side, and those unlike all others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import hyperparameters
-from mlperf_pkg.commands.review.formats import csv, markdown
-from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
+from mlperf_pkg.commands.review.files import markdown
+from mlperf_pkg.commands.review.hyperparameters import Entry, Group, Reference, outliers
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Cell, Section
+from mlperf_pkg.render.table import Table
 from tests.helpers.logs import edited
+from tests.helpers.reviews import cells, titles
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 LR = "lars_opt_base_learning_rate"
@@ -39,27 +43,22 @@ def change(root: Path, name: str, key: str, values: Sequence[Any]) -> None:
     write_set(root / name / "results" / SYSTEM / "resnet", tuple(changed))
 
 
-def by_name(reviewed: Section) -> Mapping[str, Table]:
-    return {table.name: table for table in reviewed.tables}
-
-
 def column(table: Table, title: str) -> list[Cell]:
-    index = table.columns.index(title)
-    return [row[index] for row in table.rows]
+    return [row[titles(table).index(title)] for row in cells(table)]
 
 
 def marked(table: Table) -> set[tuple[Cell, str]]:
     """The marked cells by the first cell of their row and the title of their column."""
-    return {(table.rows[row][0], table.columns[column]) for row, column in table.marked}
+    return {(cells(table)[row][0], titles(table)[place]) for row, place in table.marked}
 
 
 def test_equal_sets(root: Path) -> None:
     reviewed = section(root)
     assert reviewed.summary == ("0 outliers; runs differ in 0 result sets",)
-    (table,) = reviewed.tables
-    assert (table.name, table.title) == ("resnet-closed", "resnet, closed: 4 result sets")
-    assert table.columns[1:] == ("RCP 3264", *(f"{name} {SYSTEM}" for name in sorted(NAMES)))
-    assert table.rows[0] == ("Batch size", 3264, 3264, 3264, 3264, 3264)
+    ((name, table),) = reviewed.tables.items()
+    assert (name, table.title) == ("resnet-closed", "resnet, closed: 4 result sets")
+    assert titles(table)[1:] == ["RCP 3264", *(f"{name} {SYSTEM}" for name in sorted(NAMES))]
+    assert cells(table)[0] == ("Batch size", 3264, 3264, 3264, 3264, 3264)
     assert "and in the reference: lars_epsilon 0, lars_opt_end_learning_rate 0.0001," in table.note
     assert "without a reference: gradient_accumulation_steps 1." in table.note
 
@@ -67,18 +66,15 @@ def test_equal_sets(root: Path) -> None:
 def test_an_outlier_learning_rate(root: Path) -> None:
     change(root, "Beta", LR, [31.5])
     reviewed = section(root)
-    outliers = by_name(reviewed)["outliers"]
-    assert column(outliers, "Submitter") == ["Beta"]
-    assert column(outliers, "Value") == ["31.5"]
-    assert column(outliers, "Reference") == ["10.5"]
-    (why,) = column(outliers, "Why")
-    assert str(why).startswith("all 3 other submitters at this batch size have 10.284; differs by")
-    assert outliers.marked == {(0, outliers.columns.index("Value"))}
-    table = by_name(reviewed)["resnet-closed"]
+    unlike = reviewed.tables["outliers"]
+    ((*values, why),) = cells(unlike)
+    assert values == ["resnet", 3264, "Beta", SYSTEM, LR, "31.5", "10.5"]
+    assert why.startswith("all 3 other submitters at this batch size have 10.284; differs by")
+    assert marked(unlike) == {("resnet", "Value")}
+    table = reviewed.tables["resnet-closed"]
     assert (LR, f"Beta {SYSTEM}") in marked(table)
     assert (LR, "RCP 3264") not in marked(table)
     assert "| **31.5** |" in markdown(reviewed)
-    assert f"Beta {SYSTEM}" in csv(table).splitlines()[0]
     assert reviewed.summary == (
         "1 outlier; runs differ in 0 result sets",
         f"resnet of Beta ({SYSTEM}): {LR} 31.5",
@@ -89,26 +85,26 @@ def test_open_sets_have_no_outliers(root: Path) -> None:
     change(root, "Beta", LR, [31.5])
     write_submission(root / "Beta", "ssd", division="open")
     reviewed = section(root)
-    assert "outliers" not in by_name(reviewed)
-    assert "resnet-open" in by_name(reviewed)
+    assert "outliers" not in reviewed.tables
+    assert "resnet-open" in reviewed.tables
 
 
 def test_runs_that_differ(root: Path) -> None:
     change(root, "Delta", LR, [11, 10.5])
     reviewed = section(root)
-    assert by_name(reviewed)["differing-runs"].rows == (
+    assert reviewed.tables["differing-runs"].rows == [
         ("resnet", "closed", "Delta", SYSTEM, LR, "10.5 in 4 runs, 11 in 1 run"),
-    )
+    ]
     assert reviewed.summary[0] == "0 outliers; runs differ in 1 result set"
-    (row,) = (row for row in by_name(reviewed)["resnet-closed"].rows if row[0] == LR)
+    (row,) = (row for row in reviewed.tables["resnet-closed"].rows if row[0] == LR)
     assert "10.5 or 11" in row
 
 
 def test_sets_are_rows_if_they_are_many(root: Path) -> None:
     for number in range(6):
         write_submission(root / f"Other{number}", seed=10 + number)
-    table = by_name(section(root))["resnet-closed"]
-    assert table.columns[:3] == ("Batch size", "Submitter", "System")
+    table = section(root).tables["resnet-closed"]
+    assert titles(table)[:3] == ["Batch size", "Submitter", "System"]
     assert column(table, "Submitter")[:2] == ["RCP", "ACME"]
     assert len(table.rows) == 11
     assert {title for _, title in marked(table)} == {LR, "lars_opt_learning_rate_decay_steps"}
@@ -117,7 +113,7 @@ def test_sets_are_rows_if_they_are_many(root: Path) -> None:
 def test_by_batch_size_with_the_reference_points_around(root: Path) -> None:
     change(root, "ACME", "global_batch_size", [6000])
     change(root, "Gamma", "global_batch_size", [100])
-    table = by_name(section(root))["resnet-closed"]
+    table = section(root).tables["resnet-closed"]
     assert column(table, "Batch size") == [None, 100, 1632, 3264, 3264, 3264, 4096, 6000, 8192]
     names = ["rules", "Gamma", "RCP", "RCP", "Beta", "Delta", "RCP", "ACME", "RCP"]
     assert column(table, "Submitter") == names
@@ -127,9 +123,9 @@ def test_a_broken_log_and_a_missing_one(root: Path) -> None:
     (root / "ACME/results" / SYSTEM / "resnet/result_0.txt").write_bytes(b"\x00" * 50)
     for log in (root / "Beta/results" / SYSTEM / "resnet").iterdir():
         log.write_bytes(b"nothing\n")
-    table = by_name(section(root))["resnet-closed"]
+    table = section(root).tables["resnet-closed"]
     assert f"Without hyperparameters in the logs: Beta {SYSTEM}." in table.note
-    assert f"ACME {SYSTEM}" in table.columns
+    assert f"ACME {SYSTEM}" in titles(table)
 
 
 def test_hostile_hyperparameters_are_cut(root: Path) -> None:
@@ -138,7 +134,7 @@ def test_hostile_hyperparameters_are_cut(root: Path) -> None:
     lines = b"".join(line % (number, number) for number in range(5000))
     write_set(root / "ACME/results" / SYSTEM / "resnet", (lines + log,))
     reviewed = section(root)
-    table = by_name(reviewed)["resnet-closed"]
+    table = reviewed.tables["resnet-closed"]
     assert "further hyperparameters not shown." in table.note
     assert len(table.note) < 2000
     assert len(table.rows) <= 62
@@ -147,5 +143,116 @@ def test_hostile_hyperparameters_are_cut(root: Path) -> None:
 def test_a_benchmark_that_is_not_in_the_round(root: Path) -> None:
     (root / "ACME/results" / SYSTEM / "resnet").rename(root / "ACME/results" / SYSTEM / "llama9")
     reviewed = section(root)
-    assert list(by_name(reviewed)) == ["resnet-closed"]
+    assert list(reviewed.tables) == ["resnet-closed"]
     assert reviewed.text[-1] == "Not shown: 1 result set of a benchmark that is not in the round."
+
+
+# ---- outliers, as tables of submitters and values -----------------------------------------
+
+RATE = "opt_base_learning_rate"
+
+
+def entry(submitter: str, size: float, value: object, key: str = RATE, name: str = "dgx") -> Entry:
+    return Entry(f"{submitter}/{name}", submitter, name, size, {key: {str(value): 5}})
+
+
+def unlike(
+    entries: Sequence[Entry],
+    points: Mapping[float, object],
+    key: str = RATE,
+    derived: frozenset[str] = frozenset(),
+    published: Mapping[tuple[str, str], str] = {},
+) -> dict[str, str]:
+    """The reasons for the outliers, by submitter."""
+    of_points = {size: {key: str(value)} for size, value in points.items()}
+    group = Group("bert", "closed", tuple(entries), Reference(of_points, {}, {}, derived))
+    return {outlier.entry.submitter: outlier.why for outlier in outliers(group, published)}
+
+
+BOTH = "both other submitters at this batch size have 0.4"
+TWICE = "differs by a factor of 2 from the reference, which all others have"
+
+
+@pytest.mark.parametrize(
+    ("values", "points", "expected"),
+    [
+        ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.4)}, {}, {}),
+        ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.5)}, {}, {"C": BOTH}),
+        ({"A": (8, 0.4), "B": (8, 0.4), "C": (16, 0.5)}, {}, {}),
+        ({"A": (8, 0.4), "B": (8, 0.5)}, {}, {}),
+        ({"A": (8, 0.4), "B": (8, 0.5), "C": (8, 0.6)}, {}, {}),
+        # what the reference has is not an outlier
+        ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.5)}, {8: 0.5}, {}),
+        ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.5)}, {4: 0.3, 16: 0.6}, {}),
+        # far from the reference, and the others are not
+        ({"A": (8, 0.4), "B": (16, 0.8), "C": (32, 3.2)}, {8: 0.4, 16: 0.8, 32: 1.6}, {"C": TWICE}),
+        ({"A": (8, 0.4), "B": (16, 0.8), "C": (32, 0.8)}, {8: 0.4, 16: 0.8, 32: 1.6}, {"C": TWICE}),
+        ({"A": (8, 0.8), "B": (16, 0.8), "C": (32, 3.2)}, {8: 0.4, 16: 0.8, 32: 1.6}, {}),
+        ({"A": (8, 0.4), "B": (12, 0.9)}, {8: 0.4, 16: 0.8}, {}),
+        ({"A": (8, 0.4), "B": (12, 1.6)}, {8: 0.4, 16: 0.8}, {"B": TWICE}),
+        ({"A": (8, 4)}, {8: 0.4}, {"A": "differs by a factor of 10 from the reference"}),
+        ({"A": (8, 3.9)}, {8: 0.4}, {}),
+        # outside the range of the reference
+        ({"A": (8, 0.4), "B": (32, 1.2)}, {8: 0.4, 16: 0.8}, {}),
+        ({"A": (8, 0.4), "B": (32, 1.2)}, {8: 0.4, 16: 0.4}, {"B": TWICE.replace("2", "3")}),
+        # far from all others where there is no reference
+        (
+            {"A": (8, 0.4), "B": (16, 0.5), "C": (32, 5)},
+            {},
+            {"C": "2 other submitters have 0.4 to 0.5"},
+        ),
+        ({"A": (8, 0.4), "C": (32, 5)}, {}, {}),
+        ({"A": (8, 0.4), "B": (16, 0.5), "C": (32, 4.9)}, {}, {}),
+        # not numbers, and numbers without a ratio
+        ({"A": (8, '"LAMB"'), "B": (8, '"lamb"'), "C": (8, '"lamb"')}, {}, {}),
+        ({"A": (8, "[1, 2]"), "B": (16, "[1, 2]"), "C": (32, "[9]")}, {8: "[1, 2]"}, {}),
+        ({"A": (8, 0), "B": (16, 0.5), "C": (32, 5)}, {}, {}),
+    ],
+)
+def test_outliers(
+    values: Mapping[str, tuple[float, object]],
+    points: Mapping[float, object],
+    expected: dict[str, str],
+) -> None:
+    assert unlike([entry(name, *pair) for name, pair in values.items()], points) == expected
+
+
+def test_sets_of_one_submitter_do_not_count_as_many() -> None:
+    entries = [entry("A", 8, 0.4, name=f"box{number}") for number in range(5)]
+    assert unlike([*entries, entry("B", 8, 0.5)], {}) == {}
+    assert unlike([*entries, entry("B", 8, 0.5), entry("C", 8, 0.4)], {}) == {"B": BOTH}
+
+
+@pytest.mark.parametrize(
+    "key", ["gradient_accumulation_steps", "model_bn_span", "global_batch_size"]
+)
+def test_values_that_follow_from_the_scale_are_not_compared(key: str) -> None:
+    entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
+    assert unlike(entries, {8: 1}, key) == {}
+
+
+def test_values_that_follow_from_others_are_not_compared() -> None:
+    entries = [entry(name, 8, value) for name, value in (("A", 1), ("B", 1), ("C", 64))]
+    assert unlike(entries, {}, derived=frozenset({RATE})) == {}
+
+
+def test_steps_are_compared_with_other_steps_and_not_with_the_reference() -> None:
+    key = "opt_learning_rate_decay_steps"
+    assert unlike([entry("A", 8, 37, key)], {8: 14523}, key) == {}
+    entries = [entry(name, 8, value, key) for name, value in (("A", 37), ("B", 37), ("C", 38))]
+    assert unlike(entries, {8: 14523}, key) == {"C": BOTH.replace("0.4", "37")}
+
+
+def test_lengths_without_a_reference_are_compared_at_one_batch_size_only() -> None:
+    key = "opt_learning_rate_decay_steps"
+    sizes = {"A": 8, "B": 16, "C": 32}
+    entries = [
+        entry(name, size, value, key)
+        for (name, size), value in zip(sizes.items(), (1, 1, 99), strict=True)
+    ]
+    assert unlike(entries, {}, key) == {}
+
+
+def test_values_unlike_all_published_ones() -> None:
+    why = "all published sets have 0.1"
+    assert unlike([entry("A", 8, 0.7)], {}, published={("A/dgx", RATE): why}) == {"A": why}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.review.objection_file import State, read_entries
+from mlperf_pkg.commands.review.objections import State, read_entries
 from mlperf_pkg.errors import UserError
 from tests.helpers.logs import edited
 from tests.helpers.program import call
@@ -152,22 +152,17 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
         (EPSILON, State.FILED, "Beta", (f"ACME/{SET}",)),
         ("beta-set101", State.DRAFTED, "", (f"Beta/{SET}",)),
     ]
-    assert {path.name for path in folder.iterdir()} == {
-        f"{EPSILON}.md",
-        "beta-set101.md",
-        "objections.yaml",
-    }
+    names = {f"{EPSILON}.md", "beta-set101.md", "objections.yaml"}
+    assert {path.name for path in folder.iterdir()} == names
+
+
+AT_THE_MARGIN = (
+    "objections:\n-   id: one\n    against: A\n    code: C\n    state: filed\n    about: [x]\n"
+)
 
 
 @pytest.mark.parametrize(
-    ("text", "indent"),
-    [
-        (
-            "objections:\n-   id: one\n    against: A\n    code: C\n    state: filed\n    about: [x]\n",
-            "",
-        ),
-        (STATES.rstrip(), "  "),
-    ],
+    ("text", "indent"), [(AT_THE_MARGIN, ""), (STATES.rstrip(), "  ")], ids=["margin", "indented"]
 )
 def test_a_file_that_was_written_by_hand(
     a_round: Path, tmp_path: Path, text: str, indent: str
@@ -204,7 +199,7 @@ def test_other_folders_are_left_alone(a_round: Path, tmp_path: Path) -> None:
 # ---- states -------------------------------------------------------------------------------
 
 
-def changed(states: Path, *arguments: str) -> Any:
+def changed(states: Path, *arguments: str | Path) -> Any:
     return call("review", "objections", states, *arguments)
 
 
@@ -278,10 +273,7 @@ def test_files_that_are_not_valid(states: Path, text: str, message: str) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            f"objections:\n  - {FLOW}\n",
-            "write every field of the objection on its own line",
-        ),
+        (f"objections:\n  - {FLOW}\n", "write every field of the objection on its own line"),
         (STATES.replace("issue:", "issue: |\n      text"), "write issue on one line"),
     ],
 )
@@ -300,7 +292,16 @@ def test_an_empty_file(states: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "0 objections\n")
 
 
-# ---- a corrected tree ------------------------------------------------------------------------
+# ---- a corrected tree ---------------------------------------------------------------------
+
+Edit = Callable[[Path], object]
+
+
+@pytest.fixture
+def filed(a_round: Path, tmp_path: Path) -> Path:
+    """The states of the objections to all errors."""
+    call("review", "objection", "all", a_round, "-o", tmp_path / "objections")
+    return tmp_path / "objections/objections.yaml"
 
 
 def nothing(_: Path) -> None:
@@ -332,48 +333,35 @@ def broken(tree: Path) -> None:
     ],
 )
 def test_a_corrected_tree(
-    a_round: Path,
-    tmp_path: Path,
-    correct: Callable[[Path], object],
-    state: str,
-    standing: str,
-    settled: bool,
-    new: list[tuple[str, str]],
+    a_round: Path, filed: Path, correct: Edit, state: str, standing: str, settled: bool, new: Any
 ) -> None:
-    folder = tmp_path / "objections"
-    call("review", "objection", "all", a_round, "-o", folder)
-    states = folder / "objections.yaml"
-    call("review", "objections", states, "--id", EPSILON, "--state", state)
-    call("review", "objections", states, "--id", "beta-set101", "--state", "withdrawn")
+    changed(filed, "--id", EPSILON, "--state", state)
+    changed(filed, "--id", "beta-set101", "--state", "withdrawn")
     correct(a_round)
-    result = call("review", "objections", states, a_round, "--format", "json")
+    result = changed(filed, a_round, "--format", "json")
     outcome = json.loads(result.stdout)
     assert outcome["objections"][0]["standing"] == standing
     assert outcome["settled"] is settled
     assert result.exit_code == int(not settled)
     assert [(error["against"], error["code"]) for error in outcome["new"]] == new
-    text = call("review", "objections", states, a_round).stdout
+    text = changed(filed, a_round).stdout
     assert EPSILON in text
     assert standing in text
 
 
-def test_one_corrected_submission(a_round: Path, tmp_path: Path) -> None:
+def test_one_corrected_submission(a_round: Path, filed: Path) -> None:
     """Objections to other submitters are left out of the check of one submission."""
-    folder = tmp_path / "objections"
-    call("review", "objection", "all", a_round, "-o", folder)
     corrected(a_round)
-    result = call("review", "objections", folder / "objections.yaml", a_round / "ACME")
+    result = changed(filed, a_round / "ACME")
     assert result.exit_code == 0
     assert "2 objections: 1 settled, 1 not in the tree" in " ".join(result.stdout.split())
 
 
-def test_check_shows_settled_objections(a_round: Path, tmp_path: Path) -> None:
+def test_check_shows_settled_objections(a_round: Path, filed: Path, tmp_path: Path) -> None:
     """The report and the exit status are those without objections."""
-    folder = tmp_path / "objections"
-    call("review", "objection", "all", a_round, "-o", folder)
     corrected(a_round)
     plain = call("check", a_round, "--format", "json")
-    result = call("check", a_round, "--format", "json", "--objections", folder / "objections.yaml")
+    result = call("check", a_round, "--format", "json", "--objections", filed)
     assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
     assert f"{EPSILON}   drafted  settled" in result.stderr
     assert "2 objections: 1 settled, 1 standing" in result.stderr

@@ -1,15 +1,302 @@
-"""The submitters of a round: results, verdicts and findings."""
+"""The submitters of a round, and the assignments of reviewers by hand and by the tool."""
 
 from __future__ import annotations
 
-from mlperf_pkg.commands.review.submitters import section
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.submitters import (
+    Assignment,
+    Group,
+    May,
+    assignments,
+    assignments_section,
+    groups,
+    is_covered,
+    reviews,
+    submitters_section,
+)
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, finding
-from tests.helpers.reviews import a_round, a_set, a_system
+from tests.helpers.reviews import a_round, a_set, a_system, cells, of_sizes
+
+SEED = 3  # Rhys comes before Shaw
+
+# Nineteen submitters, of whom R and S submit together: (results below 512 accelerators, above, at).
+NINETEEN = {
+    "Ames": (21, 0, 0),
+    "Bell": (18, 3, 2048),
+    "Cole": (15, 0, 0),
+    "Dorn": (12, 0, 0),
+    "Egan": (11, 1, 512),
+    "Fenn": (10, 0, 0),
+    "Gale": (9, 0, 0),
+    "Hale": (8, 0, 0),
+    "Ives": (7, 0, 0),
+    "Jory": (6, 0, 0),
+    "Kemp": (5, 0, 0),
+    "Lowe": (4, 0, 0),
+    "Marr": (3, 0, 0),
+    "Nash": (2, 0, 0),
+    "Orme": (1, 0, 0),
+    "Pike": (0, 5, 8192),
+    "Quin": (0, 1, 4096),
+    "Rhys+Shaw": (16, 0, 0),
+}
+
+# By hand. Rank by results: Ames 21, Bell 18, Rhys and Shaw 16 each, Cole 15, Dorn 12, Egan 11,
+# Fenn 10, Gale 9, Hale 8, Ives 7, Jory 6, Kemp 5, Lowe 4, Marr 3, Nash 2, Orme 1: seventeen, so the
+# last three review each other. Rhys and Shaw, ranks 3 and 4 in either order, are partners, so the
+# first of them meets Cole and the second Dorn. By scale: Pike 8192, Quin 4096, Bell 2048, Egan 512.
+BY_HAND = {
+    "results": "Ames Bell, Rhys Cole, Shaw Dorn, Egan Fenn, Gale Hale, Ives Jory, Kemp Lowe, Marr Nash,"
+    " Marr Orme, Nash Orme",
+    "scale": "Pike Quin, Bell Egan",
+}
+
+
+def nineteen(**choices: Any) -> Round:
+    rows, systems = [], []
+    for name, (small, large, scale) in NINETEEN.items():
+        rows += [a_set(name, f"b{number}") for number in range(small)]
+        rows += [a_set(name, f"b{number}", "pod") for number in range(large)]
+        systems += [a_system(name, accelerators=8), a_system(name, "pod", accelerators=scale)]
+    return a_round(NINETEEN, rows, systems, **choices)
+
+
+def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
+    both = [frozenset((item.reviewer, item.submitter)) for item in made if item.by == by]
+    assert all(both.count(pair) == 2 for pair in both), "each reviews the other"
+    return [set(pair) for pair in dict.fromkeys(both)]
+
+
+def test_nineteen_by_hand_and_by_tool() -> None:
+    made = assignments(nineteen(seed=SEED))
+    for by, by_hand in BY_HAND.items():
+        assert pairs(made, by) == [{*pair.split()} for pair in by_hand.split(",")]
+    whys = {item.submitter: item.why for item in made}
+    assert whys["Ames"] == "ranks 1 and 2 by number of results (21 and 18)"
+    assert whys["Cole"] == (
+        "ranks 3 and 5 by number of results (16 and 15), as partners may not review"
+        f" each other; ties broken by seed {SEED}"
+    )
+    assert (
+        whys["Orme"]
+        == "ranks 15, 16 and 17 by number of results (3, 2 and 1), the last three of an odd number"
+    )
+    assert whys["Pike"] == "ranks 1 and 2 by scale (8192 and 4096)"
+    folders = {item.submitter: item.folders for item in made}
+    assert folders["Rhys"] == folders["Shaw"] == ("Rhys+Shaw",)
+
+
+@pytest.mark.parametrize(
+    ("results", "choices", "lines"),
+    [
+        ({"A": 1}, {}, ["A by volunteers or the chairs"]),
+        ({"A": 1, "B": 2}, {}, ["B and A"]),
+        ({"A": 1, "B": 2, "C": 3}, {}, ["C, B and A"]),
+        ({"A": 1, "B": 2, "C": 3}, {"excluded": ("B",)}, ["C and A"]),
+        ({"A": 1, "B": 2, "C": 3, "D": 4}, {"joint": ("C+D",)}, ["D and B; C and A"]),
+        ({"A": 0, "B": 2, "C": 3}, {}, ["C and B"]),
+        ({"a_b": 1, "A B": 2, "C": 2}, {"one_spelling": True}, ["A B and C"]),
+        (
+            {"Azure_ACME": 5, "B": 9, "C": 4},
+            {"joint": ("Azure_ACME=Azure+ACME",)},
+            ["B and Azure; ACME and C"],
+        ),
+        (
+            {"NVIDIA": 5, "B": 3, "IBM+Nvidia": 4},
+            {},
+            ["NVIDIA, IBM and B (NVIDIA and IBM not each other)"],
+        ),
+        ({"A+": 3, "+": 2, "B++B": 1}, {}, ["A+, + and B++B"]),
+        ({"A+B": 3, "C": 2}, {"joint": ("A+B=C+D",)}, ["C and D by {0}"]),
+        ({"A": 1, "B": 1}, {"joint": ("A+B",)}, ["A and B by {0}"]),
+        (
+            {"A+B+C+D+E": 5},
+            {"joint": ("A+B+C+D+E",)},
+            ["A, B, C, D and E by {0}"],
+        ),
+        ({"A+B+C+D+E": 5, "F": 1}, {"joint": ("A+B+C+D+E",)}, ["D and F; A, B, C and E by {0}"]),
+    ],
+)
+def test_few(results: dict[str, int], choices: dict[str, Any], lines: list[str]) -> None:
+    chairs = "volunteers or the chairs"
+    expected = [f"by number of results: {line.format(chairs)}" for line in lines]
+    assert list(assignments_section(of_sizes(results, **choices)).summary) == expected
+
+
+def test_no_result_at_all() -> None:
+    made = assignments_section(of_sizes({"A": 0}))
+    assert made.summary == ("by number of results: -",)
+    assert "Without results and therefore without assignments: A." in made.text
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"joint": ("ACME",)}, "--joint ACME: fewer than two companies; expected A+B"),
+        ({"joint": ("ACME+",)}, "fewer than two companies"),
+        ({"joint": ("ACME=",)}, "fewer than two companies"),
+        ({"joint": ("ACME+Btea",)}, "'Btea' is not a submitter of the round; did you mean Beta?"),
+        ({"joint": ("X=A+B",)}, "'X' is not a submitter of the round; expected one of ACME, Beta"),
+        ({"excluded": ("ACNE",)}, "--exclude: 'ACNE' is not a submitter of the round; did you"),
+    ],
+)
+def test_unknown_names(choices: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        assignments(of_sizes({"ACME": 1, "Beta": 1}, **choices))
+    assert message in str(error.value)
+
+
+def test_the_seed_decides_ties_alone() -> None:
+    tied = dict.fromkeys("ABCDEFGH", 3)
+    orders = {seed: assignments_section(of_sizes(tied, seed=seed)).summary for seed in range(5)}
+    assert len({*orders.values()}) > 1
+    assert assignments_section(of_sizes(tied, seed=4)).summary == orders[4]
+    different = {name: number for number, name in enumerate("ABCDEFGH", 1)}
+    assert (
+        len({assignments_section(of_sizes(different, seed=seed)).summary for seed in range(5)}) == 1
+    )
+
+
+def test_hpc_has_no_rank_by_scale() -> None:
+    training = nineteen()
+    hpc = replace(
+        training,
+        checked=replace(training.checked, report=replace(training.report, usage="hpc")),
+    )
+    assert {item.by for item in assignments(hpc)} == {"results"}
+
+
+def test_a_large_submission_alone() -> None:
+    rows = [a_set("A"), a_set("A", "resnet"), a_set("B"), a_set("B", name="pod")]
+    systems = [a_system("A"), a_system("B"), a_system("B", "pod", accelerators=512)]
+    made = assignments_section(a_round("AB", rows, systems))
+    assert made.summary == (
+        "by number of results: A and B",
+        "by scale: B by volunteers or the chairs",
+    )
+    last = ("volunteers or the chairs", "B", "B", "scale", "the only one ranked by scale")
+    assert cells(made.tables["pairs"])[-1] == last
+
+
+NAMES = [chr(ord("A") + number) for number in range(12)]
+
+
+@given(
+    st.dictionaries(st.sampled_from(NAMES), st.integers(1, 4), min_size=1),
+    st.lists(st.lists(st.sampled_from(NAMES), min_size=2, max_size=3, unique=True), max_size=3),
+    st.integers(0, 3),
+)
+def test_any_round(results: dict[str, int], joints: list[list[str]], seed: int) -> None:
+    joint = tuple("+".join(names) for names in joints if {*names} <= results.keys())
+    reviewed = of_sizes(results, joint=joint, seed=seed)
+    made = assignments(reviewed)
+    partners = {
+        frozenset((a, b)) for names in joint for a in names.split("+") for b in names.split("+")
+    }
+    met = {(item.reviewer, item.submitter) for item in made}
+    assert {submitter for _, submitter in met} == results.keys()
+    assert all(frozenset(pair) not in partners and pair[0] != pair[1] for pair in met)
+    assert len(met) == len(made)
+    assert {(two, one) for one, two in met if one} == {pair for pair in met if pair[0]}
+    times = [sum(item.submitter == name for item in made) for name in results]
+    assert {*times} <= {1, 2}
+    assert times.count(2) <= 3
+    assert assignments(reviewed) == made
+
+
+# ---- pairs down a ranking -----------------------------------------------------------------
+
+
+def apart(*partners: str) -> May:
+    """Partners as digits: apart("01", "24")."""
+    conflicts = {frozenset(pair) for names in partners for pair in combinations(map(int, names), 2)}
+    return lambda one, other: frozenset((one, other)) not in conflicts
+
+
+@pytest.mark.parametrize(
+    ("number", "partners", "expected"),
+    [
+        (0, (), []),
+        (1, (), [[0]]),
+        (2, (), [[0, 1]]),
+        (3, (), [[0, 1, 2]]),
+        (4, (), [[0, 1], [2, 3]]),
+        (5, (), [[0, 1], [2, 3, 4]]),
+        (4, ("01",), [[0, 2], [1, 3]]),
+        (4, ("12",), [[0, 1], [2, 3]]),
+        (4, ("23",), [[0, 2], [1, 3]]),
+        (6, ("012",), [[0, 3], [1, 4], [2, 5]]),
+        (6, ("345",), [[0, 4], [1, 5], [2, 3]]),
+        (3, ("01",), [[0, 1, 2]]),
+        (5, ("234",), [[0, 2], [1, 3, 4]]),
+        (2, ("01",), [[0, 1]]),
+        (5, ("01234",), [[0, 1], [2, 3, 4]]),
+    ],
+)
+def test_groups(number: int, partners: tuple[str, ...], expected: list[Group]) -> None:
+    assert sorted(groups(number, apart(*partners))) == expected
+
+
+def test_reviews_of_three() -> None:
+    assert sorted(reviews([0, 1, 2], apart())) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    assert sorted(reviews([0, 1, 2], apart("01"))) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+
+
+@st.composite
+def ranks(draw: st.DrawFn) -> tuple[int, list[int]]:
+    """A number of submitters, and for each the joint submission that it is in."""
+    number = draw(st.integers(0, 9))
+    return number, draw(st.lists(st.integers(0, 4), min_size=number, max_size=number))
+
+
+def ways(members: list[int]) -> Iterator[list[Group]]:
+    """All ways to make pairs, and three of an odd number."""
+    if len(members) <= 3 and len(members) != 2:
+        yield [members] if members else []
+        return
+    first, *others = members
+    for other in others:
+        for way in ways([member for member in others if member != other]):
+            yield [[first, other], *way]
+    if len(members) % 2:
+        for two in combinations(others, 2):
+            for way in ways([member for member in others if member not in two]):
+                yield [[first, *two], *way]
+
+
+@given(ranks())
+def test_everybody_who_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
+    number, joint = rank
+
+    def may(one: int, other: int) -> bool:
+        return joint[one] != joint[other]
+
+    formed = groups(number, may)
+    assert sorted(member for group in formed for member in group) == list(range(number))
+    assert all(len(group) == 2 for group in formed[:-1])
+    pairs = [pair for group in formed for pair in reviews(group, may)]
+    assert all(may(*pair) for pair in pairs)
+    assert {(two, one) for one, two in pairs} == {*pairs}
+    if any(all(is_covered(group, may) for group in way) for way in ways(list(range(number)))):
+        assert {one for one, _ in pairs} == set(range(number))
+
+
+# ---- the table of submitters --------------------------------------------------------------
 
 
 def test_one_row_per_submitter() -> None:
-    made = section(
+    made = submitters_section(
         a_round(
             ["ACME", "Beta"],
             [a_set("ACME", verdict=FAIL), a_set("ACME", "ssd", "pod", division="open")],
@@ -21,10 +308,10 @@ def test_one_row_per_submitter() -> None:
             ],
         )
     )
-    assert made.tables[0].rows == (
+    assert cells(made.tables["table"]) == [
         ("ACME", 2, 2, 64, "closed, open", 1, 0, 1, 1),
         ("Beta", 0, 0, None, "", 0, 0, 0, 0),
-    )
+    ]
     assert made.summary == (
         "1 submitter, 2 systems, 2 result sets, 0 runs",
         "result sets that fail: 1 by the official verdict, 0 by the rules",

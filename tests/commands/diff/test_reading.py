@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.diff.settings import (
+from mlperf_pkg.commands.diff.reading import (
     MAX_CHARACTERS,
     MAX_VALUES,
     read_settings,

@@ -9,28 +9,27 @@ import math
 
 import pytest
 
-from mlperf_pkg.commands.review import formats
-from mlperf_pkg.commands.review.model import Round, Section, Table
-from mlperf_pkg.commands.review.sections import sections
-from mlperf_pkg.commands.review.writing import files_of
+from mlperf_pkg.commands.review import files
+from mlperf_pkg.commands.review.files import files_of, sections
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Section, table_of_cells
 from mlperf_pkg.errors import UserError
 from tests.helpers.reviews import a_round
 
 NASTY = "<b>|*x*\x1b[31m=1+1"
-TABLE = Table(
-    "a/b",
-    "Values",
+TABLE = table_of_cells(
     ("Name", "Size", "Rate"),
     (("ACME", 8, 0.1 + 0.2), (NASTY, None, math.nan), ("=1+1", 16, 2.0)),
-    frozenset({(0, 1), (0, 2), (2, 0)}),
-    "A note.",
+    title="Values",
+    marked=frozenset({(0, 1), (0, 2), (2, 0)}),
+    note="A note.",
 )
-SECTION = Section("values", "All values", ("A | paragraph.",), (TABLE,), ("three values",))
+SECTION = Section("values", "All values", ("A | paragraph.",), {"a/b": TABLE}, ("three values",))
 ROUND = a_round(["ACME"])
 
 
 def test_markdown() -> None:
-    assert formats.markdown(SECTION) == (
+    assert files.markdown(SECTION) == (
         "# All values\n\nA \\| paragraph.\n\n## Values\n\n"
         "| Name | Size | Rate |\n| --- | ---: | ---: |\n"
         "| ACME | **8** | **0.3** |\n"
@@ -40,22 +39,21 @@ def test_markdown() -> None:
 
 
 def test_csv_names_marked_columns() -> None:
-    rows = list(csv.reader(io.StringIO(formats.csv(TABLE))))
+    text = files_of(ROUND, [SECTION])["values-a-b.csv"]
+    rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["Name", "Size", "Rate", "Marked"]
     assert [row[-1] for row in rows[1:]] == ["Size, Rate", "", "Name"]
     assert rows[3][0] == "'=1+1"
-    assert "\x1b" not in formats.csv(TABLE)
+    assert "\x1b" not in text
 
 
 def test_files_have_safe_and_different_names() -> None:
-    tables = tuple(
-        Table(name, "T", ("A",), ((1,),)) for name in ("../x", "..//x", "X", "é" * 300, "e" * 300)
-    )
-    files = files_of(ROUND, [Section("s", "S", tables=tables)])
-    names = [table["file"] for table in json.loads(files["review.json"])["sections"][0]["tables"]]
+    tables = dict.fromkeys(("../x", "..//x", "X", "é" * 300, "e" * 300), TABLE)
+    made = files_of(ROUND, [Section("s", "S", tables=tables)])
+    names = [table["file"] for table in json.loads(made["review.json"])["sections"][0]["tables"]]
     assert len({*names}) == len(tables)
-    assert all("/" not in name and len(name) < 100 and name.isascii() for name in files)
-    assert {*names} <= files.keys()
+    assert all("/" not in name and len(name) < 100 and name.isascii() for name in made)
+    assert {*names} <= made.keys()
 
 
 def test_page_escapes_all() -> None:
@@ -69,7 +67,7 @@ def test_page_escapes_all() -> None:
 
 def test_summary_is_short() -> None:
     long = Section("long", "Long", summary=tuple(f"line {number}" for number in range(50)))
-    lines = formats.summary(ROUND, [SECTION, long]).splitlines()
+    lines = files.summary(ROUND, [SECTION, long]).splitlines()
     assert lines[0] == "MLPerf Training 2.0"
     assert lines[2:4] == ["all values", "  three values"]
     assert lines[-1] == "  ... 43 more lines: see long.md"
@@ -78,7 +76,7 @@ def test_summary_is_short() -> None:
 
 def test_wide_words_are_wrapped() -> None:
     section = Section("s", "S", summary=("word " * 40, NASTY))
-    text = formats.summary(ROUND, [section])
+    text = files.summary(ROUND, [section])
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.review.sides import Entry
-from mlperf_pkg.commands.review.succession import Outcome, Role, Succession, successions
+from mlperf_pkg.commands.review.previews import Outcome, Role, Succession, successions
+from mlperf_pkg.commands.review.round import Entry
 from tests.helpers.sides import entry, preview, side
 
 MET, NOT_MET, NONE = Outcome.MET, Outcome.NOT_MET, Outcome.NONE

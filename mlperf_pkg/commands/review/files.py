@@ -1,0 +1,342 @@
+"""The files of a review: a page, JSON, Markdown for each section, CSV for each table."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.commands.page.template import file, page_head
+from mlperf_pkg.commands.review import (
+    checklist,
+    convergence,
+    hyperparameters,
+    objections,
+    previews,
+    resubmitted,
+    submitters,
+)
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.infra.files import refuse_within
+from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
+from mlperf_pkg.infra.tree import walk
+from mlperf_pkg.render import headings
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.table import Table
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import as_json
+
+FORMAT = "mlperf-pkg/review/1"
+DATA, PAGE, README = "review.json", "review.html", "README.md"
+
+_LONGEST = 80  # characters of the stem of a file
+_WIDTH = 80
+_MOST_PROBLEMS, _MOST_LINES = 8, 8
+
+_Part: TypeAlias = Callable[[Round], Section]
+
+PARTS: tuple[tuple[str, _Part], ...] = (
+    ("submitters", submitters.submitters_section),
+    ("assignments", submitters.assignments_section),
+    ("hyperparameters", hyperparameters.section),
+    ("convergence", convergence.section),
+    ("previews", previews.section),
+    ("resubmitted", resubmitted.section),
+    ("checklist", checklist.section),
+    ("objections", objections.section),
+)
+"""The sections in their order."""
+
+
+def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
+    """Yield all sections; a section that fails has only the reason, and does not affect others."""
+    for name, part in parts:
+        doing = f"writing the section {name}"
+        yield guarded(".", doing, partial(part, reviewed), partial(_failed, name))
+
+
+def _failed(name: str, finding: Finding) -> Section:
+    return Section(name, name.capitalize(), (finding.text,), summary=(finding.text,))
+
+
+def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
+    """Return the files of a review by name."""
+    names = _names(sections)
+    files = {
+        README: _readme(reviewed, sections),
+        PAGE: page(reviewed, sections, names),
+        DATA: json(reviewed, sections, names),
+    }
+    for section in sections:
+        files[f"{section.name}.md"] = markdown(section)
+        for name, table in section.tables.items():
+            files[names[f"{section.name}/{name}"]] = tables.csv(table)
+    return dict(sorted(files.items()))
+
+
+def _names(sections: Sequence[Section]) -> dict[str, str]:
+    """Return the names of the CSV files by section and table, safe for every file system."""
+    names: dict[str, str] = {}
+    for path in (f"{section.name}/{name}" for section in sections for name in section.tables):
+        stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
+        taken, number = set(names.values()), 1
+        name = f"{stem}.csv"
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}.csv"
+        names[path] = name
+    return names
+
+
+def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
+    lines = [f"# {escape_markdown(reviewed.title)}: review", ""]
+    lines += [
+        f"- [{escape_markdown(s.title)}]({s.name}.md)"
+        + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
+        for s in sections
+    ]
+    lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
+    if reviewed.problems:
+        lines += ["", "## Missing or unclear", ""]
+        lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
+    return "\n".join(lines) + "\n"
+
+
+# ---- formats ------------------------------------------------------------------------------
+
+
+def markdown(section: Section) -> str:
+    """Return a section as a document of Markdown; marked cells are bold."""
+    parts = [f"# {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
+    for table in section.tables.values():
+        parts.append(f"## {escape_markdown(table.title)}")
+        parts += _checkboxes(table) if section.checks else [tables.markdown(table)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _checkboxes(table: Table) -> list[str]:
+    lines = ([escape_markdown(text) for text, _ in table.spans(row)] for row in table.rows)
+    return ["\n".join(f"- [ ] {': '.join(line)}" for line in lines), escape_markdown(table.note)]
+
+
+def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
+    """Return everything as JSON; ``files`` are those of the tables, by section and table."""
+    report = reviewed.report
+    return json_text(
+        {
+            "format": FORMAT,
+            "tool": report.tool,
+            "usage": report.usage,
+            "round": report.round,
+            "round_reason": report.round_reason,
+            "choices": reviewed.choices,
+            "problems": reviewed.problems,
+            "sections": [_section_json(section, files) for section in sections],
+        }
+    )
+
+
+def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
+    names = ("name", "title", "text", "summary")
+    rows = [
+        {
+            "name": name,
+            "title": table.title,
+            "file": files[f"{section.name}/{name}"],
+            "columns": [column.key for _, column in table.keyed],
+            "rows": [as_json(table.values(row)) for row in table.rows],
+            "marked": sorted(table.marked),
+            "note": table.note,
+        }
+        for name, table in section.tables.items()
+    ]
+    return {**{name: getattr(section, name) for name in names}, "tables": rows}
+
+
+# ---- the summary --------------------------------------------------------------------------
+
+
+def summary(reviewed: Round, sections: Sequence[Section]) -> str:
+    """Return the text that the command prints: the problems, and a few lines of each section."""
+    lines = [reviewed.title]
+    if reviewed.problems:
+        lines += ["", "missing or unclear", *_cut(reviewed.problems, _MOST_PROBLEMS, "README.md")]
+    for section in sections:
+        if section.summary:
+            lines += ["", section.title.lower()]
+            lines += _cut(section.summary, _MOST_LINES, f"{section.name}.md")
+    return "\n".join(lines) + "\n"
+
+
+def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
+    """Return at most ``most`` indented lines; if there are more, the last names a file."""
+    lines = [
+        line
+        for text in texts
+        for line in textwrap.wrap(
+            visible(text),
+            _WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
+    ]
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
+
+
+# ---- the page -----------------------------------------------------------------------------
+
+_STYLE = """
+.m { font-weight: 700; color: var(--open); }
+.problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
+main p { max-width: 60rem; overflow-wrap: anywhere; }
+.t { min-width: 18rem; max-width: 40rem; white-space: normal; overflow-wrap: anywhere; }
+thead th { white-space: normal; }
+th label { display: flex; gap: .5rem; align-items: center; }
+th input { min-height: 0; }
+.remark { font-size: .9rem; margin: .25rem 0 0; }
+.scroll th:first-child { position: sticky; left: 0; background: var(--back); }
+.n + :not(.n) { padding-left: .75rem; }
+"""
+_OPEN_ROWS = 40  # a table with more rows is folded
+
+_PAGE = """\
+{head}
+<body>
+<a class="skip" href="#main">Skip to the review</a>
+<header>
+<h1>{title}</h1>
+<p>{reason}</p>
+<nav aria-label="Sections">
+{links}
+</nav>
+</header>
+<main id="main" tabindex="-1">
+{body}
+</main>
+<footer>
+<p>mlperf-pkg {version}, {reference}. This page makes no request.</p>
+</footer>
+</body>
+</html>
+"""
+
+
+def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
+    """Return the page; ``files`` are those of the tables, by section and table."""
+    title = f"{reviewed.title}: review"
+    links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in sections)
+    return _PAGE.format(
+        head=page_head(title, file("page.css") + _STYLE),
+        title=escape_html(title),
+        reason=escape_html(headings.round_in_words(reviewed.report)),
+        links="\n".join(links),
+        body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),
+        version=escape_html(reviewed.report.tool["version"]),
+        reference=escape_html(reviewed.report.tool["reference"]),
+    )
+
+
+def _id(name: str) -> str:
+    return escape_html(name.replace(" ", "-"))
+
+
+def _problems(reviewed: Round) -> Iterator[str]:
+    if reviewed.problems:
+        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in reviewed.problems)
+        yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
+
+
+def _section(section: Section, files: Mapping[str, str]) -> str:
+    heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
+    paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
+    parts = (
+        _table(section, table, files[f"{section.name}/{name}"])
+        for name, table in section.tables.items()
+    )
+    body = "\n".join([heading, *paragraphs, *parts])
+    return f'<section aria-labelledby="{_id(section.name)}">\n{body}\n</section>'
+
+
+def _table(section: Section, table: Table, csv: str) -> str:
+    label = escape_html(f"{section.title}: {table.title}")
+    remark = f'{escape_html(table.note)} <a href="{escape_html(csv)}">CSV</a>'.strip()
+    folded = "" if len(table.rows) > _OPEN_ROWS or section.checks else " open"
+    about = f'<span class="about">{wording.counted(len(table.rows), "row")}</span>'
+    return (
+        f"<details{folded}>\n<summary><h3>{escape_html(table.title)}</h3> {about}</summary>\n"
+        f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">\n'
+        f"{tables.html(table, headed=True, checks=section.checks)}\n</div>\n"
+        f'<p class="remark">{remark}</p>\n</details>'
+    )
+
+
+# ---- the folder ---------------------------------------------------------------------------
+
+
+def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
+    """Check before the work starts that the folder can be written.
+
+    Raises:
+        UserError: the folder is in an input, or exists and must not be replaced.
+    """
+    refuse_within(folder, inputs)
+    if reason := _obstacle(folder, force=force):
+        raise UserError(f"{folder}: {reason}")
+
+
+def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
+    """Write a review as a whole, or leave everything as it is.
+
+    Raises:
+        UserError: the folder exists and must not be replaced, or it cannot be written.
+    """
+    try:
+        with new_folder(folder, lambda old: not _obstacle(old, force=force)) as new:
+            for name, text in files.items():
+                (new / name).write_text(text, "utf-8", newline="\n")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {reason_of(error)}") from error
+
+
+def _obstacle(folder: Path, *, force: bool) -> str:
+    """Return the reason why a folder must not be replaced, empty if there is none."""
+    if not (folder.exists() or folder.is_symlink()):
+        return ""
+    written = _written(folder)
+    if written is None:
+        return "exists, but is not a review; choose another --output"
+    if not force:
+        return "exists already; --force replaces it"
+    for entry in walk(folder):
+        if entry.folder or entry.link is not None or entry.path not in written:
+            return (
+                f"not replaced, as {entry.path} is not part of the review; move it away or choose"
+                " another --output"
+            )
+    return ""
+
+
+def _written(folder: Path) -> set[str] | None:
+    """Return the files that an earlier review lists; None if the folder is not a review."""
+    try:
+        document = jsonlib.loads((folder / DATA).read_bytes())
+        if document["format"] != FORMAT or folder.is_symlink():
+            return None
+        sections = document["sections"]
+        data = {table["file"] for section in sections for table in section["tables"]}
+        return {README, PAGE, DATA, *data, *(f"{section['name']}.md" for section in sections)}
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return None

@@ -1,0 +1,294 @@
+"""A round under review, and the sides of a comparison: rounds as checked, or as published."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checks.described import as_published
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Unchecked, Verdict
+from mlperf_pkg.published.hashing import digests_of, log_hash
+from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.results import published_results, usable_results
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.model import is_round_name, version_of
+from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
+from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.model import Submission
+
+_NAMED = 3
+_UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004")
+_UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
+
+
+class Choices(Struct, frozen=True):
+    """The options that the chair chooses for a review.
+
+    ``joint`` are the joint submissions, as A+B or FOLDER=A+B. ``excluded`` submitters have no
+    assignments. ``seed`` breaks ties. ``one_spelling`` counts spellings of a name that differ only
+    in case, spaces and punctuation as one submitter.
+    """
+
+    joint: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    seed: int = 0
+    one_spelling: bool = False
+
+
+class Round(Struct, frozen=True, dict=True):
+    """A checked round. ``problems`` are sentences about missing or unclear parts."""
+
+    checked: Checked
+    choices: Choices = Choices()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> Report:
+        """The report of the check."""
+        return self.checked.report
+
+    @property
+    def title(self) -> str:
+        """The name of the round: ``MLPerf Training 5.1``."""
+        return wording.edition(self.report.usage, self.report.round)
+
+    @property
+    def submissions(self) -> tuple[Submission, ...]:
+        """The submissions by name."""
+        unsorted = (item for input_ in self.checked.inputs for item in input_.submissions)
+        return tuple(sorted(unsorted, key=lambda submission: submission.name))
+
+    @property
+    def spellings(self) -> list[list[str]]:
+        """The names of submissions that differ only in case, spaces and punctuation."""
+        names = submitters(submission.name for submission in self.submissions)
+        return [alike for alike in names.values() if len(alike) > 1]
+
+    @cached_property
+    def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
+        """The result sets of each submission, by its name, in the order of their paths."""
+        by_name: dict[str, list[ResultSetRow]] = {item.name: [] for item in self.submissions}
+        for row in sorted(self.report.results, key=lambda row: row.path):
+            if row.submitter is not None:
+                by_name[row.submitter].append(row)
+        return {name: tuple(rows) for name, rows in by_name.items()}
+
+    @cached_property
+    def systems(self) -> Mapping[str, SystemRow]:
+        """The system descriptions by path; ``description_path`` returns that of a result set."""
+        return {system.path: system for system in self.report.systems}
+
+    @cached_property
+    def side(self) -> Side:
+        """The result sets with the hashes of their logs, to compare with other rounds."""
+        return checked_side(self.title, self.checked)
+
+
+def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
+    """Return how many result sets fail officially, and how many by the rules."""
+    verdicts = [row.verdict for row in rows]
+    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
+    return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
+
+
+def read_round(path: str, options: Options, choices: Choices) -> Round:
+    """Check a round, or any folder of submissions, for its review.
+
+    Raises:
+        UserError: as ``check``, or there is no submission.
+    """
+    reviewed = Round(check([path], options), choices)
+    if not reviewed.submissions:
+        raise UserError(
+            f"{path}: no submission; expected the folder of one round, with a folder for each"
+            " submitter that has systems/ and results/"
+        )
+    return replace(reviewed, problems=tuple(_problems(reviewed)))
+
+
+def _problems(reviewed: Round) -> Iterator[str]:
+    if reviewed.report.round is None:
+        yield f"{reviewed.report.round_reason}; review each round by itself"
+    if not reviewed.choices.one_spelling:
+        for names in reviewed.spellings:
+            alike = wording.enumerated(names)
+            yield f"{alike} may be one submitter; --one-spelling counts them as one"
+    if len(reviewed.submissions) == 1:
+        yield f"only one submission: {reviewed.submissions[0].name}; nobody can review it"
+    for name, rows in reviewed.sets.items():
+        if not rows:
+            yield f"{name}: no result set"
+        without = [row for row in rows if description_path(row) not in reviewed.systems]
+        if without:
+            systems = list(dict.fromkeys(str(row.system) for row in without))
+            yield (
+                f"{name}: {wording.counted(len(without), 'result set')} without a system"
+                f" description ({wording.shortened(systems, _NAMED)}): division and accelerators"
+                " are unknown"
+            )
+    outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
+    if outside:
+        number = wording.counted(len(outside), "result set")
+        yield f"{number} outside of all submissions: {wording.shortened(outside, _NAMED)}"
+    yield from _unread(reviewed)
+
+
+def _unread(reviewed: Round) -> Iterator[str]:
+    """Yield the files that could not be read or checked, by code."""
+    paths: dict[str, list[str]] = {}
+    for finding in reviewed.report.findings:
+        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD + _UNREAD_TREE):
+            paths.setdefault(finding.code, []).extend(place.path for place in finding.occurrences)
+    for code, labels in paths.items():
+        files = list(dict.fromkeys(labels))
+        number = wording.counted(len(files), "file")
+        names = wording.shortened(files, _NAMED)
+        yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
+
+
+# ---- the sides of a comparison ------------------------------------------------------------
+
+
+class Entry(Struct, frozen=True, dict=True):
+    """A result set of a side: its published fields, or those that would be published.
+
+    ``logs`` are the hashes of its logs. Only a folder has the rest: the ``fingerprints`` of runs,
+    the whole ``system`` and whether the logs pass the ``official`` checker of their round.
+    """
+
+    row: PublishedSet
+    logs: tuple[int, ...]
+    fingerprints: tuple[bytes, ...] = ()
+    system: SystemFile | None = None
+    official: Verdict | None = None
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The round, as numbers that can be compared."""
+        return version_of(self.row.round)
+
+    @property
+    def name(self) -> str:
+        """The round and the name of the set in it."""
+        return f"{self.row.round} {self.row.name}"
+
+    @cached_property
+    def keys(self) -> frozenset[Hashable]:
+        """The keys that it shares with each set that has one of its runs.
+
+        Rewritten logs have another hash, but the same number of runs and mean.
+        """
+        minutes = self.row.unscaled_minutes
+        mean = () if minutes is None else ((self.row.usage, self.row.runs, comparable(minutes)),)
+        return frozenset((*self.logs, *self.fingerprints, *mean))
+
+    def shared(self, other: Entry) -> int:
+        """Return the number of its runs in another set: all if both sets have the same mean."""
+        common = self.keys & other.keys
+        if any(isinstance(key, tuple) for key in common):
+            return self.row.runs
+        same = sum(log in common for log in self.logs)
+        return max(same, sum(fingerprint in common for fingerprint in self.fingerprints))
+
+
+class Side(Struct, frozen=True):
+    """The result sets of one argument; ``name`` is its name in messages."""
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def newest(self) -> tuple[int, ...]:
+        """The newest round, as numbers; empty if there is no result set."""
+        return max((entry.version for entry in self.entries), default=())
+
+
+def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
+    """Return the old and the new side; without arguments, both are all published rounds.
+
+    Raises:
+        UserError: as ``read_side``, or the new side has no later round.
+    """
+    if not arguments:
+        side = record_side(options.usage or options.config.usage or TRAINING)
+        return side, side
+    old, new = (read_side(argument, options) for argument in arguments)
+    if new.newest <= min(entry.version for entry in old.entries):
+        raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")
+    return old, new
+
+
+def read_side(argument: str, options: Options) -> Side:
+    """Return the result sets of a folder or, if there is none, of a published round of that name.
+
+    Raises:
+        UserError: as ``check``; it is neither a folder nor a published round.
+    """
+    named = None if "/" in argument else round_of_tree([argument])
+    usage, round_ = (None, argument) if is_round_name(argument) else named or (None, None)
+    if round_ and not Path(argument).exists():
+        return record_side(usage or options.usage or options.config.usage or TRAINING, round_)
+    side = checked_side(argument, check([argument], options))
+    if not side.entries:
+        raise UserError(f"{argument}: no result set; expected a folder of submissions or a round")
+    return side
+
+
+def record_side(usage: str, round_: str | None = None) -> Side:
+    """Return the published result sets of a round, or of all rounds.
+
+    Raises:
+        UserError: no such round was published.
+    """
+    published = published_results()
+    names = [r.name for r in published.provenance.rounds if r.usage == usage]
+    if round_ and round_ not in names:
+        newest = max(names, key=version_of, default="")
+        reason = "no such round was published"
+        if newest and version_of(round_) > version_of(newest):
+            reason = "newer than the published results of this package"
+        raise UserError(f"{round_}: {reason} ({usage} {', '.join(names)}), and not a folder")
+    hashes = published.hashes()
+    entries = (
+        Entry(row, hashes[index])
+        for index, row in enumerate(published.sets)
+        if row.usage == usage and round_ in (None, row.round)
+    )
+    return Side(f"{round_ or 'all rounds'} (published)", tuple(entries))
+
+
+def published_before(side: Side) -> tuple[Entry, ...]:
+    """Return the published sets of the usages of a side, empty if unreadable (CHECK103)."""
+    if usable_results() is None:
+        return ()
+    usages = sorted({entry.row.usage for entry in side.entries})
+    return tuple(entry for usage in usages for entry in record_side(usage).entries)
+
+
+def checked_side(name: str, checked: Checked) -> Side:
+    """Return the result sets of a check."""
+    sources = {path: source for c in checked.contexts for path, source in c.sources.items()}
+    runs = [run.path for context in checked.contexts for run in context.runs]
+    digests = digests_of({path: sources[path] for path in runs if path in sources})
+    entries = []
+    for result, context in zip(checked.sets, checked.contexts, strict=True):
+        of_set = [digests[run.path] for run in context.runs if run.path in digests]
+        entry = Entry(
+            row=as_published(result.row, context.runs, context.system),
+            logs=tuple(map(log_hash, of_set)),
+            fingerprints=tuple(run.fingerprint for run in context.runs if run.fingerprint),
+            system=context.system,
+            official=result.row.verdict.official,
+        )
+        entries.append(entry)
+    return Side(name, tuple(entries))
