@@ -11,15 +11,20 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.checks.code import has_command, readmes
-from mlperf_pkg.checks.contents import check_contents, findings_of_systems
 from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
 from mlperf_pkg.checks.glob_names import check_globbed_set
-from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
 from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
 from mlperf_pkg.checks.round_choice import check_round_choice
 from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
-from mlperf_pkg.checks.tree import check_tree
+from mlperf_pkg.checks.tree import (
+    FIRST_ROUND,
+    check_contents,
+    check_repository,
+    check_tree,
+    findings_of_systems,
+    has_command,
+    readmes,
+)
 from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
 from mlperf_pkg.errors import UserError

@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.checkpoints import check_checkpoints
-from mlperf_pkg.checks.code import check_code
 from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.failed_runs import findings_of_runs
@@ -26,6 +25,7 @@ from mlperf_pkg.checks.scaling import Factors, check_scaling, factors
 from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
+from mlperf_pkg.checks.tree import check_code
 from mlperf_pkg.checks.weak_scaling import (
     check_alone,
     check_scale,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.contents import packed_logs
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, Origin, SetContext, set_finding
 from mlperf_pkg.checks.failed_runs import (
     allowed_failures,
@@ -14,6 +13,7 @@ from mlperf_pkg.checks.failed_runs import (
     too_many_failed,
     unconverged_runs,
 )
+from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import where_instead
