@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from msgspec import Struct
+
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
+from mlperf_pkg.published.model import known_division
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import is_placeholder
 
@@ -159,4 +166,153 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-CHECKS = (check_copies, check_overlap, check_batch_size, check_configuration, check_names)
+CONSISTENCY_CHECKS = (
+    check_copies,
+    check_overlap,
+    check_batch_size,
+    check_configuration,
+    check_names,
+)
+
+
+_CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
+_DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
+_COUNT = r"\d+ ?x ?"  # of nodes, before the name of a platform
+_MIN_LETTERS = 4  # of an abbreviation
+_WARNING: dict[str, Any] = {"basis": Basis.RULES, "severity": Severity.WARNING}
+
+
+def check_status(context: SetContext) -> Iterator[Finding]:
+    """Compare the availability that the logs name with that of the description.
+
+    The results table shows that of the description, so it may promise less than the logs.
+    """
+    if (system := context.system) is None:
+        return
+    expected = logged_statuses(system.status or "")
+    for run in context.runs if expected else ():
+        status = run.text("status")
+        if status in _CLAIMS and status not in expected:
+            yield set_finding(
+                context,
+                "SET140",
+                f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}",
+                path=run.path,
+                found=status,
+                expected=system.status,
+                **_WARNING if _promises_more(expected[0], status) else _NOTE,
+            )
+
+
+def _promises_more(described: str, logged: str) -> bool:
+    """Return whether a description promises more than a log, or cannot mean the same."""
+    if _CLAIMS[described] == _CLAIMS[logged]:
+        return logged != _DEFAULT_STATUS
+    return _CLAIMS[described] > _CLAIMS[logged]
+
+
+class _OtherSystem(Struct, frozen=True):
+    """A system of the submission that a platform names, or a part of whose name it is."""
+
+    path: str
+    is_name: bool
+    is_own_part: bool  # also of the name of the system that is expected
+
+
+def check_platform(context: SetContext) -> Iterator[Finding]:
+    """Check that the logs do not name another system of the submission."""
+    system = context.system
+    if system is None:
+        return
+    others = {text: _other_system(context, system, text) for text in _platforms(context)}
+    for run in context.runs:
+        platform = run.text("platform")
+        if other := others.get(platform):
+            yield set_finding(
+                context,
+                "SET141",
+                f"submission_platform is {{found}}, {'' if other.is_name else 'part of '}the name"
+                f" of {other.path}; expected {{expected}}",
+                path=run.path,
+                found=platform,
+                expected=system.id,
+                **_WARNING if other.is_name and not other.is_own_part else _NOTE,
+            )
+
+
+def _platforms(context: SetContext) -> set[str]:
+    platforms = {run.text("platform") for run in context.runs} - {""}
+    return {platform for platform in platforms if not is_placeholder(platform)}
+
+
+def _other_system(context: SetContext, system: SystemFile, platform: str) -> _OtherSystem | None:
+    names = {letters(platform), letters(re.sub(_COUNT, "", platform, count=1))} - {""}
+    own = names_of(system)
+    if not names.isdisjoint(own):
+        return None
+    is_own_part = _is_part(names, own)
+    for other in context.systems:
+        is_name = not names.isdisjoint(names_of(other) - own)
+        if is_name or (not is_own_part and _is_part(names, names_of(other))):
+            return _OtherSystem(other.path, is_name, is_own_part)
+    return None
+
+
+def names_of(system: SystemFile) -> set[str]:
+    """Return the id and the name of a system, in letters and digits."""
+    return {letters(system.id), letters(system.system_name or "")} - {""}
+
+
+def _is_part(names: set[str], of: set[str]) -> bool:
+    return any(name in other for name in names for other in of if len(name) >= _MIN_LETTERS)
+
+
+def check_nodes(context: SetContext) -> Iterator[Finding]:
+    """Compare the numbers of nodes that HPC logs name with the description.
+
+    A log of weak scaling is of one model, on a part of the nodes. Raw logs may have been assigned
+    to the wrong system, so the number before their platform is compared, too.
+    """
+    system = context.system
+    if system is None or system.nodes is None or system.nodes == 0:
+        return
+    counts = _counts_of_others(context, system)
+    for run in context.runs:
+        nodes = run.nodes
+        if nodes is None or context.weak:  # of one model
+            nodes = counts.get(run.text("platform"), nodes)
+        if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
+            continue
+        is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
+        yield set_finding(
+            context,
+            "SET142",
+            f"{'number_of_nodes is' if nodes == run.nodes else 'submission_platform begins with'}"
+            f" {{found}} in the log; expected {{expected}}, as in {system.path}",
+            path=run.path,
+            found=nodes,
+            expected=system.nodes,
+            hint=_fitting(context, nodes),
+            **_NOTE if is_same_scale else {"basis": Basis.RULES},
+        )
+
+
+def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
+    """Return the numbers before the platforms of raw logs, if only another description has them."""
+    own = {system.nodes, system.accelerators}
+    counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
+    return {
+        platform: count
+        for platform, count in counts.items()
+        if count and count not in own and _fitting(context, count)
+    }
+
+
+def _fitting(context: SetContext, nodes: int) -> str | None:
+    """Name the descriptions of the division with a number of nodes; None if there is none."""
+    systems = [system for system in context.systems if system.nodes == nodes]
+    paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
+    return f"as in {' and '.join(paths)}" if paths else None
+
+
+SYSTEM_CHECKS = (check_status, check_platform, check_nodes)

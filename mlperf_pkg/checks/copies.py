@@ -8,10 +8,10 @@ from itertools import combinations
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.consistency import names_of
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.checks.shared_runs import Members
-from mlperf_pkg.checks.system_of_logs import names_of
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Place

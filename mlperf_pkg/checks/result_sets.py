@@ -8,23 +8,23 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.checkpoints import check_checkpoints
-from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
+from mlperf_pkg.checks.consistency import CONSISTENCY_CHECKS, SYSTEM_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
-from mlperf_pkg.checks.failed_runs import findings_of_runs
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.published import check_published, published_runs
 from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
 from mlperf_pkg.checks.runs import (
+    check_checkpoints,
     check_count,
     check_folder,
+    check_seeds,
     check_system_file,
+    findings_of_runs,
     for_information,
+    seed_findings,
 )
 from mlperf_pkg.checks.scaling import Factors, check_scaling, factors
-from mlperf_pkg.checks.seeds import check_seeds, seed_findings
 from mlperf_pkg.checks.summarized import Summarized, summarized
-from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
 from mlperf_pkg.checks.tree import check_code
 from mlperf_pkg.checks.weak_scaling import (
     check_alone,
@@ -33,7 +33,7 @@ from mlperf_pkg.checks.weak_scaling import (
     number_of_models,
     weak_set_score,
 )
-from mlperf_pkg.checks.workspace import CHECKS as WORKSPACE_CHECKS
+from mlperf_pkg.checks.workspace import WORKSPACE_CHECKS
 from mlperf_pkg.findings import (
     Basis,
     Finding,

@@ -220,7 +220,7 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         )
 
 
-CHECKS = (check_membership, check_folders)
+WORKSPACE_CHECKS = (check_membership, check_folders)
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.failed_runs import failed_runs
 from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.checks.runs import failed_runs
 from mlperf_pkg.compat.console import (
     CRASHED,
     Console,
