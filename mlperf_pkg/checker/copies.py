@@ -11,11 +11,15 @@ from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checker.reading import size_of
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import Pair, pairs_of
-from mlperf_pkg.checks.copy_rules import findings_on
-from mlperf_pkg.checks.previews import check_previews
+from mlperf_pkg.checks.copies import (
+    Members,
+    Pair,
+    check_previews,
+    findings_on,
+    has_several_rounds,
+    pairs_of,
+)
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.shared_runs import Members, has_several_rounds
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published.hashing import digests_of

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import names_of
-from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.described import PREVIEW, category
 from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.checks.shared_runs import Members
+from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
+from mlperf_pkg.results import wording
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Place
 
@@ -147,3 +154,282 @@ def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, b
     for run in runs:
         pair.runs[run.path] = original.path
         pair.identical += digest is not None and digest == digests.get(run.path)
+
+
+Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
+
+
+def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
+    """Return groups of runs that may be copies of one run, each in several sets.
+
+    Runs with the same fingerprint are copies; runs without one are copies only if their bytes are
+    the same. Placeholders, which have no start, are not in a group.
+    """
+    groups: dict[Hashable, Members] = {}
+    for index, context in enumerate(contexts):
+        for run in context.runs:
+            if run.start_ms is not None:
+                key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
+                groups.setdefault(key, {}).setdefault(index, []).append(run)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
+    """Return whether sets of several rounds of one usage are checked together."""
+    rounds = {(context.round.usage, context.round.name) for context in contexts}
+    return len(rounds) > len({usage for usage, _ in rounds})
+
+
+COPIED, RESUBMITTED = "SET150", "SET151"
+_SCALINGS = {"strong", "weak"}
+
+
+class _Opinion(Struct, frozen=True):
+    """The judgement of the rules on a pair of sets with the same runs."""
+
+    message: str
+    code: str = COPIED
+    severity: Severity = Severity.NOTE
+    basis: Basis = Basis.ADVICE
+
+    @property
+    def weight(self) -> int:
+        """The rank of the severity, 0 for the worst."""
+        return tuple(Severity).index(self.severity)
+
+
+def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
+    """Yield the findings on the copies of one result set: one for each original and run.
+
+    ``with_power`` are the trees with power measurements. If there are more than ``MAX_MESSAGES``
+    originals, those with the fewest runs share a finding.
+    """
+    by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
+    is_many = len(pairs) > MAX_MESSAGES
+    apart = MAX_MESSAGES - 1 if is_many else len(by_runs)
+    for pair in by_runs[:apart]:
+        yield from _findings(_opinion(pair, with_power), [pair])
+    if is_many:
+        rest = by_runs[apart:]
+        worst = min((_opinion(pair, with_power) for pair in rest), key=attrgetter("weight"))
+        name = f"{rest[0].original.context.label} and {len(rest) - 1} more result sets"
+        yield from _findings(
+            _Opinion(_copied(name), severity=worst.severity, basis=worst.basis), rest
+        )
+
+
+def _findings(opinion: _Opinion, pairs: Sequence[Pair]) -> Iterator[Finding]:
+    runs = {copy: original for pair in pairs for copy, original in pair.runs.items()}
+    for copy, original in runs.items():
+        yield Finding(
+            code=opinion.code,
+            message=opinion.message,
+            path=copy,
+            severity=opinion.severity,
+            basis=opinion.basis,
+            found=original,
+            source=codes()[opinion.code].source,
+        )
+
+
+def _opinion(pair: Pair, with_power: Collection[Place]) -> _Opinion:
+    original, copy = pair.original, pair.copy
+    if not (original.context.origin.has_name and copy.context.origin.has_name):
+        return _Opinion(f"the same runs as {_name(pair)}")
+    is_own = copy.has_submitter_of(original) and copy.benchmark == original.benchmark
+    allowed = _allowed(pair, with_power) if is_own else None
+    return allowed or _Opinion(_copied(_name(pair)), severity=Severity.ERROR, basis=Basis.RULES)
+
+
+def _allowed(pair: Pair, with_power: Collection[Place]) -> _Opinion | None:
+    """Return the reason why a submitter may use the same runs twice; None if it may not."""
+    original, copy, name = pair.original, pair.copy, _name(pair)
+    if copy.identity == original.identity:
+        return _Opinion(f"the same result set as {name}")
+    first, second = original.context.files, copy.context.files
+    if copy.has_system_of(original) and {first.scaling_mode, second.scaling_mode} == _SCALINGS:
+        return _Opinion(f"the same runs as {name}, as strong and as weak scaling")
+    if copy.round != original.round:
+        return _resubmitted(original, copy, name)
+    if first.system == second.system and not {copy.tree, original.tree}.isdisjoint(with_power):
+        return _Opinion(f"the same runs as {name}, with power measured differently")
+    return None
+
+
+def _copied(name: str) -> str:
+    return f"copies of the runs of {name}; expected separate runs"
+
+
+def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
+    text = f"resubmitted from {name}"
+    before, after = original.context.system, copy.context.system
+    if not (before and after and before.contents and after.contents):
+        return _Opinion(f"{text}; system descriptions not compared", RESUBMITTED)
+    if category(before.status or "") == PREVIEW != category(after.status or ""):
+        text = f"{text}, a Preview; expected new runs to prove it"
+    elif fields := different_fields(before, after):
+        text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
+    else:
+        return _Opinion(f"{text}, with the same system description", RESUBMITTED)
+    return _Opinion(text, RESUBMITTED, Severity.WARNING, Basis.RULES)
+
+
+def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
+    """Return the fields that differ, except spellings of the same availability."""
+    old, new = before.contents or {}, after.contents or {}
+    fields = sorted(
+        key for key in {*old, *new} if (key in old, old.get(key)) != (key in new, new.get(key))
+    )
+    status = category(before.status or "")
+    is_same_status = status is not None and status == category(after.status or "")
+    return [field[:80] for field in fields if not (field == "status" and is_same_status)]
+
+
+def _name(pair: Pair) -> str:
+    """Return the path of the original, its round if it differs, and whether files are identical."""
+    original, count = pair.original, len(pair.runs)
+    some = (
+        wording.counted(pair.identical, "identical file") if pair.identical else "the files differ"
+    )
+    remarks = [
+        f"round {original.context.round.name}" * (original.round != pair.copy.round),
+        "identical files" if pair.identical == count else some,
+        f"also in {pair.others} more result sets" * bool(pair.others),
+    ]
+    return f"{original.context.label} ({', '.join(filter(None, remarks))})"
+
+
+AVAILABLE = ("onprem", "cloud")
+_ALLOWED = 1.02  # times the minutes of the Preview
+_MOST = 100  # Available results with which a Preview is compared
+
+
+class Costs(NamedTuple):
+    """What a result and a Preview cost, by time or energy, and what is allowed of the latter."""
+
+    by: str
+    own: float
+    preview: float
+    allowed: float = _ALLOWED
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether the result costs no more than is allowed; without allowance, it costs less."""
+        if self.allowed == 1:
+            return self.own < self.preview
+        return self.own <= self.preview * self.allowed
+
+    @property
+    def percent(self) -> float:
+        """By how many percent the performance of the result exceeds that of the Preview."""
+        return 100 * (self.preview / self.own - 1)
+
+
+class Performance(Struct, frozen=True):
+    """A score in minutes on a number of accelerators (or nodes), and the energy if measured."""
+
+    scale: int
+    minutes: float
+    energy_joules: float | None = None
+
+    def costs(self, preview: Performance) -> Costs:
+        """Return what is compared with a Preview.
+
+        More accelerators must be faster; fewer must not take more minutes times accelerators. If
+        the energy of both was measured, it is compared instead: it is minutes times power.
+        """
+        if self.energy_joules and preview.energy_joules:
+            return Costs("energy", self.energy_joules, preview.energy_joules)
+        if self.scale > preview.scale:
+            return Costs("time", self.minutes, preview.minutes, 1)
+        by = "time" if self.scale == preview.scale else "time x scale"
+        return Costs(by, self.minutes * self.scale, preview.minutes * preview.scale)
+
+
+class ScoredSet(Struct, frozen=True):
+    """A result set with a score in minutes, and the number of accelerators of its system."""
+
+    context: SetContext
+    accelerators: int
+    minutes: float
+
+    @property
+    def in_words(self) -> str:
+        """The score and the number of accelerators."""
+        scale = wording.counted(self.accelerators, "accelerator")
+        return f"{wording.minutes(self.minutes)} minutes on {scale}"
+
+    def matches(self, preview: ScoredSet) -> bool:
+        """Return whether the performance is at least that of a Preview, less the allowed loss."""
+        own = Performance(self.accelerators, self.minutes)
+        return own.costs(Performance(preview.accelerators, preview.minutes)).is_matched
+
+
+def check_previews(
+    contexts: Sequence[SetContext], minutes: Sequence[float | None]
+) -> Iterator[tuple[int, Finding]]:
+    """Compare Previews with the Available results of the first later round that has any.
+
+    These have the same submitter, benchmark, division and accelerator, but no runs of the Preview.
+    ``minutes`` are the scores; each finding has the index of its Preview.
+    """
+    previews: dict[int, ScoredSet] = {}
+    available: dict[tuple[str, ...], dict[str, list[ScoredSet]]] = {}
+    for index, (context, score) in enumerate(zip(contexts, minutes, strict=True)):
+        system = context.system
+        if system is None or not system.accelerators or not score:
+            continue
+        scored = ScoredSet(context, system.accelerators, score)
+        status = category(system.status or "")
+        if status == PREVIEW:
+            previews[index] = scored
+        elif status in AVAILABLE:
+            rounds = available.setdefault(_key(context), {})
+            rounds.setdefault(context.round.name, []).append(scored)
+    for index, preview in previews.items():
+        if candidates := _proofs(preview, available.get(_key(preview.context), {})):
+            yield index, _preview_finding(preview, candidates)
+
+
+def _key(context: SetContext) -> tuple[str, ...]:
+    """Return what a Preview and its Available results have in common."""
+    contents = (context.system.contents if context.system else None) or {}
+    names = (context.submitter, context.division_by_rules, contents.get("accelerator_model_name"))
+    return (context.round.usage, context.files.benchmark, *(letters(str(name)) for name in names))
+
+
+def _proofs(preview: ScoredSet, by_round: dict[str, list[ScoredSet]]) -> list[ScoredSet]:
+    """Return the results with other runs from the first later round that has any."""
+    runs = {run.fingerprint for run in preview.context.runs if run.fingerprint}
+    for name in sorted(by_round, key=version_of):
+        if version_of(name) > preview.context.round.version:
+            fresh = (scored for scored in by_round[name][:_MOST] if runs.isdisjoint(_runs(scored)))
+            if proofs := list(fresh):
+                return proofs
+    return []
+
+
+def _runs(scored: ScoredSet) -> set[bytes | None]:
+    return {run.fingerprint for run in scored.context.runs}
+
+
+def _preview_finding(preview: ScoredSet, candidates: Sequence[ScoredSet]) -> Finding:
+    """Report the best result; among several, that with the nearest number of accelerators."""
+    is_proven = any(candidate.matches(preview) for candidate in candidates)
+    best = min(
+        candidates,
+        key=lambda c: (
+            not c.matches(preview),
+            abs(c.accelerators - preview.accelerators),
+            c.minutes,
+        ),
+    )
+    path, name = best.context.label, best.context.round.name
+    return set_finding(
+        preview.context,
+        "SET152",
+        f"a Preview with {preview.in_words}; Available in round {name} with {best.in_words}"
+        f" ({path}): the performance is {'' if is_proven else 'not '}matched",
+        severity=Severity.NOTE if is_proven else Severity.WARNING,
+        basis=Basis.ADVICE if is_proven else Basis.RULES,
+    )

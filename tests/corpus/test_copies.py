@@ -16,10 +16,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import pairs_of
-from mlperf_pkg.checks.copy_rules import findings_on
-from mlperf_pkg.checks.previews import check_previews
-from mlperf_pkg.checks.shared_runs import shared_runs
+from mlperf_pkg.checks.copies import check_previews, findings_on, pairs_of, shared_runs
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source

@@ -9,9 +9,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.copies import copies_in, find_pairs
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import Pair
-from mlperf_pkg.checks.previews import check_previews
-from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
+from mlperf_pkg.checks.copies import Pair, check_previews, has_several_rounds, shared_runs
 from mlperf_pkg.findings import Finding, folded, in_order
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mlperf_pkg.checks.copy_rules import different_fields
+from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.described import PREVIEW, category, published_differences
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.commands.review.listing import Listing, listed_section
