@@ -12,9 +12,9 @@ from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.copies import has_several_rounds, shared_runs
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import not_described
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.checks.tree import check_input
 from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
 from mlperf_pkg.infra.numbers import is_number

@@ -18,8 +18,8 @@ from mlperf_pkg.submission.model import Input
 
 if TYPE_CHECKING:
     from mlperf_pkg.checks.context import SetContext
+    from mlperf_pkg.checks.descriptions import SystemFile
     from mlperf_pkg.checks.result_sets import SetResult
-    from mlperf_pkg.checks.systems import SystemFile
 
 UNREAD = ("LOG112", "LOG113")
 """The codes of findings on logs that no command can read."""

@@ -16,8 +16,8 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, wit
 from mlperf_pkg.run.model import Run
 
 if TYPE_CHECKING:
+    from mlperf_pkg.checks.descriptions import SystemFile
     from mlperf_pkg.checks.result_sets import SetResult
-    from mlperf_pkg.checks.systems import SystemFile
 
 
 def today() -> str:

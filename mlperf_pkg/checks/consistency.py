@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.system_schema import logged_statuses
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown

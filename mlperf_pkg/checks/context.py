@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.source import Source

@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import names_of
 from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.described import PREVIEW, category
-from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording

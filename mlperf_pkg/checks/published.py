@@ -8,8 +8,8 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.described import PREVIEW, category, differences
-from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.descriptions import PREVIEW, category, differences
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
 from mlperf_pkg.published.hashing import digests_of, log_hash
 from mlperf_pkg.published.model import PublishedName

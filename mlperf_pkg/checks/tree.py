@@ -14,9 +14,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
-from mlperf_pkg.checks.organisations import are_alike, are_same
-from mlperf_pkg.checks.system_values import system_finding
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.names import are_alike, are_same
+from mlperf_pkg.checks.system_schema import system_finding
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.archive_names import SUFFIXES
 from mlperf_pkg.infra.tree import Entry

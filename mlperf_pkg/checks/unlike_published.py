@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.described import texts_of
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.descriptions import texts_of
+from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.rules_folders import per_rulebook

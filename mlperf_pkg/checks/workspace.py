@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
 from mlperf_pkg.checks.context import Origin, SetContext, set_finding
-from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.plain_yaml import dump

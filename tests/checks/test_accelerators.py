@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
+from mlperf_pkg.checks.names import Likeness, likeness, words_of
 from tests.helpers.published import published_set
 
 WORDS = [

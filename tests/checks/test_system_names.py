@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.checks.system_names import published_spelling
+from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.system_schema import statuses
 from mlperf_pkg.published.results import published_results
 from tests.helpers.published import published_set

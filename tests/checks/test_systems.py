@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from mlperf_logging.system_desc_checker import system_desc_checker
 
 from mlperf_pkg.checks import system_schema
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.codes import codes

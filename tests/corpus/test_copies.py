@@ -17,7 +17,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, findings_on, pairs_of, shared_runs
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_round

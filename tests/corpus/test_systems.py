@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.findings import Verdict, verdicts_of
 from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 

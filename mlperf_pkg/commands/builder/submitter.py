@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.run.model import Run

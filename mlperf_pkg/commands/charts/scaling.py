@@ -8,7 +8,7 @@ from math import ceil, floor, log2
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts.chart import (
     BLUE,
     GREEN,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.described import category
+from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.published.model import known_division
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.scores import ScoredSet, scores
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.commands.compare.prices import plain
 from mlperf_pkg.commands.compare.published import SUFFIX, read_published

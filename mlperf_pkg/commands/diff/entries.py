@@ -9,7 +9,7 @@ from itertools import product
 from typing import TypeAlias
 
 from mlperf_pkg.checks.copies import is_same_submitter
-from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.commands.diff.borrowing import Change, borrowings, different_fields
 from mlperf_pkg.commands.diff.entry_rules import entry_verdict
 from mlperf_pkg.commands.diff.model import Comparison, EntryVerdict, Kind, ResultSet, Side

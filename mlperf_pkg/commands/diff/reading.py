@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import scores
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.checks.system_values import is_text
+from mlperf_pkg.checks.system_schema import is_text
 from mlperf_pkg.commands.diff.across_rounds import across_rounds
 from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts

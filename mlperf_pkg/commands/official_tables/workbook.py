@@ -13,7 +13,7 @@ from datetime import UTC, datetime, time
 from itertools import count
 from typing import Any
 
-from mlperf_pkg.checks.described import CATEGORIES, category
+from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.commands.official_tables.rows import Summary
 from mlperf_pkg.commands.official_tables.table import Cell, Table
 from mlperf_pkg.infra.numbers import to_finite

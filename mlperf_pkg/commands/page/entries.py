@@ -12,8 +12,7 @@ from msgspec import Struct, field
 from mlperf_pkg.checker.scores import ScoredSet, Standing, scores
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.described import category
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, category
 from mlperf_pkg.commands.charts import DrawnSet
 from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.scaling import Point

@@ -10,9 +10,8 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.accelerators import words_of
-from mlperf_pkg.checks.described import as_published, batch_size_of
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.descriptions import as_published, batch_size_of
+from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.commands.page.history_model import Entry, History, Span, Trend, grouped
 from mlperf_pkg.published.model import PublishedSet, comparable
 from mlperf_pkg.published.results import PublishedResults

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.described import category
+from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.charts import Chart, prepared
 from mlperf_pkg.commands.charts.chart import rounded
 from mlperf_pkg.commands.page.chart_data import columns, packable, packed, payload

@@ -9,9 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.described import CATEGORIES, category
+from mlperf_pkg.checks.descriptions import CATEGORIES, SystemFile, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.official_tables.specs import known_cells, url_cells
 from mlperf_pkg.commands.publication.ids import Candidate, PrivateIds, hashed_text, own_id
 from mlperf_pkg.commands.publication.model import (

@@ -8,7 +8,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.described import CATEGORIES
+from mlperf_pkg.checks.descriptions import CATEGORIES
 from mlperf_pkg.commands.publication.model import (
     UNDIVIDED,
     UNKNOWN,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_values import whole_number
+from mlperf_pkg.checks.system_schema import whole_number
 from mlperf_pkg.commands.review.model import Round
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean, letters

@@ -7,7 +7,7 @@ from operator import itemgetter
 from statistics import median
 
 from mlperf_pkg.checks.copies import AVAILABLE
-from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.commands.review.convergence import MISSING, state
 from mlperf_pkg.commands.review.software import previous_sets, software
 from mlperf_pkg.commands.review.subject import Subject, Tested, grouped, listed, short

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import different_fields
-from mlperf_pkg.checks.described import PREVIEW, category, published_differences
-from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.commands.review.listing import Listing, listed_section
 from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.sides import Entry, Side, published_before

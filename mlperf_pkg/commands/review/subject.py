@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.review.hyperparameters import groups_of, outliers_of
 from mlperf_pkg.commands.review.model import Round
 from mlperf_pkg.commands.review.outliers import Outlier

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
 from mlperf_pkg.checks.copies import AVAILABLE, Costs, Performance
-from mlperf_pkg.checks.described import PREVIEW, category
-from mlperf_pkg.checks.organisations import are_related, are_same
+from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
 from mlperf_pkg.commands.review.sides import Entry, Side
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.system_names import plain_name
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
+from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.infra.json_lines import MAX_BYTES
 from mlperf_pkg.infra.opening import read_file
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
 from mlperf_pkg.config import Config, SystemConfig
 from mlperf_pkg.run.model import Run

@@ -2,36 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.system_names import FIELDS as NAME_FIELDS
-from mlperf_pkg.checks.system_names import published_spelling
+from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
+from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.system_schema import (
     SIMILAR,
     Violation,
     has_fixed_statuses,
-    needing_answer,
-    optional_fields,
-    schema,
-    violations,
-)
-from mlperf_pkg.checks.system_values import (
     is_answer,
     is_text,
     is_to_fill_in,
+    logged_statuses,
+    needing_answer,
     one_of,
+    optional_fields,
+    schema,
     shown,
     system_finding,
+    violations,
     whole_number,
 )
-from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, values_of
-from mlperf_pkg.infra.json_lines import JsonDocument
+from mlperf_pkg.findings import (
+    MAX_LINES,
+    Basis,
+    Finding,
+    Occurrence,
+    Severity,
+    Unchecked,
+    in_order,
+    values_of,
+)
+from mlperf_pkg.infra.json_lines import (
+    JsonDocument,
+    JsonLimitError,
+    JsonProblem,
+    JsonSyntaxError,
+    read_json,
+)
 from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.names import set_name
 
 _COUNTS = {  # field: what the results table counts with it
     "number_of_nodes": "accelerators",
@@ -339,3 +360,213 @@ _CHECKS: tuple[Callable[[Description], Iterator[Finding]], ...] = (
     _counts,
     _names,
 )
+
+
+class SystemFile(Struct, frozen=True):
+    """A system description: the fields that other checks use, and its findings in order.
+
+    ``id`` is the stem of the file name, to which folders of results refer. Fields are None where
+    the file lacks them or holds something other than text; ``contents`` where it is not a JSON
+    object. ``accelerators`` is the total over all ``nodes``; both are None where they are unknown.
+    """
+
+    path: str
+    id: str
+    contents: dict[str, Any] | None
+    submitter: str | None
+    division: str | None
+    status: str | None
+    system_name: str | None
+    accelerators: int | None
+    findings: tuple[Finding, ...]
+    nodes: int | None = None
+    submitter_line: int | None = None
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether it could not be checked."""
+        return any(isinstance(finding, Unchecked) for finding in self.findings)
+
+
+class _ProblemCode(Struct, frozen=True):
+    """How a problem of a JSON file is reported."""
+
+    code: str
+    severity: Severity
+    basis: Basis
+
+
+_PROBLEMS = {  # by the kind of the problem
+    "bom": _ProblemCode("SYS002", Severity.ERROR, Basis.OFFICIAL),
+    "encoding": _ProblemCode("SYS003", Severity.ERROR, Basis.OFFICIAL),
+    "duplicate_key": _ProblemCode("SYS005", Severity.WARNING, Basis.ADVICE),
+    "not_finite": _ProblemCode("SYS006", Severity.WARNING, Basis.ADVICE),
+}
+
+
+def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
+    """Read and check the bytes of one system description for a round such as ``"2.0"``.
+
+    ``verdicts_of`` its findings are the official verdict, fail also where the system description
+    checker would raise an exception, and that of the written rules.
+    """
+    try:
+        document = read_json(data)
+    except JsonLimitError as error:
+        return _system_file(path, None, [_not_read(path, error)])
+    except JsonSyntaxError as error:
+        return _system_file(path, None, [system_finding("SYS001", path, error.line, error.message)])
+    findings = [_problem_finding(path, problem) for problem in document.problems]
+    contents = document.value
+    if not isinstance(contents, dict):
+        message = f"the file holds {shown(contents)}; expected an object of fields"
+        findings.append(system_finding("SYS004", path, document.line(()), message))
+        return _system_file(path, None, findings)
+    findings += check_fields(Description(path, contents, document, usage, round_))
+    system = _system_file(path, contents, findings)
+    return replace(system, submitter_line=document.line(("submitter",)))
+
+
+def _not_read(path: str, error: JsonLimitError) -> Finding:
+    return Unchecked(
+        code="SYS001",
+        message=error.message,
+        path=path,
+        line=error.line,
+        source=codes()["SYS001"].source,
+    )
+
+
+def _problem_finding(path: str, problem: JsonProblem) -> Finding:
+    kind = _PROBLEMS[problem.kind]
+    return system_finding(
+        kind.code,
+        path,
+        problem.line,
+        problem.message,
+        severity=kind.severity,
+        basis=kind.basis,
+    )
+
+
+def _system_file(
+    path: str, contents: dict[str, Any] | None, findings: Iterable[Finding]
+) -> SystemFile:
+    fields = contents or {}
+    texts = {name: value for name, value in fields.items() if is_text(value)}
+    nodes = whole_number(fields.get("number_of_nodes"))
+    per_node = whole_number(fields.get("accelerators_per_node"))
+    return SystemFile(
+        path=path,
+        id=PurePosixPath(path).stem,
+        contents=contents,
+        submitter=texts.get("submitter"),
+        division=texts.get("division"),
+        status=texts.get("status"),
+        system_name=texts.get("system_name"),
+        accelerators=None if nodes is None or per_node is None else nodes * per_node,
+        findings=in_order(findings),
+        nodes=nodes,
+    )
+
+
+def unchecked_system(path: str, finding: Finding) -> SystemFile:
+    """Return a system description of which there is only a finding."""
+    return _system_file(path, None, [finding])
+
+
+PREVIEW = "preview"
+
+CATEGORIES = {  # in the order of the rules
+    "cloud": "Available cloud",
+    "onprem": "Available on-premise",
+    PREVIEW: "Preview",
+    "research": "Research, Development, or Internal (RDI)",
+}
+"""The titles of availabilities by ``category``. Source: submission_rules, Results categories"""
+
+TEXTS = {
+    "system_name": "system_name",
+    "accelerator_model": "accelerator_model_name",
+    "host_processor": "host_processor_model_name",
+    "framework": "framework",
+}
+COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_nodes"}
+"""Fields of ``PublishedSet`` and their names in a description."""
+
+
+def texts_of(system: SystemFile | None) -> dict[str, Any]:
+    """Return the strings of a description by fields of ``PublishedSet``; missing ones are empty."""
+    contents = (system and system.contents) or {}
+    values = {name: contents.get(field) for name, field in TEXTS.items()}
+    return {name: value.strip() if is_text(value) else "" for name, value in values.items()}
+
+
+def counts_of(system: SystemFile | None) -> dict[str, Any]:
+    """Return the numbers of a description by fields of ``PublishedSet``."""
+    contents = (system and system.contents) or {}
+    return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
+
+
+def as_published(
+    row: ResultSetRow, runs: Sequence[Run], system: SystemFile | None, batch_size: int | None = None
+) -> PublishedSet:
+    """Return a checked result set as if it were published."""
+    contents = (system and system.contents) or {}
+    return PublishedSet(
+        usage=runs[0].usage if runs else TRAINING,
+        round=row.round,
+        submitter=row.submitter or "",
+        system=row.system or "",
+        benchmark=row.benchmark,
+        division=_stripped(contents.get("division")),
+        path=row.path if set_name(row.path) else row.id,  # the path of raw logs does not name a set
+        status=_stripped(contents.get("status")),
+        accelerators=system.accelerators if system else None,
+        **texts_of(system),
+        **counts_of(system),
+        global_batch_size=batch_size,
+        runs=len(runs),
+        score_minutes=row.score_minutes,
+        unscaled_minutes=row.unscaled_minutes,
+        official_minutes=row.official_minutes,
+        energy_joules=row.energy_joules,
+    )
+
+
+def batch_size_of(runs: Sequence[Run]) -> int | None:
+    """Return the batch size of all runs, None if they differ or log none."""
+    sizes = {size for run in runs for size in run.batch_sizes}
+    try:
+        return whole_number(json.loads(sizes.pop())) if len(sizes) == 1 else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def differences(system: SystemFile, published: PublishedSet) -> list[str]:
+    """Return the fields of a description that differ from those of a published set.
+
+    Its empty fields are not compared. Rounds spell the same availability in different ways.
+    """
+    now = {**texts_of(system), **counts_of(system), "status": system.status or ""}
+    return published_differences(now, published)
+
+
+def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
+    """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
+    fields = [
+        field
+        for name, field in {**TEXTS, **COUNTS}.items()
+        if getattr(before, name) and getattr(before, name) != now[name]
+    ]
+    old, new = category(before.status), category(now["status"])
+    return [*fields, *(["status"] if old and old != new else [])]
+
+
+def _stripped(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def category(status: str) -> str | None:
+    """Return the name of an availability in logs, for any round; None for other text."""
+    return next(iter(logged_statuses(status)), None)
