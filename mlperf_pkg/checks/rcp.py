@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
-from mlperf_pkg.checks.rcp_exceptions import check_allowance, check_end_rate
-from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.results import rcp, rcp_margin
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
+from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
+from mlperf_pkg.results import rcp, rcp_margin, wording
+from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import RcpRow
+from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.params import KEEP_SCALING
 
 _RULES = "training_rules, Handling RCP Failures"
 _IN_RULES_FROM = (4, 0)
@@ -184,3 +191,250 @@ def _basis(context: SetContext) -> Basis | None:
     if context.round.version < _IN_RULES_FROM:
         return Basis.OFFICIAL if context.rcp_required else None
     return Basis.BOTH if context.rcp_required else Basis.RULES
+
+
+_ALLOWED_ROUND = (5, 0)  # of 405b
+_END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
+_END_SHARE = 0.1  # of the base learning rate
+
+
+def check_allowance(
+    context: SetContext, result: rcp.RcpResult, strict: rcp.RcpResult | None
+) -> Iterator[Finding]:
+    """Check a set that passes, by the ``strict`` test without the allowance of one round.
+
+    Llama 3.1 405B might converge one evaluation early in round 5.0; the official checker subtracts
+    this evaluation from the smallest acceptable mean in later rounds, too.
+    """
+    if strict is None or strict.official_pass or context.round.version <= _ALLOWED_ROUND:
+        return
+    is_bypassed = "rcp-bypass" in context.files.flags
+    yield set_finding(
+        context,
+        "RCP105",
+        "the mean to converge is {found:,.0f} samples; expected at least {expected:,.0f}, as only"
+        " round 5.0 allows convergence one evaluation early",
+        basis=Basis.RULES,
+        severity=Severity.WARNING if is_bypassed else Severity.ERROR,
+        found=result.mean,
+        expected=strict.minimum,
+    )
+
+
+def check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
+    """Check the end learning rate that only sets which pass the RCP test may have."""
+    if (context.round.version, context.files.benchmark) != (_END_RATE_ROUND, _END_RATE_BENCHMARK):
+        return
+    if result is not None and result.official_pass:
+        return
+    if any(map(_has_special_end_rate, context.runs)):
+        yield set_finding(
+            context,
+            "RCP106",
+            "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes;"
+            " expected {expected}",
+            basis=Basis.RULES,
+            found=_END_RATE,
+            expected="a tenth of opt_base_learning_rate",
+        )
+
+
+def _has_special_end_rate(run: Run) -> bool:
+    end, base = (_number(run, f"opt_{name}_learning_rate") for name in ("end", "base"))
+    return end == _END_RATE and (base is None or f"{base * _END_SHARE:.6g}" != f"{end:.6g}")
+
+
+def _number(run: Run, key: str) -> float | None:
+    try:
+        return float(run.hyperparameters[key])
+    except (KeyError, ValueError):
+        return None
+
+
+_PRECISION = 5e-4  # of a factor that a reviewer rounded
+
+
+class Factors(Struct, frozen=True):
+    """The factors of the olympic mean: that of the rules, and that of the official tables.
+
+    ``official`` is None where the summarizer crashes on ``scaling.json``.
+    """
+
+    rules: float = 1.0
+    official: float | None = 1.0
+
+
+def factors(context: SetContext, result: RcpResult | None) -> Factors:
+    """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
+
+    ``official`` is the factor that the package checker writes into ``scaling.json``.
+    """
+    if KEEP_SCALING not in context.files.flags or context.weak:
+        return _tested(context, result)
+    if context.files.scaling is None:
+        return Factors()
+    try:
+        kept = to_float(_value(context.files.scaling))
+    except JsonSyntaxError:
+        kept = None
+    return Factors(1.0 if kept is None else kept, kept)
+
+
+def _tested(context: SetContext, result: RcpResult | None) -> Factors:
+    if context.weak or result is None or not result.official_pass:
+        return Factors()
+    return Factors(
+        rules=result.normalization if context.rcp_required_by_rules else 1.0,
+        official=result.normalization if context.rcp_required else 1.0,
+    )
+
+
+def check_scaling(
+    context: SetContext, result: RcpResult | None, unscaled: float | None
+) -> Iterator[Finding]:
+    """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes."""
+    if context.files.scaling is None:
+        return
+    try:
+        value = _value(context.files.scaling)
+    except JsonSyntaxError as error:
+        message = "not read: {found:s}"
+        yield _scaling_finding(context, "SET119", message, error.message, "JSON", line=error.line)
+        return
+    factor = to_finite(value)
+    if factor is None:
+        message = "scaling_factor is {found}; expected {expected}"
+        yield _scaling_finding(context, "SET119", message, value, "a number")
+    elif factor < 1:
+        message = "scaling_factor is {found}, which improves the score; expected {expected}"
+        yield _scaling_finding(context, "SET118", message, factor, "at least 1")
+    else:
+        yield from _check_own(context, factor, result, unscaled)
+
+
+def _check_own(
+    context: SetContext, factor: float, result: RcpResult | None, unscaled: float | None
+) -> Iterator[Finding]:
+    """Compare a factor with that of the RCP test, and report the scores that they give."""
+    own = _tested(context, result).rules
+    if math.isclose(factor, own, rel_tol=_PRECISION):
+        return
+    is_too_small = factor < own and context.round.normalised
+    minutes = [
+        f" ({wording.minutes(unscaled * f)} minutes)" if unscaled else "" for f in (factor, own)
+    ]
+    yield _scaling_finding(
+        context,
+        "SET120",
+        f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}",
+        factor,
+        own,
+        severity=Severity.ERROR if is_too_small else Severity.NOTE,
+        basis=Basis.RULES if is_too_small else Basis.ADVICE,
+    )
+
+
+def _scaling_finding(
+    context: SetContext, code: str, message: str, value: Any, expected: Any, **fields: Any
+) -> Finding:
+    fields = {"basis": Basis.RULES, "found": value, "expected": expected, **fields}
+    return set_finding(context, code, message, path=f"{context.path}/scaling.json", **fields)
+
+
+def _value(text: str) -> Any:
+    """Return the factor in ``scaling.json``, which may be any value; None if there is none.
+
+    Raises:
+        JsonSyntaxError: the file is not JSON, too large, or nested too deeply.
+    """
+    fields = parse_json(text)
+    return fields.get("scaling_factor") if isinstance(fields, dict) else None
+
+
+_FAILURES = {rcp.FOUND: "Fail", rcp.INTERPOLATED: "Interp. Fail", rcp.NO_POINTS: "No RCP"}
+
+
+class WeakScaling(Struct, frozen=True):
+    """The throughput of many models trained at once (HPC training rules, Throughput).
+
+    ``minutes`` is from the first start to the last stop; ``instance_scale``, the accelerators that
+    train one model, is None where no log says it.
+    """
+
+    models: int
+    instance_scale: int | None
+    minutes: float
+
+
+class Summarized(Struct, frozen=True):
+    """The cells of the detailed table that ``ResultSetRow`` does not hold.
+
+    ``scaling_factor`` is the official one, None if the summarizer crashes on ``scaling.json``.
+    ``test`` is the summarizer's RCP test, None if it makes none.
+    ``to_converge`` is the mean in epochs or samples without the fastest and the slowest run.
+    ``weak`` is None except for sets of weak scaling with enough models.
+    """
+
+    scaling_factor: float | None
+    test: rcp.RcpResult | None = None
+    batch_size: float | None = None
+    to_converge: float | None = None
+    weak: WeakScaling | None = None
+
+    @property
+    def rcp(self) -> str:
+        """The state of the test in words; empty if there is none."""
+        if self.test is None:
+            return ""
+        if self.test.official_pass:
+            return "Pass"
+        if self.test.message.startswith(rcp.MISSING):
+            return "Missing"
+        return _FAILURES.get(self.test.message, "Unknown state")
+
+
+def summarized(
+    context: SetContext, factor: float | None, result: rcp.RcpResult | None
+) -> Summarized:
+    """Return what the summarizer prints if ``scaling.json`` has this ``factor``.
+
+    ``result`` is that of the package checker's RCP test, which is the same unless a run counts in
+    samples.
+    """
+    if context.weak:
+        return Summarized(factor, weak=_weak_scaling(context))
+    if not context.closed or not context.origin.is_judged:
+        return Summarized(factor)
+    if any(run.epochs for run in context.runs):
+        context = replace(context, runs=tuple(map(_in_epochs, context.runs)))
+        result = rcp_test(context)
+    if result is None:
+        return Summarized(factor)
+    return Summarized(
+        scaling_factor=factor,
+        test=result,
+        batch_size=to_float(result.batch_size),
+        to_converge=_to_converge(context),
+    )
+
+
+def _in_epochs(run: Run) -> Run:
+    return replace(run, convergence=run.epochs) if run.epochs else run
+
+
+def _to_converge(context: SetContext) -> float | None:
+    """Return the mean without one run at either end, for U-Net3D too."""
+    kept = sorted(to_converge(context) or ())[1:-1]
+    return rcp.numpy_mean(kept) if kept and not rcp.is_too_large(kept) else None
+
+
+def _weak_scaling(context: SetContext) -> WeakScaling | None:
+    passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
+    spans = [Span(run.path, *run.official_span_ms) for run in passed if run.official_span_ms]
+    if not spans or context.rules is None:
+        return None
+    minutes = weak_score(spans, (), context.rules.runs.required).minutes
+    if minutes is None:
+        return None
+    scales = [run.instance_scale for run in passed if run.instance_scale]
+    return WeakScaling(len(spans), next(iter(scales), None), minutes)

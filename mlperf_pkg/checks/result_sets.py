@@ -12,7 +12,16 @@ from mlperf_pkg.checks.consistency import CONSISTENCY_CHECKS, SYSTEM_CHECKS
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.published import check_published, published_runs
-from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
+from mlperf_pkg.checks.rcp import (
+    Factors,
+    Summarized,
+    check_rcp,
+    check_scaling,
+    factors,
+    rcp_row,
+    rcp_test,
+    summarized,
+)
 from mlperf_pkg.checks.runs import (
     check_checkpoints,
     check_count,
@@ -23,8 +32,6 @@ from mlperf_pkg.checks.runs import (
     for_information,
     seed_findings,
 )
-from mlperf_pkg.checks.scaling import Factors, check_scaling, factors
-from mlperf_pkg.checks.summarized import Summarized, summarized
 from mlperf_pkg.checks.tree import check_code
 from mlperf_pkg.checks.weak_scaling import (
     check_alone,
