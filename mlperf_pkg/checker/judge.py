@@ -13,8 +13,7 @@ from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
-from mlperf_pkg.checks.glob_names import check_globbed_set
-from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
+from mlperf_pkg.checks.result_sets import SetResult, check_globbed_set, unchecked_set
 from mlperf_pkg.checks.runs import check_round_choice
 from mlperf_pkg.checks.tree import (
     FIRST_ROUND,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import CONSISTENCY_CHECKS, SYSTEM_CHECKS
-from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.context import PACKAGE_CHECKER, Origin, SetContext, set_finding
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.published import check_published, published_runs
 from mlperf_pkg.checks.rcp import (
@@ -33,13 +34,6 @@ from mlperf_pkg.checks.runs import (
     seed_findings,
 )
 from mlperf_pkg.checks.tree import check_code
-from mlperf_pkg.checks.weak_scaling import (
-    check_alone,
-    check_scale,
-    instance_scale,
-    number_of_models,
-    weak_set_score,
-)
 from mlperf_pkg.checks.workspace import WORKSPACE_CHECKS
 from mlperf_pkg.findings import (
     Basis,
@@ -53,7 +47,10 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.results import rcp, scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
+from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import ResultSet
 
 _SKIPPED = "the package checker skips this folder"
 
@@ -108,7 +105,7 @@ def check_set(context: SetContext) -> SetResult:
     row = _row(context, verdict, score, rcp_result, by, seeds=SeedsRow(not seeds))
     if published is not None and not any(published.values()):
         # Checks of published rounds do not need it.
-        from mlperf_pkg.checks.unlike_published import check_unlike_published  # noqa: PLC0415
+        from mlperf_pkg.checks.published import check_unlike_published  # noqa: PLC0415
 
         findings += check_unlike_published(context, row.score_minutes)
     return SetResult(
@@ -277,3 +274,132 @@ _CHECKS = (
     *WORKSPACE_CHECKS,
     check_code,
 )
+
+
+_SPECIAL = frozenset("[*?")
+_HINT = "the package checker reads other logs for this folder"
+
+
+def check_globbed_set(
+    context: SetContext, sets: Sequence[ResultSet], runs: Mapping[str, Run]
+) -> SetResult:
+    """Judge a set by its own logs, but officially by those that the official checkers find.
+
+    ``sets`` and ``runs`` are all of the submission; ``runs`` are by path.
+    """
+    own = check_set(context)
+    matches = _matches(context, sets)
+    if matches == (context.files,) or context.officially_skipped:
+        return own
+    logs = tuple(log for files in matches for log in files.logs)
+    globbed = replace(
+        context,
+        files=replace(context.files, logs=logs),
+        runs=tuple(runs[log.label] for log in logs),
+    )
+    official = check_set(globbed)
+    verdict = official.row.verdict.official
+    return replace(
+        own,
+        row=replace(
+            own.row,
+            verdict=Verdicts(verdict, own.row.verdict.rules),
+            official_minutes=official.row.official_minutes,
+        ),
+        findings=(
+            *unread(own.findings, _HINT),
+            _finding(context, matches, verdict),
+        ),
+        run_findings=tuple(unread(own.run_findings, _HINT)),
+        summarized=official.summarized,
+    )
+
+
+def _finding(context: SetContext, matches: tuple[ResultSet, ...], verdict: Verdict) -> Finding:
+    logs = sum(len(files.logs) for files in matches)
+    folders = ", ".join(files.place.label for files in matches)
+    pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
+    return set_finding(
+        context,
+        "SET116",
+        f"the official checkers treat {pattern} as a pattern: they find {logs} logs for this"
+        f" folder{f', in {folders}' if folders else ''}",
+        severity=Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING,
+        basis=Basis.OFFICIAL,
+        source=PACKAGE_CHECKER,
+        hint="rename the folder without [, * and ?",
+    )
+
+
+def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
+    """Return the sets whose logs the official checkers find for a set, by the names in its path."""
+    files, name, system = context.files, context.submitter or "", context.files.system or ""
+    if not context.origin.has_folder or _SPECIAL.isdisjoint(name + system):
+        return (files,)
+    return tuple(
+        other
+        for other in sets
+        if fnmatchcase(name, name)
+        and fnmatchcase(other.system or "", system)
+        and (other.scaling_mode, other.benchmark) == (files.scaling_mode, files.benchmark)
+    )
+
+
+_SUMMARIZER = "mlperf-logging, result_summarizer"
+
+
+def number_of_models(context: SetContext) -> int | None:
+    """Return how many models a weak set trained; None for other sets."""
+    return len(_trained_runs(context)) if context.weak else None
+
+
+def instance_scale(context: SetContext) -> int | None:
+    """Return how many accelerators train one model of a weak set; None where its runs disagree."""
+    scales = _scales(context)
+    return scales[0] if len(scales) == 1 else None
+
+
+def weak_set_score(context: SetContext) -> Score:
+    """Score a weak set: from the first start to the last stop of the models that it trained."""
+    trained = _trained_runs(context)
+    spans = [Span(run.path, run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
+    failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
+    return weak_score(spans, failed, context.rules.runs.required if context.rules else 1)
+
+
+def check_scale(context: SetContext) -> Iterator[Finding]:
+    """Check that all models of a weak set train on the same number of accelerators."""
+    if len(scales := _scales(context)) > 1:
+        yield set_finding(
+            context,
+            "SET130",
+            f"the models use {' and '.join(map(str, scales))} accelerators; expected one number,"
+            " as the result summarizer crashes on more",
+            severity=Severity.WARNING,
+            basis=Basis.OFFICIAL,
+            source=_SUMMARIZER,
+            found=scales,
+        )
+
+
+def check_alone(context: SetContext) -> Iterator[Finding]:
+    """Check that a submission with the throughput of a benchmark has its time to solution, too."""
+    if not context.weak or context.timed is None:
+        return
+    if context.files.benchmark not in context.timed:
+        yield set_finding(
+            context,
+            "SET131",
+            "the submission has the throughput alone; expected {expected}",
+            basis=Basis.RULES,
+            expected=f"a set of strong scaling of {context.files.benchmark}, too",
+        )
+
+
+def _scales(context: SetContext) -> list[int]:
+    scales = {run.instance_scale for run in _trained_runs(context)} if context.weak else set()
+    return sorted(scale for scale in scales if scale is not None)
+
+
+def _trained_runs(context: SetContext) -> list[Run]:
+    return [run for run in context.runs if run.converged and run.minutes is not None]

@@ -10,7 +10,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks import result_sets, unlike_published
+from mlperf_pkg.checks import result_sets
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.run.model import Run
 from tests.helpers.published import published_set, results_of
@@ -51,7 +51,7 @@ def texts(
     of_sets: Sequence[Setting] = (),
 ) -> list[str]:
     results = results_of(*sets, settings=of_sets)
-    monkeypatch.setattr(unlike_published, "usable_results", lambda: results)
+    monkeypatch.setattr(published, "usable_results", lambda: results)
     report = check([str(root)], Options(jobs=1)).report
     return [
         f"{f.code} {f.severity} {f.basis} {f.subject} {f.text}"
