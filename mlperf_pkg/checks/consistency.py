@@ -1,27 +1,21 @@
-"""Whether the runs of a set are what they claim: different runs of one configuration."""
+"""Rules on what the runs of a set claim: different runs of one configuration on one system."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
-from msgspec import Struct
-
-from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.system_schema import logged_statuses
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import is_placeholder
-
-_NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 
 
 def check_copies(context: SetContext) -> Iterator[Finding]:
@@ -38,7 +32,6 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
                 "a copy of {found:s}: every evaluation has the same value and time",
                 path=run.path,
                 found=original.path,
-                basis=Basis.RULES,
             )
 
 
@@ -48,7 +41,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
         message = "the number of runs that start before the previous run ends is {found}"
-        yield set_finding(context, "SET113", message, found=overlaps, **_NOTE)
+        yield set_finding(context, "SET113", message, found=overlaps)
 
 
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
@@ -59,25 +52,33 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
             context,
             "SET108",
             "the runs have different batch sizes: {found:s}; expected {expected}",
-            basis=Basis.RULES,
             found=sizes,
             expected="one global_batch_size",
         )
     for run in context.runs:
-        yield from _misread_batch_size(context, run)
+        text = shown(run.convergence.batch_size)
+        if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
+            yield set_finding(
+                context,
+                "RCP104",
+                "the RCP checker reads the batch size {found:s} from a record that only contains"
+                " the string global_batch_size; expected {expected}",
+                path=run.path,
+                found=text,
+                expected=run.batch_sizes[0],
+            )
 
 
 def check_configuration(context: SetContext) -> Iterator[Finding]:
     """Check that all runs are of one platform and have the same hyperparameters."""
     runs = _not_killed(context)
-    spellings = {_letters(name): name for name in (run.text("platform") for run in runs)}
+    spellings = {letters(name): name for name in (run.text("platform") for run in runs)}
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
         yield set_finding(
             context,
             "SET121",
             "the runs have different platforms: {found:s}; expected {expected}",
-            basis=Basis.RULES,
             found=sorted(platforms),
             expected="one submission_platform",
         )
@@ -86,7 +87,6 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             context,
             "SET122",
             "the runs have different hyperparameters: {found:s}; expected {expected}",
-            basis=Basis.RULES,
             found=differences,
             expected="one value of each",
         )
@@ -121,32 +121,13 @@ def broken_keys(runs: Sequence[Run]) -> set[str]:
     return {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
 
 
-def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
-    size = run.convergence.batch_size
-    if type(size) is int and str(size) in run.batch_sizes:
-        return
-    text = shown(size)
-    if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
-        yield set_finding(
-            context,
-            "RCP104",
-            "the RCP checker reads the batch size {found:s} from a record that only contains"
-            " the string global_batch_size; expected {expected}",
-            path=run.path,
-            basis=Basis.RULES,
-            severity=Severity.WARNING,
-            found=text,
-            expected=run.batch_sizes[0],
-        )
-
-
 def check_names(context: SetContext) -> Iterator[Finding]:
     """Check the organisation and the platform that the logs name."""
     names = {key: {run.text(key) for run in context.runs} for key in ("org", "platform")}
     placeholders = [key for key, texts in names.items() if any(map(is_placeholder, texts))]
     if placeholders:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
-        yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER", **_NOTE)
+        yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER")
     submitter = context.submitter
     if not submitter or "org" in placeholders or context.in_workspace:
         return
@@ -157,29 +138,16 @@ def check_names(context: SetContext) -> Iterator[Finding]:
             "submission_org is {found:s}; expected {expected}, the name of the submission folder",
             found=others,
             expected=submitter,
-            **_NOTE,
+            **NOTE,
         )
 
 
-@lru_cache  # the runs of a set have one name
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
-
-
-CONSISTENCY_CHECKS = (
-    check_copies,
-    check_overlap,
-    check_batch_size,
-    check_configuration,
-    check_names,
-)
-
+# ---- the system that its description describes --------------------------------------------
 
 _CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
 _DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
 _COUNT = r"\d+ ?x ?"  # of nodes, before the name of a platform
 _MIN_LETTERS = 4  # of an abbreviation
-_WARNING: dict[str, Any] = {"basis": Basis.RULES, "severity": Severity.WARNING}
 
 
 def check_status(context: SetContext) -> Iterator[Finding]:
@@ -200,7 +168,7 @@ def check_status(context: SetContext) -> Iterator[Finding]:
                 path=run.path,
                 found=status,
                 expected=system.status,
-                **_WARNING if _promises_more(expected[0], status) else _NOTE,
+                **{} if _promises_more(expected[0], status) else NOTE,
             )
 
 
@@ -211,41 +179,39 @@ def _promises_more(described: str, logged: str) -> bool:
     return _CLAIMS[described] > _CLAIMS[logged]
 
 
-class _OtherSystem(Struct, frozen=True):
-    """A system of the submission that a platform names, or a part of whose name it is."""
-
-    path: str
-    is_name: bool
-    is_own_part: bool  # also of the name of the system that is expected
-
-
 def check_platform(context: SetContext) -> Iterator[Finding]:
     """Check that the logs do not name another system of the submission."""
     system = context.system
     if system is None:
         return
-    others = {text: _other_system(context, system, text) for text in _platforms(context)}
+    platforms = {run.text("platform") for run in context.runs} - {""}
+    others = {
+        text: _other_system(context, system, text) for text in platforms if not is_placeholder(text)
+    }
     for run in context.runs:
         platform = run.text("platform")
         if other := others.get(platform):
+            path, is_name, is_own_part = other
             yield set_finding(
                 context,
                 "SET141",
-                f"submission_platform is {{found}}, {'' if other.is_name else 'part of '}the name"
-                f" of {other.path}; expected {{expected}}",
+                f"submission_platform is {{found}}, {'' if is_name else 'part of '}the name"
+                f" of {path}; expected {{expected}}",
                 path=run.path,
                 found=platform,
                 expected=system.id,
-                **_WARNING if other.is_name and not other.is_own_part else _NOTE,
+                **{} if is_name and not is_own_part else NOTE,
             )
 
 
-def _platforms(context: SetContext) -> set[str]:
-    platforms = {run.text("platform") for run in context.runs} - {""}
-    return {platform for platform in platforms if not is_placeholder(platform)}
+def _other_system(
+    context: SetContext, system: SystemFile, platform: str
+) -> tuple[str, bool, bool] | None:
+    """Return the path of another system that a platform names, or a part of whose name it is.
 
-
-def _other_system(context: SetContext, system: SystemFile, platform: str) -> _OtherSystem | None:
+    With it come whether the platform is the name, and whether it is part of the name of the
+    expected system, too.
+    """
     names = {letters(platform), letters(re.sub(_COUNT, "", platform, count=1))} - {""}
     own = names_of(system)
     if not names.isdisjoint(own):
@@ -254,7 +220,7 @@ def _other_system(context: SetContext, system: SystemFile, platform: str) -> _Ot
     for other in context.systems:
         is_name = not names.isdisjoint(names_of(other) - own)
         if is_name or (not is_own_part and _is_part(names, names_of(other))):
-            return _OtherSystem(other.path, is_name, is_own_part)
+            return other.path, is_name, is_own_part
     return None
 
 
@@ -293,7 +259,7 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
             found=nodes,
             expected=system.nodes,
             hint=_fitting(context, nodes),
-            **_NOTE if is_same_scale else {"basis": Basis.RULES},
+            **NOTE if is_same_scale else {},
         )
 
 
@@ -313,6 +279,3 @@ def _fitting(context: SetContext, nodes: int) -> str | None:
     systems = [system for system in context.systems if system.nodes == nodes]
     paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
     return f"as in {' and '.join(paths)}" if paths else None
-
-
-SYSTEM_CHECKS = (check_status, check_platform, check_nodes)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.tree import with_slashes
@@ -22,6 +22,8 @@ from mlperf_pkg.submission.membership import Group, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
 PACKAGE_CHECKER = "mlperf-logging, package_checker"
+NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
+"""The weight of a finding of which a rule is in doubt."""
 
 
 class Origin(StrEnum):

@@ -220,9 +220,6 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         )
 
 
-WORKSPACE_CHECKS = (check_membership, check_folders)
-
-
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
     """Yield the keys of ``code:`` that name neither a benchmark of the round nor one with runs."""
     for name in config.code.keys() - {*round_.benchmarks, *benchmarks}:
