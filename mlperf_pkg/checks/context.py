@@ -13,7 +13,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.listed_path import location_of
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.tree import with_slashes
-from mlperf_pkg.rulebook.codes import finding
+from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
@@ -195,5 +195,5 @@ class SetContext(Struct, frozen=True):
 
 
 def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    """Return a finding about the set; ``fields`` are as for ``finding``, or another path."""
-    return finding(code, message, **{"path": context.path, **fields})
+    """Return a finding about the set; ``fields`` are as for ``finding_of``, or another path."""
+    return finding_of(code, message, **{"path": context.path, **fields})

@@ -54,7 +54,7 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.results import scoring
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
-from mlperf_pkg.rulebook.codes import finding
+from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import ResultSet
@@ -184,7 +184,7 @@ def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
     for result in sets:
         if result.origin in (Origin.FOLDER, Origin.LOGS):
-            yield finding(
+            yield finding_of(
                 "SET117",
                 "not checked: the system description and the code, as they are not in the inputs",
                 result.row.path,

@@ -1,4 +1,4 @@
-"""The runs of a result set together: their number, their failures, and their folder."""
+"""Rules on the runs of a result set: their number, their failures, seeds, checkpoints, round."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import PACKAGE_CHECKER, Origin, SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, PACKAGE_CHECKER, Origin, SetContext, set_finding
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
 from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import Sureness, Window, day_of, where_instead, window
 from mlperf_pkg.run.model import Run
@@ -36,34 +37,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
     """Check that there are as many runs as required, and at most ``drop`` failed ones."""
     if context.rules is None:
         return
-    yield from _number_of_runs(context, context.rules.runs.required)
-    yield from _unconverged(context)
-    failed = failed_runs(context)
-    if len(failed) > context.drop:
-        yield set_finding(
-            context,
-            "SET103",
-            "{found} logs fail the official checkers; expected at most {expected}",
-            basis=Basis.OFFICIAL,
-            source=PACKAGE_CHECKER,
-            found=len(failed),
-            expected=context.drop,
-        )
-    for run in context.runs:
-        if run.crash:
-            yield set_finding(
-                context,
-                "SET104",
-                "the compliance checker crashes: {found:s}",
-                path=run.path,
-                basis=Basis.OFFICIAL,
-                source=PACKAGE_CHECKER,
-                found=run.crash,
-            )
-
-
-def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
-    count = len(context.runs)
+    count, required = len(context.runs), context.rules.runs.required
     if count < required or (count > required and not context.weak):
         yield set_finding(
             context,
@@ -73,19 +47,29 @@ def _number_of_runs(context: SetContext, required: int) -> Iterator[Finding]:
             found=count,
             expected=required,
         )
-
-
-def _unconverged(context: SetContext) -> Iterator[Finding]:
-    unconverged, allowed = unconverged_runs(context), allowed_failures(context)
+    unconverged, allowed = _unconverged(context), _allowed_failures(context)
     if len(unconverged) > allowed:
         yield set_finding(
             context,
             "SET102",
             "{found} runs did not converge; expected at most {expected}",
-            basis=Basis.BOTH if too_many_failed(context) else Basis.RULES,
+            basis=Basis.BOTH if _too_many_failed(context) else Basis.RULES,
             found=len(unconverged),
             expected=allowed,
         )
+    failed = failed_runs(context)
+    if len(failed) > context.drop:
+        yield set_finding(
+            context,
+            "SET103",
+            "{found} logs fail the official checkers; expected at most {expected}",
+            found=len(failed),
+            expected=context.drop,
+        )
+    for run in context.runs:
+        if run.crash:
+            message = "the compliance checker crashes: {found:s}"
+            yield set_finding(context, "SET104", message, path=run.path, found=run.crash)
 
 
 def check_folder(context: SetContext) -> Iterator[Finding]:
@@ -94,14 +78,8 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
     packed = packed_logs(context.files) if of_submission else ()
     names = [*packed, *_OTHER_FILES]
     if unread := [name for name in context.files.others if name not in names]:
-        yield set_finding(
-            context,
-            "SET105",
-            "not read: {found:s}; expected names of the form result_<number>.txt",
-            found=unread,
-            basis=Basis.ADVICE,
-            severity=Severity.WARNING,
-        )
+        message = "not read: {found:s}; expected names of the form result_<number>.txt"
+        yield set_finding(context, "SET105", message, found=unread)
     if not context.in_round:
         name, round_ = context.files.benchmark, context.round
         yield set_finding(
@@ -109,7 +87,6 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
             "SET106",
             f"{name!r} is not a benchmark of round {round_.name}: the official checker skips the"
             f" folder{where_instead(round_.usage, round_.name, name)}",
-            basis=Basis.RULES,
             expected=list(context.round.benchmarks),
         )
     for run in context.runs:
@@ -119,7 +96,6 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
                 "SET107",
                 "the log names the benchmark {found:s}; expected {expected}",
                 path=run.path,
-                basis=Basis.RULES,
                 found=run.benchmark,
                 expected=context.files.benchmark,
             )
@@ -143,12 +119,13 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
             "SET111",
             f"the division is {' and '.join(sorted(of_logs))} in the logs,"
             f" but {context.division or 'missing'} in {context.system.path}",
-            basis=Basis.ADVICE if was_moved else Basis.RULES,
-            severity=Severity.NOTE if was_moved else Severity.ERROR,
             found=sorted(of_logs),
             expected=context.division,
+            **NOTE if was_moved else {},
         )
 
+
+# ---- the runs that failed, and what the official checkers and the rules forgive -----------
 
 _UNREADABLE = "LOG113"  # the package checker crashes on such a log
 _NO_POWER = "POW101"
@@ -169,12 +146,16 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         accepted = run in accepted_runs
         findings = (*run.findings, *of_power.get(run.path, ()))
-        if run in forgiven_runs:
-            findings = tuple(map(_without_power, findings))
+        if run in forgiven_runs:  # the rules need only the energy of runs whose time counts
+            findings = tuple(
+                replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in findings
+            )
         if run.killed:
             findings = tuple(_of_killed(findings, shown=not accepted))
         if accepted:
-            findings = tuple(map(_accepted, findings))
+            findings = tuple(
+                f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in findings
+            )
         yield from map(partial(_noted, run), findings) if run in forgiven_runs else findings
 
 
@@ -186,7 +167,7 @@ def failed_runs(context: SetContext) -> list[Run]:
     ]
 
 
-def too_many_failed(context: SetContext) -> bool:
+def _too_many_failed(context: SetContext) -> bool:
     """Return whether more runs failed officially than the score drops.
 
     The RCP checker looks at ``run_stop`` alone, and at Closed sets only.
@@ -196,12 +177,12 @@ def too_many_failed(context: SetContext) -> bool:
     return max(unconverged if context.rcp_required else 0, failed) > context.drop
 
 
-def unconverged_runs(context: SetContext) -> list[Run]:
+def _unconverged(context: SetContext) -> list[Run]:
     """Return the runs that did not converge by the rules, also those that were killed."""
     return [run for run in context.runs if not run.converged]
 
 
-def allowed_failures(context: SetContext) -> int:
+def _allowed_failures(context: SetContext) -> int:
     """Return how many runs of a set may fail to converge."""
     if not context.weak:
         return context.drop
@@ -210,9 +191,9 @@ def allowed_failures(context: SetContext) -> int:
 
 def _forgiven(context: SetContext) -> tuple[list[Run], list[Run]]:
     """Return the runs whose logs may break any rule, and those that may fail to converge."""
-    failed, unconverged = failed_runs(context), unconverged_runs(context)
+    failed, unconverged = failed_runs(context), _unconverged(context)
     accepts = len(failed) <= context.drop and not any(run.crash for run in failed)
-    forgives = len(unconverged) <= allowed_failures(context)
+    forgives = len(unconverged) <= _allowed_failures(context)
     return failed if accepts else [], unconverged if forgives else []
 
 
@@ -230,18 +211,6 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
         yield replace(finding, basis=Basis.OFFICIAL) if by_both else finding
 
 
-def _accepted(finding: Finding) -> Finding:
-    return finding if finding.code == _UNREADABLE else without_official(finding, _OLYMPIC)
-
-
-def _without_power(finding: Finding) -> Finding:
-    """Return a finding with the basis OFFICIAL if it reports missing power.
-
-    By the rules, only the energy of runs whose time counts is needed.
-    """
-    return replace(finding, basis=Basis.OFFICIAL) if finding.code == _NO_POWER else finding
-
-
 def _noted(run: Run, finding: Finding) -> Finding:
     """Return the finding that a run failed as a note: the rules forgive the run."""
     if finding.code not in _ENDINGS or finding.severity is Severity.ERROR:
@@ -249,9 +218,12 @@ def _noted(run: Run, finding: Finding) -> Finding:
     return replace(finding, severity=Severity.NOTE, hint=_DROPPED if run.killed else finding.hint)
 
 
+# ---- seeds: every run logs one, and no two log the same one from the same source line -----
+
 _SEED_RULES = "training_rules, Random numbers"
 _SEEDS_IN_RULES_FROM = (4, 1)
 _OF_HPC: dict[str, Any] = {"basis": Basis.BOTH, "source": _SEED_RULES}
+_OF_CHECKER: dict[str, Any] = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
 
 
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -261,15 +233,11 @@ def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Fi
     spells "Closed".
     """
     if context.closed_by_rules and "seed-checker-bypass" not in context.files.flags:
-        yield from findings if context.closed else _by_rules(findings)
+        by_rules = (replace(f, basis=Basis.RULES) for f in findings if f.basis is Basis.BOTH)
+        yield from findings if context.closed else by_rules
         yield from _same_seed_elsewhere(context)
         if context.round.version >= _SEEDS_IN_RULES_FROM:
             yield from _several_seeds(context)
-
-
-def _by_rules(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield what the rules ask for, of a set in which the official checker does not look."""
-    return (replace(f, basis=Basis.RULES) for f in findings if f.basis is Basis.BOTH)
 
 
 def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
@@ -286,8 +254,6 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
                     found=seed.value,
                     path=run.path,
                     line=seed.line,
-                    basis=Basis.ADVICE,
-                    severity=Severity.NOTE,
                 )
 
 
@@ -304,19 +270,7 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
                 path=run.path,
                 line=run.seeds[-1].line,
                 found=count,
-                basis=Basis.RULES,
-                severity=Severity.WARNING,
             )
-
-
-def _unreadable_seeds(
-    context: SetContext, run: Run, reason: str, fields: dict[str, Any]
-) -> Finding:
-    """Report seeds that the official checker cannot read, perhaps only for other records."""
-    if reason == OTHER_RECORDS:
-        fields = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
-    message = "seeds cannot be read: {found:s}"
-    return set_finding(context, "SEED103", message, path=run.path, found=reason, **fields)
 
 
 def seed_findings(context: SetContext) -> Iterator[Finding]:
@@ -332,7 +286,14 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         basis = Basis.BOTH if in_rules and not run.killed else Basis.OFFICIAL
         fields: dict[str, Any] = {"basis": basis, "source": source}
         if run.seeds_unreadable:
-            yield _unreadable_seeds(context, run, run.seeds_unreadable, fields)
+            yield set_finding(
+                context,
+                "SEED103",
+                "seeds cannot be read: {found:s}",
+                path=run.path,
+                found=run.seeds_unreadable,
+                **_OF_CHECKER if run.seeds_unreadable == OTHER_RECORDS else fields,
+            )
         elif not run.seeds:
             yield set_finding(context, "SEED101", "no seed is logged", path=run.path, **fields)
         for seed in run.seeds:
@@ -346,10 +307,12 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                     path=run.path,
                     line=seed.line,
                     found=seed.value,
-                    **(_OF_HPC if context.round.usage == "hpc" else fields),
+                    **_OF_HPC if context.round.usage == "hpc" else fields,
                 )
             logged.add(key)
 
+
+# ---- checkpoints of Stable Diffusion ------------------------------------------------------
 
 _BENCHMARK = "stable_diffusion"
 _INTERVAL = 512_000  # images between checkpoints
@@ -357,41 +320,34 @@ _COUNTS_STEPS = (3, 1)  # the round in which logs count steps
 
 
 def check_checkpoints(context: SetContext) -> Iterator[Finding]:
-    """Check that the last two checkpoints of each run were evaluated, and all of one run in ten."""
+    """Check that the last two checkpoints of each run were evaluated, and all of one run in ten.
+
+    They may be evaluated after the run.
+    """
     if context.files.benchmark != _BENCHMARK or not context.closed_by_rules:
         return
     runs = [run for run in context.runs if run.convergence.converged and run.convergence.positions]
     for run in runs:
-        if not _has_last_two(context, run):
+        if not _gaps(run)[-1] <= _interval(context, run):
             yield set_finding(
                 context,
                 "SET123",
                 "the checkpoint before the last one, at {found:,}, was not evaluated; expected"
                 " {expected}",
                 path=run.path,
-                basis=Basis.RULES,
                 found=run.convergence.positions[-1],
                 expected="evaluations of the last two checkpoints",
             )
-    complete, expected = sum(_has_all(context, run) for run in runs), len(context.runs) // 10
+    complete = sum(max(_gaps(run)) <= _interval(context, run) for run in runs)
+    expected = len(context.runs) // 10
     if runs and complete < expected:
         yield set_finding(
             context,
             "SET124",
             "all checkpoints were evaluated of {found} runs; expected at least {expected}",
-            basis=Basis.ADVICE,
-            severity=Severity.NOTE,
             found=complete,
             expected=expected,
         )
-
-
-def _has_last_two(context: SetContext, run: Run) -> bool:
-    return _gaps(run)[-1] <= _interval(context, run)
-
-
-def _has_all(context: SetContext, run: Run) -> bool:
-    return max(_gaps(run)) <= _interval(context, run)
 
 
 def _gaps(run: Run) -> list[float]:
@@ -404,6 +360,11 @@ def _interval(context: SetContext, run: Run) -> float:
     size = to_finite(run.convergence.batch_size) or 1
     steps = math.ceil(_INTERVAL / size) if size >= 1 else _INTERVAL
     return steps if context.round.version == _COUNTS_STEPS else steps * size
+
+
+# ---- whether the round that was chosen fits the times of the runs -------------------------
+
+_NAME_ROUND = "name the round with --round"
 
 
 def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
@@ -425,17 +386,16 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
 
 
 def _guess(run: Run) -> Finding:
-    day = _day(run)
-    if day is None:
-        return _round_finding(
-            "ROUND102", f"no run has a time; assuming the newest round, {run.round}", run
-        )
-    return _round_finding(
+    if (day := _day(run)) is None:
+        message = f"no run has a time; assuming the newest round, {run.round}"
+        return finding_of("ROUND102", message, run.path, hint=_NAME_ROUND)
+    return finding_of(
         "ROUND102",
         "the runs are dated {found:s}; expected {expected}: assuming the newest round",
-        run,
+        run.path,
         found=str(day),
         expected=f"{window(run.usage, run.round).last} or earlier (round {run.round})",
+        hint=_NAME_ROUND,
     )
 
 
@@ -446,28 +406,16 @@ def _outside_window(runs: Sequence[Run], name: str, expected: Window) -> Iterato
         if day := _day(run):
             is_older = day < expected.first
             limit = f"{expected.first} or later" if is_older else f"{expected.last} or earlier"
-            yield _round_finding(
+            yield finding_of(
                 "ROUND101" if is_older else "ROUND103",
                 "the runs are dated {found:s}; expected {expected}",
-                run,
+                run.path,
                 found=str(day),
                 expected=f"{limit} (round {name})",
+                hint=_NAME_ROUND,
             )
 
 
 def _day(run: Run) -> date | None:
     time_ms = run.start_ms or run.stop_ms
     return day_of(time_ms) if time_ms else None
-
-
-def _round_finding(code: str, message: str, run: Run, **fields: Any) -> Finding:
-    return Finding(
-        code=code,
-        message=message,
-        path=run.path,
-        severity=Severity.WARNING,
-        basis=Basis.ADVICE,
-        hint="name the round with --round",
-        source="mlperf-pkg: the round of a run",
-        **fields,
-    )

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.model import version_of
 
 FILL_IN = "FILL IN"
@@ -158,10 +158,9 @@ _MAX_CHARACTERS = 80  # of a value in a message
 
 
 def system_finding(code: str, path: str, line: int | None, message: str, **fields: Any) -> Finding:
-    """Return a finding whose source is that of its code."""
+    """Return a finding on a description; ``fields`` are as for ``finding_of``."""
     fields["found"] = _reportable(fields.get("found"))
-    source = codes()[code].source
-    return Finding(code=code, path=path, line=line, message=message, source=source, **fields)
+    return finding_of(code, message, path, line=line, **fields)
 
 
 def is_text(value: Any) -> TypeGuard[str]:

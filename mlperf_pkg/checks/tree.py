@@ -19,7 +19,7 @@ from mlperf_pkg.checks.system_schema import system_finding
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.archive_names import SUFFIXES
 from mlperf_pkg.infra.tree import Entry
-from mlperf_pkg.rulebook.codes import finding, unchecked
+from mlperf_pkg.rulebook.codes import finding_of, unchecked_of
 from mlperf_pkg.submission.model import Input, ResultSet, Submission, Unread, Why
 from mlperf_pkg.submission.names import SCALINGS, is_result_log
 
@@ -132,12 +132,12 @@ def _params(submission: Submission) -> Iterator[Finding]:
     for path, params in submission.params.items():
         if params.crash:
             message = "the package checker crashes on this file: {found:s}"
-            yield finding("TREE109", message, path, found=params.crash)
+            yield finding_of("TREE109", message, path, found=params.crash)
         for flag in params.ignored:
             hint = f"write only {flag}, with hyphens and without a line end, or at the top"
             if "train-samples" in flag:
                 hint = "write it at the top of the submission"
-            yield finding("TREE110", "{found:s} has no effect here", path, found=flag, hint=hint)
+            yield finding_of("TREE110", "{found:s} has no effect here", path, found=flag, hint=hint)
 
 
 def _relative_path(submission: Submission, label: str) -> str:
@@ -147,7 +147,7 @@ def _relative_path(submission: Submission, label: str) -> str:
 
 def _finding(submission: Submission, code: str, message: str, path: str) -> Finding:
     label = submission.place.label
-    return finding(code, message, f"{label}/{path}" if label else path)
+    return finding_of(code, message, f"{label}/{path}" if label else path)
 
 
 # ---- the submission as a whole ------------------------------------------------------------
@@ -161,10 +161,10 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     """Check what no single file or result set can show."""
     path = submission.place.label or "."
     if not any(files.logs for files in submission.result_sets):
-        yield finding("TREE101", "no result set has a log; nothing was checked", path)
+        yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
     for files in submission.result_sets:
         if names := packed_logs(files):  # which only raw logs may be
-            yield finding(
+            yield finding_of(
                 "SET105",
                 "not read: {found:s}; expected {expected} in a submission:"
                 " decompress or unpack them",
@@ -176,11 +176,11 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     for system in submission.systems:
         if (name := system.path.stem) not in systems_with_results:
             message = "no folder of this system in results/: {found:s}"
-            yield finding("TREE120", message, system.label, found=name)
+            yield finding_of("TREE120", message, system.label, found=name)
     if submission.code is None:  # noted in a copy of the results of a round
         severity = Severity.NOTE if submission.of_results else Severity.WARNING
         message = "no benchmarks/ folder: the code was not checked"
-        yield finding("CODE100", message, path, severity=severity)
+        yield finding_of("CODE100", message, path, severity=severity)
 
 
 def packed_logs(files: ResultSet) -> list[str]:
@@ -302,7 +302,7 @@ def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterato
         path = f"{label}/{entry.path}" if label else entry.path
         yield from _name_for_git(entry.name, path)
         if entry.size > MAX_BYTES:
-            yield finding(
+            yield finding_of(
                 "REPO102",
                 "the size is {found:,} bytes;"
                 f" expected at most {MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)",
@@ -318,15 +318,15 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
     if name.startswith(".") or " " in name:
         message = "the name starts with a dot or contains a space"
         hint = "rename it, or leave it out of the submission"
-        yield finding("REPO101", message, path, found=name, hint=hint)
+        yield finding_of("REPO101", message, path, found=name, hint=hint)
 
 
 def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
     """Check a link; the official checker resolves its target in its own working directory."""
     if not resolves:
-        yield finding("REPO103", "a broken link: {found:s} does not exist", path, found=target)
+        yield finding_of("REPO103", "a broken link: {found:s} does not exist", path, found=target)
     elif not target.startswith("/"):
-        yield finding(
+        yield finding_of(
             "REPO104",
             "the repository checker reports this link to {found:s} as broken, as it looks for the"
             " target in its own working directory",
@@ -343,7 +343,7 @@ def check_input(contents: Input) -> Iterator[Finding]:
     """Report the links that are not followed and the files that are not read."""
     for place in contents.skipped:
         message = "not checked: the link leads out of the checked folder"
-        yield finding("TREE102", message, place.label)
+        yield finding_of("TREE102", message, place.label)
     yield from map(_unread, contents.unread)
 
 
@@ -351,15 +351,15 @@ def _unread(file: Unread) -> Finding:
     path, reason = file.place.label, file.reason
     match file.why:
         case Why.PROBLEM:
-            return finding("TREE111", "not read: {found:s}", path, found=reason)
+            return finding_of("TREE111", "not read: {found:s}", path, found=reason)
         case Why.NOT_A_LOG:
-            return finding("TREE112", "not read as a log: {found:s}", path, found=reason)
+            return finding_of("TREE112", "not read as a log: {found:s}", path, found=reason)
         case Why.TWICE:
-            return finding("TREE113", "judged once: {found:s}", path, found=reason)
+            return finding_of("TREE113", "judged once: {found:s}", path, found=reason)
         case Why.UNCHECKED:
             return not_read(path or ".", reason)
 
 
 def not_read(path: str, reason: str) -> Unchecked:
     """Report a file or folder that cannot be read and was not checked."""
-    return unchecked("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)
+    return unchecked_of("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)

@@ -49,7 +49,7 @@ def codes() -> Mapping[str, Code]:
     return msgspec.convert(entries, dict[str, Code])
 
 
-def finding(code: str, message: str, path: str, **fields: Any) -> Finding:
+def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
     """Return a finding with the basis, the severity and the source of its code.
 
     ``fields`` are the others of ``Finding``, and those in which this finding is an exception.
@@ -59,7 +59,7 @@ def finding(code: str, message: str, path: str, **fields: Any) -> Finding:
     return Finding(code=code, message=message, path=path, **{**weight, **fields})
 
 
-def unchecked(code: str, message: str, path: str, **fields: Any) -> Unchecked:
+def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:
     """Return a finding that something was not checked, with the source of its code."""
     source = codes()[code].source
     return Unchecked(code=code, message=message, path=path, source=source, **fields)
