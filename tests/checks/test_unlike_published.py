@@ -10,7 +10,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks import result_sets
+from mlperf_pkg.checks import published, result_sets
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.run.model import Run
 from tests.helpers.published import published_set, results_of
