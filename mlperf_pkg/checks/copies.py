@@ -1,26 +1,53 @@
-"""Pairs of result sets with the same runs: which is the original, which the copy."""
+"""Rules on several result sets: runs that they share, and Previews with later results."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import names_of
-from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.findings import MAX_MESSAGES, Basis, Finding, Severity, in_words
+from mlperf_pkg.findings import MAX_MESSAGES, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Place
+from mlperf_pkg.submission.names import SCALINGS
+
+Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
+
+
+def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
+    """Return groups of runs that may be copies of one run, each in several sets.
+
+    Runs with the same fingerprint are copies; runs without one are copies only if their bytes are
+    the same. Placeholders, which have no start, are not in a group.
+    """
+    groups: dict[Hashable, Members] = {}
+    for index, context in enumerate(contexts):
+        for run in context.runs:
+            if run.start_ms is not None:
+                key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
+                groups.setdefault(key, {}).setdefault(index, []).append(run)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
+    """Return whether sets of several rounds of one usage are checked together."""
+    rounds = {(context.round.usage, context.round.name) for context in contexts}
+    return len(rounds) > len({usage for usage, _ in rounds})
+
+
+# ---- pairs of sets with the same runs: which is the original, which the copy --------------
 
 MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
 _VARIANT = str.maketrans("-+ ", "___")
@@ -155,46 +182,9 @@ def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, b
         pair.identical += digest is not None and digest == digests.get(run.path)
 
 
-Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
+# ---- whether two result sets may have the same runs ---------------------------------------
 
-
-def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
-    """Return groups of runs that may be copies of one run, each in several sets.
-
-    Runs with the same fingerprint are copies; runs without one are copies only if their bytes are
-    the same. Placeholders, which have no start, are not in a group.
-    """
-    groups: dict[Hashable, Members] = {}
-    for index, context in enumerate(contexts):
-        for run in context.runs:
-            if run.start_ms is not None:
-                key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
-                groups.setdefault(key, {}).setdefault(index, []).append(run)
-    return [members for members in groups.values() if len(members) > 1]
-
-
-def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
-    """Return whether sets of several rounds of one usage are checked together."""
-    rounds = {(context.round.usage, context.round.name) for context in contexts}
-    return len(rounds) > len({usage for usage, _ in rounds})
-
-
-COPIED, RESUBMITTED = "SET150", "SET151"
-_SCALINGS = {"strong", "weak"}
-
-
-class _Opinion(Struct, frozen=True):
-    """The judgement of the rules on a pair of sets with the same runs."""
-
-    message: str
-    code: str = COPIED
-    severity: Severity = Severity.NOTE
-    basis: Basis = Basis.ADVICE
-
-    @property
-    def weight(self) -> int:
-        """The rank of the severity, 0 for the worst."""
-        return tuple(Severity).index(self.severity)
+_COPIED, _RESUBMITTED = "SET150", "SET151"
 
 
 def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
@@ -210,48 +200,43 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
         yield from _findings(_opinion(pair, with_power), [pair])
     if is_many:
         rest = by_runs[apart:]
-        worst = min((_opinion(pair, with_power) for pair in rest), key=attrgetter("weight"))
+        opinions = (_opinion(pair, with_power) for pair in rest)
+        worst = min(opinions, key=lambda opinion: tuple(Severity).index(opinion.severity))
         name = f"{rest[0].original.context.label} and {len(rest) - 1} more result sets"
-        yield from _findings(
-            _Opinion(_copied(name), severity=worst.severity, basis=worst.basis), rest
-        )
+        weight = {"severity": worst.severity, "basis": worst.basis}
+        yield from _findings(finding_of(_COPIED, _copied(name), "", **weight), rest)
 
 
-def _findings(opinion: _Opinion, pairs: Sequence[Pair]) -> Iterator[Finding]:
+def _findings(opinion: Finding, pairs: Sequence[Pair]) -> Iterator[Finding]:
     runs = {copy: original for pair in pairs for copy, original in pair.runs.items()}
     for copy, original in runs.items():
-        yield Finding(
-            code=opinion.code,
-            message=opinion.message,
-            path=copy,
-            severity=opinion.severity,
-            basis=opinion.basis,
-            found=original,
-            source=codes()[opinion.code].source,
-        )
+        yield replace(opinion, path=copy, found=original)
 
 
-def _opinion(pair: Pair, with_power: Collection[Place]) -> _Opinion:
-    original, copy = pair.original, pair.copy
+def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
+    """Return the judgement of the rules on a pair, a finding without a path."""
+    original, copy, name = pair.original, pair.copy, _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
-        return _Opinion(f"the same runs as {_name(pair)}")
-    is_own = copy.has_submitter_of(original) and copy.benchmark == original.benchmark
-    allowed = _allowed(pair, with_power) if is_own else None
-    return allowed or _Opinion(_copied(_name(pair)), severity=Severity.ERROR, basis=Basis.RULES)
+        return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
+    if copy.has_submitter_of(original) and copy.benchmark == original.benchmark:
+        if reason := _reason(pair, with_power):
+            return finding_of(_COPIED, reason, "", **NOTE)
+        if copy.round != original.round:
+            return _resubmitted(original, copy, name)
+    return finding_of(_COPIED, _copied(name), "")
 
 
-def _allowed(pair: Pair, with_power: Collection[Place]) -> _Opinion | None:
-    """Return the reason why a submitter may use the same runs twice; None if it may not."""
+def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
+    """Return why a submitter may use the same runs twice, without submitting them again."""
     original, copy, name = pair.original, pair.copy, _name(pair)
     if copy.identity == original.identity:
-        return _Opinion(f"the same result set as {name}")
+        return f"the same result set as {name}"
     first, second = original.context.files, copy.context.files
-    if copy.has_system_of(original) and {first.scaling_mode, second.scaling_mode} == _SCALINGS:
-        return _Opinion(f"the same runs as {name}, as strong and as weak scaling")
-    if copy.round != original.round:
-        return _resubmitted(original, copy, name)
-    if first.system == second.system and not {copy.tree, original.tree}.isdisjoint(with_power):
-        return _Opinion(f"the same runs as {name}, with power measured differently")
+    if copy.has_system_of(original) and {first.scaling_mode, second.scaling_mode} == {*SCALINGS}:
+        return f"the same runs as {name}, as strong and as weak scaling"
+    is_same = copy.round == original.round and first.system == second.system
+    if is_same and not {copy.tree, original.tree}.isdisjoint(with_power):
+        return f"the same runs as {name}, with power measured differently"
     return None
 
 
@@ -259,18 +244,19 @@ def _copied(name: str) -> str:
     return f"copies of the runs of {name}; expected separate runs"
 
 
-def _resubmitted(original: Owner, copy: Owner, name: str) -> _Opinion:
+def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
     text = f"resubmitted from {name}"
     before, after = original.context.system, copy.context.system
     if not (before and after and before.contents and after.contents):
-        return _Opinion(f"{text}; system descriptions not compared", RESUBMITTED)
+        return finding_of(_RESUBMITTED, f"{text}; system descriptions not compared", "", **NOTE)
     if category(before.status or "") == PREVIEW != category(after.status or ""):
         text = f"{text}, a Preview; expected new runs to prove it"
     elif fields := different_fields(before, after):
         text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
     else:
-        return _Opinion(f"{text}, with the same system description", RESUBMITTED)
-    return _Opinion(text, RESUBMITTED, Severity.WARNING, Basis.RULES)
+        text = f"{text}, with the same system description"
+        return finding_of(_RESUBMITTED, text, "", **NOTE)
+    return finding_of(_RESUBMITTED, text, "")
 
 
 def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
@@ -297,6 +283,8 @@ def _name(pair: Pair) -> str:
     ]
     return f"{original.context.label} ({', '.join(filter(None, remarks))})"
 
+
+# ---- Previews of an earlier round with Available results in a later one -------------------
 
 AVAILABLE = ("onprem", "cloud")
 _ALLOWED = 1.02  # times the minutes of the Preview
@@ -331,6 +319,12 @@ class Performance(Struct, frozen=True):
     minutes: float
     energy_joules: float | None = None
 
+    @property
+    def in_words(self) -> str:
+        """The score and the number of accelerators."""
+        scale = wording.counted(self.scale, "accelerator")
+        return f"{wording.minutes(self.minutes)} minutes on {scale}"
+
     def costs(self, preview: Performance) -> Costs:
         """Return what is compared with a Preview.
 
@@ -345,23 +339,8 @@ class Performance(Struct, frozen=True):
         return Costs(by, self.minutes * self.scale, preview.minutes * preview.scale)
 
 
-class ScoredSet(Struct, frozen=True):
-    """A result set with a score in minutes, and the number of accelerators of its system."""
-
-    context: SetContext
-    accelerators: int
-    minutes: float
-
-    @property
-    def in_words(self) -> str:
-        """The score and the number of accelerators."""
-        scale = wording.counted(self.accelerators, "accelerator")
-        return f"{wording.minutes(self.minutes)} minutes on {scale}"
-
-    def matches(self, preview: ScoredSet) -> bool:
-        """Return whether the performance is at least that of a Preview, less the allowed loss."""
-        own = Performance(self.accelerators, self.minutes)
-        return own.costs(Performance(preview.accelerators, preview.minutes)).is_matched
+_Scored: TypeAlias = tuple[SetContext, Performance]
+"""A result set with its score on all accelerators of its system."""
 
 
 def check_previews(
@@ -372,13 +351,13 @@ def check_previews(
     These have the same submitter, benchmark, division and accelerator, but no runs of the Preview.
     ``minutes`` are the scores; each finding has the index of its Preview.
     """
-    previews: dict[int, ScoredSet] = {}
-    available: dict[tuple[str, ...], dict[str, list[ScoredSet]]] = {}
+    previews: dict[int, _Scored] = {}
+    available: dict[tuple[str, ...], dict[str, list[_Scored]]] = {}
     for index, (context, score) in enumerate(zip(contexts, minutes, strict=True)):
         system = context.system
         if system is None or not system.accelerators or not score:
             continue
-        scored = ScoredSet(context, system.accelerators, score)
+        scored = context, Performance(system.accelerators, score)
         status = category(system.status or "")
         if status == PREVIEW:
             previews[index] = scored
@@ -386,8 +365,9 @@ def check_previews(
             rounds = available.setdefault(_key(context), {})
             rounds.setdefault(context.round.name, []).append(scored)
     for index, preview in previews.items():
-        if candidates := _proofs(preview, available.get(_key(preview.context), {})):
-            yield index, _preview_finding(preview, candidates)
+        context, performance = preview
+        if candidates := _proofs(context, available.get(_key(context), {})):
+            yield index, _preview_finding(context, performance, candidates)
 
 
 def _key(context: SetContext) -> tuple[str, ...]:
@@ -397,38 +377,34 @@ def _key(context: SetContext) -> tuple[str, ...]:
     return (context.round.usage, context.files.benchmark, *(letters(str(name)) for name in names))
 
 
-def _proofs(preview: ScoredSet, by_round: dict[str, list[ScoredSet]]) -> list[ScoredSet]:
+def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Scored]:
     """Return the results with other runs from the first later round that has any."""
-    runs = {run.fingerprint for run in preview.context.runs if run.fingerprint}
+    runs = {run.fingerprint for run in preview.runs if run.fingerprint}
     for name in sorted(by_round, key=version_of):
-        if version_of(name) > preview.context.round.version:
-            fresh = (scored for scored in by_round[name][:_MOST] if runs.isdisjoint(_runs(scored)))
-            if proofs := list(fresh):
-                return proofs
+        if version_of(name) > preview.round.version:
+            candidates = by_round[name][:_MOST]
+            if fresh := [
+                s for s in scored if runs.isdisjoint(run.fingerprint for run in s[0].runs)
+            ]:
+                return fresh
     return []
 
 
-def _runs(scored: ScoredSet) -> set[bytes | None]:
-    return {run.fingerprint for run in scored.context.runs}
-
-
-def _preview_finding(preview: ScoredSet, candidates: Sequence[ScoredSet]) -> Finding:
+def _preview_finding(
+    preview: SetContext, score: Performance, candidates: Sequence[_Scored]
+) -> Finding:
     """Report the best result; among several, that with the nearest number of accelerators."""
-    is_proven = any(candidate.matches(preview) for candidate in candidates)
-    best = min(
-        candidates,
-        key=lambda c: (
-            not c.matches(preview),
-            abs(c.accelerators - preview.accelerators),
-            c.minutes,
-        ),
-    )
-    path, name = best.context.label, best.context.round.name
+
+    def rank(candidate: _Scored) -> tuple[bool, int, float]:
+        own = candidate[1]
+        return not own.costs(score).is_matched, abs(own.scale - score.scale), own.minutes
+
+    best, own = min(candidates, key=rank)
+    is_proven = own.costs(score).is_matched
     return set_finding(
-        preview.context,
+        preview,
         "SET152",
-        f"a Preview with {preview.in_words}; Available in round {name} with {best.in_words}"
-        f" ({path}): the performance is {'' if is_proven else 'not '}matched",
-        severity=Severity.NOTE if is_proven else Severity.WARNING,
-        basis=Basis.ADVICE if is_proven else Basis.RULES,
+        f"a Preview with {score.in_words}; Available in round {best.round.name} with {own.in_words}"
+        f" ({best.label}): the performance is {'' if is_proven else 'not '}matched",
+        **NOTE if is_proven else {},
     )

@@ -1,4 +1,4 @@
-"""Logs that were published before, and whether the rules on resubmission are met."""
+"""Rules on a set and the published results: logs of earlier rounds, and values unlike all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
 from mlperf_pkg.checks.names import are_alike, plain_name
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
+from mlperf_pkg.findings import Finding, Verdict, in_words
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.published.hashing import digests_of, log_hash
@@ -24,7 +24,7 @@ from mlperf_pkg.published.results import (
     published_results,
     usable_results,
 )
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.load import target_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
@@ -71,7 +71,9 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
         name = _published_as(context, published.get(run.path, ()))
         if name and (name.usage, name.round, name.name) not in context.together:
             fields[name] = fields.get(name) or _fields(context, name)
-            yield set_finding(context, path=run.path, found=_words(name), **fields[name])
+            usage = "" if name.usage == TRAINING else f"{name.usage} "
+            where = f"{usage}{name.round} as {name.name}"
+            yield set_finding(context, path=run.path, found=where, **fields[name])
 
 
 def check_readable() -> Iterator[Finding]:
@@ -79,15 +81,8 @@ def check_readable() -> Iterator[Finding]:
     try:
         published_results().load()
     except PublishedResultsError as error:
-        yield Finding(
-            code="CHECK103",
-            message="not compared with the published results: {found:s}",
-            path=".",
-            found=str(error),
-            severity=Severity.NOTE,
-            basis=Basis.ADVICE,
-            source=codes()["CHECK103"].source,
-        )
+        message = "not compared with the published results: {found:s}"
+        yield finding_of("CHECK103", message, ".", found=str(error))
 
 
 def _published_as(context: SetContext, names: Sequence[PublishedName]) -> PublishedName | None:
@@ -118,20 +113,11 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
 def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     """Return the finding on runs of a published set."""
     if reasons := list(_reasons(context, name)):
-        return {
-            "code": "SET161",
-            "message": f"published in {{found:s}}; expected {', and '.join(reasons)}",
-            "severity": Severity.WARNING,
-            "basis": Basis.RULES,
-        }
+        message = f"published in {{found:s}}; expected {', and '.join(reasons)}"
+        return {"code": "SET161", "message": message}
     is_compared = context.system is not None and context.system.contents is not None
     same = " with the same system, as far as its description is published" if is_compared else ""
-    return {
-        "code": "SET160",
-        "message": f"published in {{found:s}}{same}",
-        "severity": Severity.NOTE,
-        "basis": Basis.ADVICE,
-    }
+    return {"code": "SET160", "message": f"published in {{found:s}}{same}"}
 
 
 def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
@@ -152,11 +138,6 @@ def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
         yield f"logs that pass the checker of {context.round.name}"
 
 
-def _words(name: PublishedName) -> str:
-    usage = "" if name.usage == TRAINING else f"{name.usage} "
-    return f"{usage}{name.round} as {name.name}"
-
-
 _MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
 _FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
 _MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared
@@ -164,8 +145,6 @@ _FAST, _SLOW = 1.3, 1.5
 
 _Accelerators: TypeAlias = tuple[int, str, str | None]
 """The number of accelerators, their model, and the kind of scaling."""
-
-_NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 
 
 def check_unlike_published(context: SetContext, score: float | None) -> Iterator[Finding]:
@@ -190,33 +169,6 @@ def check_unlike_published(context: SetContext, score: float | None) -> Iterator
 # ---- what they are compared with ----------------------------------------------------------
 
 
-class _Published(Struct, dict=True):
-    """The published numbers of a hyperparameter, with the sets and the submitters that have it."""
-
-    numbers: set[float]
-    sets: set[int]
-    submitters: set[str]
-
-    @property
-    def are_many(self) -> bool:
-        return len(self.sets) >= _MIN_SETS and len(self.submitters) >= _MIN_SUBMITTERS
-
-    @property
-    def words(self) -> str:
-        return " to ".join(f"{limit:.6g}" for limit in dict.fromkeys(self._limits))
-
-    def has_like(self, number: float) -> bool:
-        """Return whether a number is between the published ones, or near them."""
-        least, greatest = self._limits
-        lower = least / _FACTOR if least > 0 else least * _FACTOR
-        upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
-        return lower <= number <= upper
-
-    @cached_property
-    def _limits(self) -> tuple[float, float]:
-        return min(self.numbers), max(self.numbers)
-
-
 class _Peers(Struct, frozen=True, dict=True):
     """The published sets of a ``benchmark`` to compare with, by their index in all ``results``."""
 
@@ -231,16 +183,20 @@ class _Peers(Struct, frozen=True, dict=True):
         return frozenset((s.key, s.value) for s in settings if s.set in self.sets)
 
     @cached_property
-    def numbers(self) -> Mapping[str, _Published]:
-        """Their hyperparameters that are numbers, by key."""
-        published: dict[str, _Published] = {}
+    def limits(self) -> Mapping[str, tuple[float, float]]:
+        """The least and the greatest number of each hyperparameter that many of them have."""
+        numbers: dict[str, list[float]] = {}
+        sets: dict[str, set[int]] = {}
         for setting in self.results.settings(self.benchmark):
             if setting.set in self.sets and (number := _number(setting.value)) is not None:
-                of_key = published.setdefault(setting.key, _Published(set(), set(), set()))
-                of_key.numbers.add(number)
-                of_key.sets.add(setting.set)
-                of_key.submitters.add(self.sets[setting.set].submitter)
-        return published
+                numbers.setdefault(setting.key, []).append(number)
+                sets.setdefault(setting.key, set()).add(setting.set)
+        submitters = {key: {self.sets[i].submitter for i in of_key} for key, of_key in sets.items()}
+        return {
+            key: (min(of_key), max(of_key))
+            for key, of_key in numbers.items()
+            if len(sets[key]) >= _MIN_SETS and len(submitters[key]) >= _MIN_SUBMITTERS
+        }
 
     @cached_property
     def by_accelerators(self) -> Mapping[_Accelerators, Sequence[PublishedSet]]:
@@ -279,11 +235,11 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
     values = {pair for run in context.runs for pair in run.hyperparameters.items()}
     if not (values := values - peers.settings):  # the usual case, and fast
         return
-    published = peers.numbers
+    limits = peers.limits
     unlike = {
-        f"{key} {number:.6g}": f"{key} {published[key].words}"
+        f"{key} {number:.6g}": f"{key} {_in_words(*limits[key])}"
         for key, number in _own_numbers(context.runs, values)
-        if key in published and published[key].are_many and not published[key].has_like(number)
+        if key in limits and not _is_near(number, *limits[key])
     }
     if unlike:
         yield set_finding(
@@ -292,8 +248,18 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
             f"{{found:s}}; all published sets of {context.files.benchmark} have {{expected:s}}",
             found=list(unlike),
             expected=list(unlike.values()),
-            **_NOTE,
         )
+
+
+def _in_words(least: float, greatest: float) -> str:
+    return f"{least:.6g}" if least == greatest else f"{least:.6g} to {greatest:.6g}"
+
+
+def _is_near(number: float, least: float, greatest: float) -> bool:
+    """Return whether a number is between the published ones, or near them."""
+    lower = least / _FACTOR if least > 0 else least * _FACTOR
+    upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
+    return lower <= number <= upper
 
 
 def _own_numbers(
@@ -342,5 +308,4 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
         f" ({row.submitter} in {row.round})",
         found=score,
         expected=limit,
-        **_NOTE,
     )
