@@ -382,10 +382,9 @@ def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Sc
     runs = {run.fingerprint for run in preview.runs if run.fingerprint}
     for name in sorted(by_round, key=version_of):
         if version_of(name) > preview.round.version:
-            candidates = by_round[name][:_MOST]
-            if fresh := [
-                s for s in scored if runs.isdisjoint(run.fingerprint for run in s[0].runs)
-            ]:
+            scored = by_round[name][:_MOST]
+            fresh = [s for s in scored if runs.isdisjoint(run.fingerprint for run in s[0].runs)]
+            if fresh:
                 return fresh
     return []
 

@@ -1,4 +1,7 @@
-"""The RCP test of a result set, and what makes the official checker crash before it."""
+"""Rules on the convergence of a set: the RCP test, its exceptions, and the factor of the score.
+
+``results.rcp`` computes the test; here is what it means for a set. (mlperf_logging.rcp_checker)
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
 from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
@@ -46,7 +49,7 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
         return f"it does not cover {name}"
     if reason := _odd_numbers(context, batch_size):
         return reason
-    return None if points or _points_of(context, name) else f"it has no reference points of {name}"
+    return None if points or _points_of(context) else f"it has no reference points of {name}"
 
 
 def _odd_numbers(context: SetContext, batch_size: Any) -> str | None:
@@ -78,16 +81,12 @@ def _batch_size(runs: Sequence[Run]) -> Any:
     return common
 
 
-def _points_of(context: SetContext, benchmark: str) -> Points:
+def _points_of(context: SetContext) -> Points:
     """Return the points that the official checker compares a set with."""
     assert context.rules  # noqa: S101
     usage, ruleset = context.round.usage, context.round.ruleset
+    benchmark = str(context.runs[0].convergence.benchmark)
     return _points(usage, ruleset, benchmark, context.rules.runs.required, context.drop)
-
-
-def _points_of_set(context: SetContext) -> Points:
-    """Return the points that a set was judged by."""
-    return _points_of(context, context.runs[0].convergence.benchmark)
 
 
 @cache
@@ -106,7 +105,7 @@ def rcp_test(
     if context.rules is None or context.round.version < (1, 0) or crash_of(context, points):
         return None
     return rcp.judge(
-        points or _points_of_set(context),
+        points or _points_of(context),
         _batch_size(context.runs),
         to_converge(context),
         runs=context.rules.runs.required,
@@ -125,7 +124,7 @@ def rcp_row(
     """Return the result of the test as a row of the report; ``points`` as for ``rcp_test``."""
     if result is None:
         return None
-    points = points or _points_of_set(context)
+    points = points or _points_of(context)
     return RcpRow(
         official_pass=result.official_pass,
         message=result.message,
@@ -160,7 +159,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if result is None:
         message = f"convergence was not checked, as the RCP checker crashes: {crash_of(context)}"
-        yield set_finding(context, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
+        yield set_finding(context, "RCP103", message)
         return
     if result.official_pass:
         strict = rcp_test(context, strict=True) if _allowance(context) else result
@@ -169,14 +168,15 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     bypassed, basis = _is_bypassed(context, result), _basis(context)
     if basis is None and not bypassed:
         return
-    explanation = rcp_margin.explain(result, _points_of_set(context)).removesuffix(".")
+    explanation = rcp_margin.explain(result, _points_of(context)).removesuffix(".")
+    if not explanation.startswith("RCP"):
+        explanation = explanation[:1].lower() + explanation[1:]
     failure = "RCP test failed, bypassed on request" if bypassed else "RCP test failed"
     yield set_finding(
         context,
         "RCP102" if bypassed else "RCP101",
-        f"{failure}: {explanation[:1].lower()}{explanation[1:]}",
-        basis=Basis.RULES if bypassed or basis is None else basis,
-        severity=Severity.WARNING if bypassed else Severity.ERROR,
+        f"{failure}: {explanation}",
+        basis=Basis.RULES if bypassed else basis,
         source=_RULES,
         found=result.mean,
         expected=result.minimum,
@@ -192,6 +192,8 @@ def _basis(context: SetContext) -> Basis | None:
         return Basis.OFFICIAL if context.rcp_required else None
     return Basis.BOTH if context.rcp_required else Basis.RULES
 
+
+# ---- what the rules allow in one round, or only to sets that pass the test ----------------
 
 _ALLOWED_ROUND = (5, 0)  # of 405b
 _END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
@@ -214,7 +216,6 @@ def check_allowance(
         "RCP105",
         "the mean to converge is {found:,.0f} samples; expected at least {expected:,.0f}, as only"
         " round 5.0 allows convergence one evaluation early",
-        basis=Basis.RULES,
         severity=Severity.WARNING if is_bypassed else Severity.ERROR,
         found=result.mean,
         expected=strict.minimum,
@@ -233,7 +234,6 @@ def check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterato
             "RCP106",
             "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes;"
             " expected {expected}",
-            basis=Basis.RULES,
             found=_END_RATE,
             expected="a tenth of opt_base_learning_rate",
         )
@@ -251,6 +251,8 @@ def _number(run: Run, key: str) -> float | None:
         return None
 
 
+# ---- the factor of the score of a set that converges faster than the reference -----------
+
 _PRECISION = 5e-4  # of a factor that a reviewer rounded
 
 
@@ -267,7 +269,7 @@ class Factors(Struct, frozen=True):
 def factors(context: SetContext, result: RcpResult | None) -> Factors:
     """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
 
-    ``official`` is the factor that the package checker writes into ``scaling.json``.
+    The package checker writes that file for the summarizer, with the factor ``official``.
     """
     if KEEP_SCALING not in context.files.flags or context.weak:
         return _tested(context, result)
@@ -329,16 +331,15 @@ def _check_own(
         f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}",
         factor,
         own,
-        severity=Severity.ERROR if is_too_small else Severity.NOTE,
-        basis=Basis.RULES if is_too_small else Basis.ADVICE,
+        **{} if is_too_small else NOTE,
     )
 
 
 def _scaling_finding(
     context: SetContext, code: str, message: str, value: Any, expected: Any, **fields: Any
 ) -> Finding:
-    fields = {"basis": Basis.RULES, "found": value, "expected": expected, **fields}
-    return set_finding(context, code, message, path=f"{context.path}/scaling.json", **fields)
+    path = f"{context.path}/scaling.json"
+    return set_finding(context, code, message, path=path, found=value, expected=expected, **fields)
 
 
 def _value(text: str) -> Any:
@@ -350,6 +351,8 @@ def _value(text: str) -> Any:
     fields = parse_json(text)
     return fields.get("scaling_factor") if isinstance(fields, dict) else None
 
+
+# ---- what the official summarizer prints besides the time-to-train ------------------------
 
 _FAILURES = {rcp.FOUND: "Fail", rcp.INTERPOLATED: "Interp. Fail", rcp.NO_POINTS: "No RCP"}
 
@@ -398,34 +401,23 @@ def summarized(
 ) -> Summarized:
     """Return what the summarizer prints if ``scaling.json`` has this ``factor``.
 
-    ``result`` is that of the package checker's RCP test, which is the same unless a run counts in
-    samples.
+    ``result`` is that of the package checker's RCP test. Unlike that, the summarizer tests Closed
+    sets only, never by BERT's ``train_samples``, and without any bypass.
+    (mlperf_logging.result_summarizer)
     """
     if context.weak:
         return Summarized(factor, weak=_weak_scaling(context))
     if not context.closed or not context.origin.is_judged:
         return Summarized(factor)
     if any(run.epochs for run in context.runs):
-        context = replace(context, runs=tuple(map(_in_epochs, context.runs)))
+        in_epochs = (replace(r, convergence=r.epochs) if r.epochs else r for r in context.runs)
+        context = replace(context, runs=tuple(in_epochs))
         result = rcp_test(context)
     if result is None:
         return Summarized(factor)
-    return Summarized(
-        scaling_factor=factor,
-        test=result,
-        batch_size=to_float(result.batch_size),
-        to_converge=_to_converge(context),
-    )
-
-
-def _in_epochs(run: Run) -> Run:
-    return replace(run, convergence=run.epochs) if run.epochs else run
-
-
-def _to_converge(context: SetContext) -> float | None:
-    """Return the mean without one run at either end, for U-Net3D too."""
-    kept = sorted(to_converge(context) or ())[1:-1]
-    return rcp.numpy_mean(kept) if kept and not rcp.is_too_large(kept) else None
+    kept = sorted(to_converge(context) or ())[1:-1]  # one run less at either end, for U-Net3D too
+    mean = rcp.numpy_mean(kept) if kept and not rcp.is_too_large(kept) else None
+    return Summarized(factor, result, to_float(result.batch_size), mean)
 
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:

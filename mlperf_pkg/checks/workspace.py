@@ -1,4 +1,4 @@
-"""Raw logs in a workspace: find their systems and submitter, and report what is unknown."""
+"""Rules on raw logs in a workspace: their systems and submitter, and what is unknown of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlperf_pkg.checks.context import Origin, SetContext, set_finding
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import known_division
@@ -127,7 +127,6 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
                 FOREIGN,
                 "submission_org is {found:s}; expected {expected}",
                 path=run.path,
-                basis=Basis.RULES,
                 found=org,
                 expected=context.submitter,
                 hint="move these logs away or, if they belong to the submitter, list this"
@@ -144,13 +143,12 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
         )
     if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = _of_other_division(division, others[0])
-        return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
+        return set_finding(context, "SET111", message, hint=hint)
     if candidates:
         return set_finding(
             context,
             "SET125",
             f"the system may be {{found:s}}, judging by {group.why}; expected one system",
-            basis=Basis.RULES,
             found=[system.id for system in candidates],
             hint=f"assign each log to one system in {CONFIG_NAME}",
         )
@@ -213,8 +211,6 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
             context,
             "SET126",
             "{found:s} together have " + enumerated(reasons) + "; expected one result set",
-            severity=Severity.WARNING,
-            basis=Basis.ADVICE,
             found=[f"{name} ({number})" for name, number in sorted(counts.items())],
             hint="check each folder alone, or move runs of other experiments away",
         )
