@@ -1,4 +1,4 @@
-"""Names of processors and accelerators as published descriptions spell them."""
+"""Names of processors, accelerators and organisations, which are spelt in different ways."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
 
 FIELDS = ("host_processor_model_name", "accelerator_model_name")
+"""The fields of a description of which ``published_spelling`` knows names."""
 
 _LEFT_OUT = r"(?:\((?:r|tm)\)|[^\w+]|_)+"  # trademarks, spaces and punctuation
 
@@ -41,6 +42,8 @@ def plain_name(name: str) -> str:
     """Return the letters, digits and pluses of a name, which distinguish models; no trademarks."""
     return re.sub(_LEFT_OUT, "", name.lower())
 
+
+# ---- accelerators, which the descriptions of two rounds name in different ways ------------
 
 _REMARKS = re.compile(r"\((?:r|tm|c|[\d ]+w)\)|[®™]")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -101,6 +104,9 @@ def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
     if first == second:
         return Likeness.SPELLING
     return Likeness.NAME if first and second and (first < second or second < first) else None
+
+
+# ---- organisations, which logs, descriptions and folders name in different ways -----------
 
 
 def are_same(name: str, other: str) -> bool:

@@ -1,6 +1,7 @@
 """What a system description must contain: the schemas in ``rules/systems/``.
 
-The required fields are the same in every round; the names of availabilities are not.
+The required fields are the same in every round; the names of availabilities are not. Below, what
+values mean, and how findings show them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,6 @@ class Violation(Struct, frozen=True):
 
     keyword: str
     field: str
-    value: Any
     expected: Any
 
 
@@ -56,26 +56,19 @@ def violations(fields: Mapping[str, Any]) -> Iterator[Violation]:
 
     The library ``jsonschema`` finds the same, but takes longer to import than a check takes.
     """
-    for name, allowed in _allowed_values().items():
+    for name, (options, type_, types) in _allowed_values().items():
         if name not in fields:
             continue
         value = fields[name]
-        if allowed.options is not None and value not in allowed.options:
-            yield Violation("enum", name, value, allowed.options)
-        if allowed.types and (not isinstance(value, allowed.types) or isinstance(value, bool)):
-            yield Violation("type", name, value, allowed.type)
-
-
-class _Allowed(Struct, frozen=True):
-    """The values of a field: some options, or a type as the schema and as Python name it."""
-
-    options: list[Any] | None
-    type: Any
-    types: tuple[type, ...]
+        if options is not None and value not in options:
+            yield Violation("enum", name, options)
+        if types and (not isinstance(value, types) or isinstance(value, bool)):
+            yield Violation("type", name, type_)
 
 
 @cache
-def _allowed_values() -> Mapping[str, _Allowed]:
+def _allowed_values() -> Mapping[str, tuple[list[Any] | None, Any, tuple[type, ...]]]:
+    """Return the values of each field: some options, or a type as the schema and Python name it."""
     definitions = schema("system")["$defs"]
     allowed = {}
     for name, field in schema("system")["properties"].items():
@@ -83,7 +76,7 @@ def _allowed_values() -> Mapping[str, _Allowed]:
         type_ = definition.get("type", [])
         names = [type_] if isinstance(type_, str) else type_
         types = tuple(python_type for name in names for python_type in _TYPES[name])
-        allowed[name] = _Allowed(definition.get("enum"), type_, types)
+        allowed[name] = definition.get("enum"), type_, types
     return allowed
 
 
@@ -153,6 +146,8 @@ def status_of_round(status: str, usage: str, round_: str) -> str | None:
     return names.get(category) or former.get(category)
 
 
+# ---- values -------------------------------------------------------------------------------
+
 _MAX_COUNT = 10**9
 _MAX_CHARACTERS = 80  # of a value in a message
 
@@ -171,13 +166,8 @@ def is_text(value: Any) -> TypeGuard[str]:
 def is_answer(value: Any) -> bool:
     """Return whether a value answers its field: it is neither empty nor a placeholder."""
     if is_text(value):
-        return not _placeholder().match(value.lower())
+        return not re.match(schema("system")["x-placeholder"], value.lower(), re.DOTALL)
     return value not in (None, {}, [])
-
-
-@cache
-def _placeholder() -> re.Pattern[str]:
-    return re.compile(schema("system")["x-placeholder"], re.DOTALL)
 
 
 def is_to_fill_in(value: Any) -> bool:
