@@ -57,7 +57,7 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
 
 
-def in_words(margin: float) -> str:
+def margin_in_words(margin: float) -> str:
     """Return a margin in percent with its sign: ``+3.2 %``, ``+175 %``."""
     return f"{margin:+,.0f} %" if abs(margin) >= _WHOLE else f"{margin:+.1f} %"
 
@@ -74,7 +74,7 @@ def _comparison(result: RcpResult, points: Sequence[ReferencePoint], *, accepted
     if reason := no_limit_reason(result, points):
         return f"{subject}, with {NO_LIMIT} {place}: {reason}"
     margin = margin_percent(result)
-    shown = "" if margin is None else f": RCP margin {in_words(margin)}"
+    shown = "" if margin is None else f": RCP margin {margin_in_words(margin)}"
     minimum = _number(result.minimum or 0)
     separator = "," if accepted else "; expected"
     return f"{subject}{separator} at least {minimum} {place}{shown}"

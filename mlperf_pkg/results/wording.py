@@ -94,4 +94,4 @@ def rcp(row: ResultSetRow) -> str:
     if row.rcp.no_limit_reason:
         return f"{word}, no limit"
     margin = row.rcp.margin_percent
-    return word if margin is None else f"{word} {rcp_margin.in_words(margin)}"
+    return word if margin is None else f"{word} {rcp_margin.margin_in_words(margin)}"

@@ -43,7 +43,7 @@ def test_sign_of_the_margin_is_the_verdict(batch_size: int, runs: list[float]) -
     [(3.21, "+3.2 %"), (-0.31, "-0.3 %"), (0.0, "+0.0 %"), (174.6, "+175 %"), (-99.99, "-100.0 %")],
 )
 def test_in_words(margin: float, words: str) -> None:
-    assert rcp_margin.in_words(margin) == words
+    assert rcp_margin.margin_in_words(margin) == words
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from mlperf_pkg.commands.charts.chart import (
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit, in_words
+from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit, margin_in_words
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.rulebook.model import Runs
 
@@ -115,7 +115,7 @@ def _margin(test: RcpRow) -> str:
     """Return the label of a set: its RCP margin, or that there is no lower limit."""
     if test.no_limit_reason:
         return NO_LIMIT
-    return "" if test.margin_percent is None else in_words(test.margin_percent)
+    return "" if test.margin_percent is None else margin_in_words(test.margin_percent)
 
 
 def _reference(usage: str, ruleset: str, benchmark: str, runs: Runs) -> Mapping[str, Rows]:

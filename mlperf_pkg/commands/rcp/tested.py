@@ -23,7 +23,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.rcp_margin import margin_in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
 from mlperf_pkg.results.wording import counted
 
@@ -204,7 +204,7 @@ def _cells(item: TestedSet, title: str) -> list[Span]:
     word = (_WORDS[state], STYLES[_VERDICTS[state]])
     if test is None:
         return [(title, PLAIN), *[("-", PLAIN)] * 5, word]
-    margin = "-" if test.margin_percent is None else in_words(test.margin_percent)
+    margin = "-" if test.margin_percent is None else margin_in_words(test.margin_percent)
     cells = (
         title,
         "-" if test.batch_size == -1 else f"{to_float(test.batch_size):.15g}",

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.rcp_margin import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.files import usages
 from mlperf_pkg.rulebook.load import submission_date
@@ -218,7 +218,7 @@ def _summary(
     for row in rows:
         if state(row) in (FAIL, BYPASSED):
             margin = row.rcp.margin_percent if row.rcp else None
-            shown = "" if margin is None else f", margin {in_words(margin)}"
+            shown = "" if margin is None else f", margin {margin_in_words(margin)}"
             yield f"{state(row)}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:
         yield (

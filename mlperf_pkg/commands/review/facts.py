@@ -12,7 +12,7 @@ from mlperf_pkg.commands.review.convergence import MISSING, state
 from mlperf_pkg.commands.review.software import previous_sets, software
 from mlperf_pkg.commands.review.subject import Subject, Tested, grouped, listed, short
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.rcp_margin import margin_in_words
 from mlperf_pkg.results.wording import counted
 
 _CLOSE = 1.0  # percent of RCP margin
@@ -80,7 +80,7 @@ def convergence(subject: Subject) -> Iterator[str]:
     }
     if close:
         words = (
-            f"{name} {in_words(margin)}"
+            f"{name} {margin_in_words(margin)}"
             for name, margin in sorted(close.items(), key=itemgetter(1))
         )
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
