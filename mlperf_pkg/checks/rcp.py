@@ -17,7 +17,7 @@ from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
 from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
-from mlperf_pkg.results import rcp, rcp_margin, wording
+from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.results.scoring import Span, weak_score
@@ -133,9 +133,9 @@ def rcp_row(
         batch_size=result.batch_size,
         mean=result.mean,
         minimum=result.minimum,
-        explanation=rcp_margin.explain(result, points),
-        margin_percent=rcp_margin.margin_percent(result),
-        no_limit_reason=rcp_margin.no_limit_reason(result, points),
+        explanation=rcp.explain(result, points),
+        margin_percent=rcp.margin_percent(result),
+        no_limit_reason=rcp.no_limit_reason(result, points),
     )
 
 
@@ -168,7 +168,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     bypassed, basis = _is_bypassed(context, result), _basis(context)
     if basis is None and not bypassed:
         return
-    explanation = rcp_margin.explain(result, _points_of(context)).removesuffix(".")
+    explanation = rcp.explain(result, _points_of(context)).removesuffix(".")
     if not explanation.startswith("RCP"):
         explanation = explanation[:1].lower() + explanation[1:]
     failure = "RCP test failed, bypassed on request" if bypassed else "RCP test failed"

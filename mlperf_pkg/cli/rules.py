@@ -19,7 +19,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import reference_points as points_render
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.render import rules_show
-from mlperf_pkg.results.reference_changes import changed_points
+from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
     common_layers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.results import rcp, rcp_margin
+from mlperf_pkg.results import rcp
 from mlperf_pkg.results.rcp import RcpResult, ReferencePoint
 from tests.results.test_rcp import every_file, example, judged, ours
 
@@ -25,15 +25,15 @@ from tests.results.test_rcp import every_file, example, judged, ours
 def test_margin(batch_size: int, runs: list[float] | None, margin: float | None) -> None:
     result = judged(batch_size, runs)
     expected = None if margin is None else pytest.approx(margin, abs=0.005)
-    assert rcp_margin.margin_percent(result) == expected
-    assert rcp_margin.no_limit_reason(result, example(trimmed=True)) is None
+    assert rcp.margin_percent(result) == expected
+    assert rcp.no_limit_reason(result, example(trimmed=True)) is None
 
 
 @pytest.mark.parametrize("runs", [[14.0] * 5, [15.0, 15, 15, 16, 16], [16.0] * 5, [20.0] * 5])
 @pytest.mark.parametrize("batch_size", [64, 128, 192, 256])
 def test_sign_of_the_margin_is_the_verdict(batch_size: int, runs: list[float]) -> None:
     result = judged(batch_size, runs)
-    margin = rcp_margin.margin_percent(result)
+    margin = rcp.margin_percent(result)
     assert margin is not None
     assert (margin >= 0) is result.official_pass
 
@@ -43,7 +43,7 @@ def test_sign_of_the_margin_is_the_verdict(batch_size: int, runs: list[float]) -
     [(3.21, "+3.2 %"), (-0.31, "-0.3 %"), (0.0, "+0.0 %"), (174.6, "+175 %"), (-99.99, "-100.0 %")],
 )
 def test_in_words(margin: float, words: str) -> None:
-    assert rcp_margin.margin_in_words(margin) == words
+    assert rcp.margin_in_words(margin) == words
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_in_words(margin: float, words: str) -> None:
     ],
 )
 def test_explain(batch_size: int, runs: list[float] | None, text: str) -> None:
-    assert rcp_margin.explain(judged(batch_size, runs), example(trimmed=True)) == text
+    assert rcp.explain(judged(batch_size, runs), example(trimmed=True)) == text
 
 
 # ---- points that limit nothing ------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_points_without_a_limit(usage: str, ruleset: str, benchmark: str) -> Non
     """The criterion is far from every other point: none is between a thousandth and 0.8."""
     for point in ours(usage, ruleset, benchmark):
         powerless = (f"{usage}_{ruleset}", benchmark, point.batch_size) in POWERLESS
-        assert rcp_margin.has_limit(point) is not powerless
+        assert rcp.has_limit(point) is not powerless
         share = point.minimum / point.mean
         assert share < 1e-3 if powerless else share > 0.8
 
@@ -114,8 +114,8 @@ def gpt3(batch_size: int, mean: float) -> tuple[RcpResult, tuple[ReferencePoint,
 def test_no_limit_at_or_beside_a_powerless_point(batch_size: int) -> None:
     result, points = gpt3(batch_size, 1.2e9)
     assert result.official_pass
-    assert rcp_margin.margin_percent(result) is None
-    assert rcp_margin.no_limit_reason(result, points) == (
+    assert rcp.margin_percent(result) is None
+    assert rcp.no_limit_reason(result, points) == (
         "the reference point at batch size 3072 holds a value 11 times its median"
     )
 
@@ -123,12 +123,12 @@ def test_no_limit_at_or_beside_a_powerless_point(batch_size: int) -> None:
 @pytest.mark.parametrize("batch_size", [2048, 4096, 8192])
 def test_other_points_of_the_benchmark_have_a_limit(batch_size: int) -> None:
     result, points = gpt3(batch_size, 1.2e9)
-    assert rcp_margin.margin_percent(result) is not None
-    assert rcp_margin.no_limit_reason(result, points) is None
+    assert rcp.margin_percent(result) is not None
+    assert rcp.no_limit_reason(result, points) is None
 
 
 def test_no_limit_explained() -> None:
-    assert rcp_margin.explain(*gpt3(3072, 1.2e9)) == (
+    assert rcp.explain(*gpt3(3072, 1.2e9)) == (
         "The mean to converge is 1,200,000,000, with no lower limit at batch size 3072: the reference"
         " point at batch size 3072 holds a value 11 times its median (reference mean"
         " 1,218,025,881.6, from gpt3_ref_3072). Normalisation multiplies the score by 1.0150."
@@ -146,11 +146,11 @@ def test_reason(runs: list[float], reason: str) -> None:
     points = [ReferencePoint.from_runs("x", 8, runs, runs=3, drop=1)]
     result = rcp.judge(points, 8, [10.0] * 3, runs=3, drop=1)
     expected = f"the reference point at batch size 8 {reason}"
-    assert rcp_margin.no_limit_reason(result, points) == expected
+    assert rcp.no_limit_reason(result, points) == expected
 
 
 def test_a_point_at_zero_has_a_limit_but_no_margin() -> None:
     points = [ReferencePoint.from_runs("x", 8, [0.0] * 6, runs=3, drop=1)]
     result = rcp.judge(points, 8, [10.0] * 3, runs=3, drop=1)
-    assert rcp_margin.margin_percent(result) is None
-    assert rcp_margin.no_limit_reason(result, points) is None
+    assert rcp.margin_percent(result) is None
+    assert rcp.no_limit_reason(result, points) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlperf_pkg.results.reference_changes import ReferenceRuns, changed_points
+from mlperf_pkg.results.rcp import ReferenceRuns, changed_points
 from mlperf_pkg.rulebook.explain.describe import loaded
 from mlperf_pkg.rulebook.load import load_round
 

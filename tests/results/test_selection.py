@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mlperf_pkg.results.scoring import RunTime
-from mlperf_pkg.results.selection import Choice, choose, select
+from mlperf_pkg.results.scoring import Choice, RunTime, choose, select
 from mlperf_pkg.rulebook.model import Runs
 from tests.helpers.logs import good_log, run_of
 

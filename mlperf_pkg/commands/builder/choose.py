@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.results import wording as words
-from mlperf_pkg.results.selection import Selection, select
+from mlperf_pkg.results.scoring import Selection, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round
 

@@ -28,7 +28,7 @@ from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
-from mlperf_pkg.results.selection import start_order
+from mlperf_pkg.results.scoring import start_order
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import OPEN, matches

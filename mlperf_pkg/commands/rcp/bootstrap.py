@@ -21,8 +21,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import ReferencePoint, numpy_mean, reaches
-from mlperf_pkg.results.rcp_margin import has_limit
+from mlperf_pkg.results.rcp import ReferencePoint, has_limit, numpy_mean, reaches
 from mlperf_pkg.results.wording import counted
 
 FORMAT = "mlperf-pkg/rcp-bootstrap/1"

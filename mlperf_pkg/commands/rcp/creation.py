@@ -19,8 +19,7 @@ from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.numbers import to_finite
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune
-from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit
+from mlperf_pkg.results.rcp import NO_LIMIT, ReferencePoint, by_size, has_limit, prune
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.load import load_benchmark, load_round

@@ -15,8 +15,7 @@ from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import ReferencePoint
-from mlperf_pkg.results.rcp_margin import has_limit
+from mlperf_pkg.results.rcp import ReferencePoint, has_limit
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import loaded

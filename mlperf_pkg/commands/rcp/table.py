@@ -11,8 +11,7 @@ from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint
-from mlperf_pkg.results.rcp_margin import has_limit
+from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint, has_limit
 from mlperf_pkg.results.wording import counted
 
 FORMAT = "mlperf-pkg/rcp/1"

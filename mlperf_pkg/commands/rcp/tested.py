@@ -23,7 +23,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp_margin import margin_in_words
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
 from mlperf_pkg.results.wording import counted
 

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from mlperf_pkg.commands.review.model import Cell, Round, Section, Table
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.rcp_margin import margin_in_words
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.files import usages
 from mlperf_pkg.rulebook.load import submission_date

@@ -12,7 +12,7 @@ from mlperf_pkg.commands.review.convergence import MISSING, state
 from mlperf_pkg.commands.review.software import previous_sets, software
 from mlperf_pkg.commands.review.subject import Subject, Tested, grouped, listed, short
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.results.rcp_margin import margin_in_words
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.wording import counted
 
 _CLOSE = 1.0  # percent of RCP margin

@@ -14,7 +14,7 @@ from mlperf_pkg.render.terminal import HEADING, PLAIN, Column, Group, Span, Term
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json, name
-from mlperf_pkg.results.selection import Window
+from mlperf_pkg.results.scoring import Window
 from mlperf_pkg.run.model import Run
 
 FORMAT = "mlperf-pkg/selection/1"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
-from mlperf_pkg.results.selection import select
+from mlperf_pkg.results.scoring import select
 from mlperf_pkg.rulebook.load import load_benchmark
 from tests.helpers.workspaces import logs_of, resnet_workspace, with_failures
 
