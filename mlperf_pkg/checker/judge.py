@@ -8,8 +8,8 @@ from itertools import chain, count
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.plan import Plan
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system

@@ -12,7 +12,6 @@ from zlib import crc32
 
 import pytest
 
-from mlperf_pkg.checker import copies
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.copies import MAX_TOGETHER

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Options, scores
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.render import View
 from tests.helpers.corpus import corpus_folder, needs_corpus

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.copies import copies_in, find_pairs, with_findings
-from mlperf_pkg.checker.fold import system_row, tool
+from mlperf_pkg.checker.fold import copies_in, find_pairs, system_row, tool, with_findings
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import shared_runs

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, count
 
-from mlperf_pkg.checker.scores import ScoredSet, scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, ScoredSet, scores
 from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, set_charts
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.curve import Curve

@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check_inputs
-from mlperf_pkg.checker.scores import ScoredSet, scores
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Checked, Options, ScoredSet, scores
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.commands.compare.prices import plain

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.copies import copies_in, find_pairs
+from mlperf_pkg.checker.fold import copies_in, find_pairs
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import Pair, check_previews, has_several_rounds, shared_runs

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.system_schema import is_text
 from mlperf_pkg.commands.diff.across_rounds import across_rounds
 from mlperf_pkg.commands.diff.changes import compare

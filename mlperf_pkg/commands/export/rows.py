@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from mlperf_pkg.checker.log import evaluations_of
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.check import evaluations_of
+from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category
 from mlperf_pkg.checks.system_schema import is_text, whole_number

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.scores import Rank, Standing
+from mlperf_pkg.checker.values import Rank, Standing
 from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.results import wording
 

@@ -9,8 +9,7 @@ from math import isfinite
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checker.scores import ScoredSet, Standing, scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, ScoredSet, Standing, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, category
 from mlperf_pkg.commands.charts import DrawnSet

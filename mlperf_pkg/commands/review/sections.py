@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.commands.review import (
     assignments,
     checklist,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mlperf_pkg.checker.scores import ScoredSet, Scores
+from mlperf_pkg.checker.values import ScoredSet, Scores
 from mlperf_pkg.commands.score import summary
 from mlperf_pkg.commands.score.ranks import standing_in_words
 from mlperf_pkg.infra.text import escape_markdown

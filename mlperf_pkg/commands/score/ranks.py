@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlperf_pkg.checker.scores import Rank, Standing
+from mlperf_pkg.checker.values import Rank, Standing
 from mlperf_pkg.results.wording import counted
 
 _SUFFIXES = {1: "st", 2: "nd", 3: "rd"}

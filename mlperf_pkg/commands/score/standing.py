@@ -10,8 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.infra.json_lines import MAX_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlperf_pkg.checker.scores import ScoredSet, Scores
+from mlperf_pkg.checker.values import ScoredSet, Scores
 from mlperf_pkg.commands.score.ranks import standing_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.render.markdown import section

@@ -6,8 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.results.scoring import Selection, select
 from mlperf_pkg.rulebook.load import load_benchmark

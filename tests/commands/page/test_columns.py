@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.scores import Rank, Standing
+from mlperf_pkg.checker.values import Rank, Standing
 from mlperf_pkg.commands.page.columns import choices, columns, in_words
 from mlperf_pkg.config import Price
 from tests.commands.page.test_cards import entry

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import ScoredSet, Scores, scores
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Options, ScoredSet, Scores, scores
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.render import View
 from tests.helpers.reports import rcp, report, result_set, run

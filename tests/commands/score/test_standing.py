@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.commands.score import standing
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.commands.score.standing import with_standings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.values import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.commands.score.summary import verdict_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
