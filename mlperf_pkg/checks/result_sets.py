@@ -53,6 +53,7 @@ from mlperf_pkg.findings import (
     without_official,
 )
 from mlperf_pkg.results import scoring
+from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
 from mlperf_pkg.rulebook.codes import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
@@ -67,7 +68,8 @@ class SetResult(Struct, frozen=True):
     """A judged result set: its row, its own findings, and those of its runs.
 
     ``dropped`` maps the paths of runs that do not count in the score to the reason; ``summarized``
-    holds what only the official tables show. ``runs`` are the paths of its runs.
+    holds what only the official tables show. ``runs`` are the paths of its runs. ``rcp_result`` is
+    that of the package checker's test, None if there is none.
     """
 
     row: ResultSetRow
@@ -77,6 +79,7 @@ class SetResult(Struct, frozen=True):
     summarized: Summarized
     runs: tuple[str, ...] = ()
     origin: Origin = Origin.SUBMISSION
+    rcp_result: RcpResult | None = None
 
     @property
     def observations(self) -> list[Finding]:
@@ -127,8 +130,16 @@ def check_set(context: SetContext) -> SetResult:
     )
     if published is not None and not any(published.values()):
         findings += check_unlike_published(context, row.score_minutes)
-    cells = summarized(context, by.official, rcp_result)
-    return _result(context, row, findings, run_findings, dict(score.dropped), cells)
+    return SetResult(
+        row=row,
+        findings=tuple(findings),
+        run_findings=tuple(run_findings),
+        dropped=dict(score.dropped),
+        summarized=summarized(context, by.official, rcp_result),
+        runs=tuple(run.path for run in context.runs),
+        origin=context.origin,
+        rcp_result=rcp_result,
+    )
 
 
 def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult:
@@ -144,21 +155,14 @@ def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult
         rcp=None,
         seeds=SeedsRow(official_pass=False),
     )
-    of_runs = [f for run in context.runs for f in run.findings]
-    return _result(context, row, findings, of_runs, {}, Summarized(1.0))
-
-
-def _result(  # noqa: PLR0917
-    context: SetContext,
-    row: ResultSetRow,
-    findings: Sequence[Finding],
-    run_findings: Sequence[Finding],
-    dropped: dict[str, str],
-    cells: Summarized,
-) -> SetResult:
-    paths = tuple(run.path for run in context.runs)
     return SetResult(
-        row, tuple(findings), tuple(run_findings), dropped, cells, paths, context.origin
+        row=row,
+        findings=tuple(findings),
+        run_findings=tuple(f for run in context.runs for f in run.findings),
+        dropped={},
+        summarized=Summarized(1.0),
+        runs=tuple(run.path for run in context.runs),
+        origin=context.origin,
     )
 
 

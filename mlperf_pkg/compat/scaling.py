@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.rcp import rcp_test
 from mlperf_pkg.compat.judged import package_crash_paths, summary_crash_paths
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
@@ -28,14 +27,17 @@ def write_as_checked(checked: Checked) -> None:
     systems = f"{submission.place.child('systems').label}/"
     if any(path.startswith(systems) for path in crashes):
         return
-    contexts = {context.path: context for context in checked.contexts}
+    sets = {
+        context.path: (context, result.rcp_result)
+        for context, result in zip(checked.contexts, checked.sets, strict=True)
+    }
     levels = 3 if checked.report.usage == "hpc" else 2
     for folder in _folders(submission.place.child("results"), levels):
         if _is_hit(folder.label, crashes):
             return
-        context = contexts.get(folder.label)
+        context, result = sets.get(folder.label, (None, None))
         if context and context.rcp_required and not context.officially_skipped:
-            write_factor(context.files.place.path, rcp_test(context))
+            write_factor(context.files.place.path, result)
 
 
 def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
