@@ -23,8 +23,7 @@ from mlperf_pkg.compat.console import (
     parser_of,
     run,
 )
-from mlperf_pkg.compat.judged import package_crash_paths, rejects, warned_runs
-from mlperf_pkg.compat.scaling import write_as_checked
+from mlperf_pkg.compat.official import package_crash_paths, rejects, warned_runs, write_as_checked
 from mlperf_pkg.compat.system_desc_checker import say_system
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
