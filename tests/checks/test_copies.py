@@ -12,6 +12,7 @@ from zlib import crc32
 
 import pytest
 
+from mlperf_pkg.checker import fold
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.copies import MAX_TOGETHER
@@ -291,7 +292,7 @@ def test_a_defect_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: Any) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(copies, "copies_in", fail)
+    monkeypatch.setattr(fold, "copies_in", fail)
     report = report_of(two_systems(tmp_path), round="2.0")
     assert "CHECK101" in {finding.code for finding in report.findings}
     assert report.verdict.rules == "not_checked"
