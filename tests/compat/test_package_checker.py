@@ -6,13 +6,11 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from mlperf_pkg.compat import package_checker
-from tests.checks import test_traps, test_traps_of_runs, test_traps_of_sets
-from tests.checks.test_traps import Trap
+from tests.checks.test_traps import ALL, Trap, submission
 from tests.compat.official import FINAL, outcomes, package_checker_run
 from tests.helpers.broken_runs import SET, every_log, fast, same_seed, twice
 from tests.helpers.trees import SYSTEM, write_submission
@@ -28,17 +26,7 @@ UNLIKE = {
 """Traps on which the exit status or a line differs."""
 
 
-def traps() -> list[tuple[ModuleType, Trap]]:
-    """All traps, or every fourth."""
-    modules = (test_traps, test_traps_of_sets, test_traps_of_runs)
-    lists = ((module, value) for module in modules for value in vars(module).values())
-    items = [
-        (module, trap)
-        for module, value in lists
-        if isinstance(value, list) and value and all(isinstance(item, Trap) for item in value)
-        for trap in value
-    ]
-    return items if os.environ.get("MLPERF_PKG_FULL") else items[::4]
+TRAPS = ALL if os.environ.get("MLPERF_PKG_FULL") else ALL[::4]
 
 
 def both(
@@ -55,16 +43,11 @@ def both(
     return (status, lines), theirs
 
 
-@pytest.mark.parametrize(
-    ("module", "trap"), traps(), ids=lambda value: getattr(value, "name", "") or None
-)
-def test_traps_as_theirs(
-    module: ModuleType, trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
+def test_traps_as_theirs(trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if trap.name in UNLIKE:
         pytest.skip("a known difference")
-    make: Callable[[Path, Trap], Path] = getattr(module, "submission", test_traps.submission)
-    root = make(tmp_path / trap.submitter, trap)
+    root = submission(tmp_path / trap.submitter, trap)
     trap.change(root)
     (status, lines), (their_status, their_lines) = both(
         root, tmp_path, capsys, "training", f"{trap.round}.0"
@@ -77,12 +60,7 @@ def test_traps_as_theirs(
 
 
 def test_the_known_differences_exist() -> None:
-    assert {trap.name for trap in vars(test_traps)["PASSED"] + _others()} >= UNLIKE
-
-
-def _others() -> list[Trap]:
-    values = [value for value in vars(test_traps).values() if isinstance(value, list)]
-    return [item for value in values for item in value if isinstance(item, Trap)]
+    assert {trap.name for trap in ALL} >= UNLIKE
 
 
 # ---- options ------------------------------------------------------------------------------

@@ -81,12 +81,12 @@ def test_it_describes_the_whole() -> None:
 
 
 def undescribed(part: Any, path: str = "") -> Iterator[str]:
-    for name, schema_ in part.get("properties", {}).items():
+    for field, schema_ in part.get("properties", {}).items():
         if "description" not in schema_:
-            yield f"{path}/{name}"
-        yield from undescribed(schema_, f"{path}/{name}")
-    for name, schema_ in part.get("$defs", {}).items():
-        yield from undescribed(schema_, name)
+            yield f"{path}/{field}"
+        yield from undescribed(schema_, f"{path}/{field}")
+    for part_name, schema_ in part.get("$defs", {}).items():
+        yield from undescribed(schema_, part_name)
 
 
 def test_every_field_is_explained() -> None:
