@@ -67,7 +67,7 @@ def copied() -> tuple[Finding, ...]:
     return tuple(finding for finding in report.findings if finding.code in CODES)
 
 
-def sets_of(finding: Finding) -> frozenset[str]:
+def sets_with_copies(finding: Finding) -> frozenset[str]:
     original = Path(finding.places[0].found[0]).parent
     return frozenset(str(Path(path).relative_to(CORPUS)) for path in (finding.about, original))
 
@@ -86,7 +86,7 @@ def test_exactly_the_pairs_of_the_corpus_are_reported() -> None:
         pair for pair in recorded_pairs(below=False) if all((CORPUS / p).is_dir() for p in pair)
     }
     assert held
-    assert {sets_of(finding) for finding in copied()} == held | UNDER_OTHER_BYTES
+    assert {sets_with_copies(finding) for finding in copied()} == held | UNDER_OTHER_BYTES
     assert len(copied()) == len(held | UNDER_OTHER_BYTES)
 
 
@@ -105,7 +105,7 @@ def test_every_pair_is_a_resubmission() -> None:
         ("SET151", "note", "advice", True),
         ("SET151", "warning", "rules", True),
     }
-    assert {sets_of(f) for f in copied() if f.severity == "warning"} == UNDER_OTHER_BYTES
+    assert {sets_with_copies(f) for f in copied() if f.severity == "warning"} == UNDER_OTHER_BYTES
 
 
 # ---- the record ----------------------------------------------------------------------------
