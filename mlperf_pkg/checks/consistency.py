@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.system_schema import logged_statuses
@@ -26,8 +26,7 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
             continue
         original = originals.setdefault(run.fingerprint, run)
         if original is not run:
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SET112",
                 "a copy of {found:s}: every evaluation has the same value and time",
                 path=run.path,
@@ -41,15 +40,14 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
         message = "the number of runs that start before the previous run ends is {found}"
-        yield set_finding(context, "SET113", message, found=overlaps)
+        yield context.finding("SET113", message, found=overlaps)
 
 
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
     """Check that all runs have one batch size, and that the RCP checker reads that one."""
     sizes = sorted({size for run in _not_killed(context) for size in run.batch_sizes})
     if len(sizes) > 1:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET108",
             "the runs have different batch sizes: {found:s}; expected {expected}",
             found=sizes,
@@ -58,8 +56,7 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         text = shown(run.convergence.batch_size)
         if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
-            yield set_finding(
-                context,
+            yield context.finding(
                 "RCP104",
                 "the RCP checker reads the batch size {found:s} from a record that only contains"
                 " the string global_batch_size; expected {expected}",
@@ -75,16 +72,14 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
     spellings = {letters(name): name for name in (run.text("platform") for run in runs)}
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET121",
             "the runs have different platforms: {found:s}; expected {expected}",
             found=sorted(platforms),
             expected="one submission_platform",
         )
     if differences := different_hyperparameters(runs):
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET122",
             "the runs have different hyperparameters: {found:s}; expected {expected}",
             found=differences,
@@ -127,13 +122,12 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     placeholders = [key for key, texts in names.items() if any(map(is_placeholder, texts))]
     if placeholders:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
-        yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER")
+        yield context.finding("SET114", f"{keys}: the value is a PLACEHOLDER")
     submitter = context.submitter
     if not submitter or "org" in placeholders or context.in_workspace:
         return
     if others := sorted(org for org in names["org"] if org and not are_alike(org, submitter)):
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET115",
             "submission_org is {found:s}; expected {expected}, the name of the submission folder",
             found=others,
@@ -161,8 +155,7 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     for run in context.runs if expected else ():
         status = run.text("status")
         if status in _CLAIMS and status not in expected:
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SET140",
                 f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}",
                 path=run.path,
@@ -192,8 +185,7 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
         platform = run.text("platform")
         if other := others.get(platform):
             path, is_name, is_own_part = other
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SET141",
                 f"submission_platform is {{found}}, {'' if is_name else 'part of '}the name"
                 f" of {path}; expected {{expected}}",
@@ -250,8 +242,7 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
             continue
         is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET142",
             f"{'number_of_nodes is' if nodes == run.nodes else 'submission_platform begins with'}"
             f" {{found}} in the log; expected {{expected}}, as in {system.path}",

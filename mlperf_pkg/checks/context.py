@@ -193,7 +193,6 @@ class SetContext(Struct, frozen=True):
         paths = folder.log_paths(run.path.rpartition("/")[2])
         return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]
 
-
-def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    """Return a finding about the set; ``fields`` are as for ``finding_of``, or another path."""
-    return finding_of(code, message, **{"path": context.path, **fields})
+    def finding(self, code: str, message: str, **fields: Any) -> Finding:
+        """Return a finding about the set; ``fields`` are as for ``finding_of``, or another path."""
+        return finding_of(code, message, **{"path": self.path, **fields})

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import names_of
-from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import MAX_MESSAGES, Finding, Severity, in_words
@@ -400,8 +400,7 @@ def _preview_finding(
 
     best, own = min(candidates, key=rank)
     is_proven = own.costs(score).is_matched
-    return set_finding(
-        preview,
+    return preview.finding(
         "SET152",
         f"a Preview with {score.in_words}; Available in round {best.round.name} with {own.in_words}"
         f" ({best.label}): the performance is {'' if is_proven else 'not '}matched",

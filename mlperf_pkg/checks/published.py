@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
-from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import Finding, Verdict, in_words
@@ -73,7 +73,7 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
             fields[name] = fields.get(name) or _fields(context, name)
             usage = "" if name.usage == TRAINING else f"{name.usage} "
             where = f"{usage}{name.round} as {name.name}"
-            yield set_finding(context, path=run.path, found=where, **fields[name])
+            yield context.finding(path=run.path, found=where, **fields[name])
 
 
 def check_readable() -> Iterator[Finding]:
@@ -242,8 +242,7 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
         if key in limits and not _is_near(number, *limits[key])
     }
     if unlike:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET162",
             f"{{found:s}}; all published sets of {context.files.benchmark} have {{expected:s}}",
             found=list(unlike),
@@ -300,8 +299,7 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     else:
         return
     row = scores[limit]
-    yield set_finding(
-        context,
+    yield context.finding(
         "SET163",
         f"the score is {{found:.3f}} minutes: {ratio:.1f} times as {words} published result on"
         f" {system.accelerators} {row.accelerator_model}, {{expected:.3f}} minutes"

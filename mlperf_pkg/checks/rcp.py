@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import NOTE, SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
 from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
@@ -159,7 +159,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if result is None:
         message = f"convergence was not checked, as the RCP checker crashes: {crash_of(context)}"
-        yield set_finding(context, "RCP103", message)
+        yield context.finding("RCP103", message)
         return
     if result.official_pass:
         strict = rcp_test(context, strict=True) if _allowance(context) else result
@@ -172,8 +172,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     if not explanation.startswith("RCP"):
         explanation = explanation[:1].lower() + explanation[1:]
     failure = "RCP test failed, bypassed on request" if bypassed else "RCP test failed"
-    yield set_finding(
-        context,
+    yield context.finding(
         "RCP102" if bypassed else "RCP101",
         f"{failure}: {explanation}",
         basis=Basis.RULES if bypassed else basis,
@@ -211,8 +210,7 @@ def check_allowance(
     if strict is None or strict.official_pass or context.round.version <= _ALLOWED_ROUND:
         return
     is_bypassed = "rcp-bypass" in context.files.flags
-    yield set_finding(
-        context,
+    yield context.finding(
         "RCP105",
         "the mean to converge is {found:,.0f} samples; expected at least {expected:,.0f}, as only"
         " round 5.0 allows convergence one evaluation early",
@@ -229,8 +227,7 @@ def check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterato
     if result is not None and result.official_pass:
         return
     if any(map(_has_special_end_rate, context.runs)):
-        yield set_finding(
-            context,
+        yield context.finding(
             "RCP106",
             "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes;"
             " expected {expected}",
@@ -339,7 +336,7 @@ def _scaling_finding(
     context: SetContext, code: str, message: str, value: Any, expected: Any, **fields: Any
 ) -> Finding:
     path = f"{context.path}/scaling.json"
-    return set_finding(context, code, message, path=path, found=value, expected=expected, **fields)
+    return context.finding(code, message, path=path, found=value, expected=expected, **fields)
 
 
 def _value(text: str) -> Any:

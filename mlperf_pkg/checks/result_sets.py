@@ -19,7 +19,7 @@ from mlperf_pkg.checks.consistency import (
     check_platform,
     check_status,
 )
-from mlperf_pkg.checks.context import Origin, SetContext, set_finding
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.published import check_published, check_unlike_published, published_runs
 from mlperf_pkg.checks.rcp import (
@@ -263,8 +263,7 @@ def _weak_score(context: SetContext) -> scoring.Score:
 def _check_scale(context: SetContext) -> Iterator[Finding]:
     """Check that all models of a weak set train on the same number of accelerators."""
     if len(scales := _scales(context)) > 1:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET130",
             f"the models use {' and '.join(map(str, scales))} accelerators; expected one number,"
             " as the result summarizer crashes on more",
@@ -277,8 +276,7 @@ def _check_alone(context: SetContext) -> Iterator[Finding]:
     if not context.weak or context.timed is None:
         return
     if context.files.benchmark not in context.timed:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET131",
             "the submission has the throughput alone; expected {expected}",
             expected=f"a set of strong scaling of {context.files.benchmark}, too",
@@ -339,8 +337,7 @@ def check_globbed_set(
     verdict = official.row.verdict.official
     folders = ", ".join(files.place.label for files in matches)
     pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
-    globbed = set_finding(
-        context,
+    globbed = context.finding(
         "SET116",
         f"the official checkers treat {pattern} as a pattern: they find {len(logs)} logs for this"
         f" folder{f', in {folders}' if folders else ''}",

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import NOTE, PACKAGE_CHECKER, Origin, SetContext, set_finding
+from mlperf_pkg.checks.context import NOTE, PACKAGE_CHECKER, Origin, SetContext
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
@@ -39,8 +39,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         return
     count, required = len(context.runs), context.rules.runs.required
     if count < required or (count > required and not context.weak):
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET101",
             f"the number of runs{' (files result_*.txt)' * context.origin.has_folder} is {{found}};"
             f" expected {'at least ' * context.weak}{{expected}}",
@@ -49,8 +48,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         )
     unconverged, allowed = _unconverged(context), _allowed_failures(context)
     if len(unconverged) > allowed:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET102",
             "{found} runs did not converge; expected at most {expected}",
             basis=Basis.BOTH if _too_many_failed(context) else Basis.RULES,
@@ -59,8 +57,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         )
     failed = failed_runs(context)
     if len(failed) > context.drop:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET103",
             "{found} logs fail the official checkers; expected at most {expected}",
             found=len(failed),
@@ -69,7 +66,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         if run.crash:
             message = "the compliance checker crashes: {found:s}"
-            yield set_finding(context, "SET104", message, path=run.path, found=run.crash)
+            yield context.finding("SET104", message, path=run.path, found=run.crash)
 
 
 def check_folder(context: SetContext) -> Iterator[Finding]:
@@ -79,11 +76,10 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
     names = [*packed, *_OTHER_FILES]
     if unread := [name for name in context.files.others if name not in names]:
         message = "not read: {found:s}; expected names of the form result_<number>.txt"
-        yield set_finding(context, "SET105", message, found=unread)
+        yield context.finding("SET105", message, found=unread)
     if not context.in_round:
         name, round_ = context.files.benchmark, context.round
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET106",
             f"{name!r} is not a benchmark of round {round_.name}: the official checker skips the"
             f" folder{where_instead(round_.usage, round_.name, name)}",
@@ -91,8 +87,7 @@ def check_folder(context: SetContext) -> Iterator[Finding]:
         )
     for run in context.runs:
         if run.benchmark not in ("", context.files.benchmark):
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SET107",
                 "the log names the benchmark {found:s}; expected {expected}",
                 path=run.path,
@@ -107,15 +102,14 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         return
     if context.system is None or context.system.contents is None:
         message = f"systems/{context.files.system}.json is missing or cannot be read"
-        yield set_finding(context, "SET110", message)
+        yield context.finding("SET110", message)
         return
     of_logs = {run.division for run in context.runs} & {*DIVISIONS}
     # A misspelt division is a finding about the system description itself.
     of_system = {context.division_by_rules} & {*DIVISIONS}
     if len(of_logs | of_system) > 1:
         was_moved = of_logs == {"closed"} and of_system == {"open"}
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET111",
             f"the division is {' and '.join(sorted(of_logs))} in the logs,"
             f" but {context.division or 'missing'} in {context.system.path}",
@@ -247,8 +241,7 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
-                yield set_finding(
-                    context,
+                yield context.finding(
                     "SEED104",
                     f"seed {{found}} is also logged in {path}, from another source line",
                     found=seed.value,
@@ -263,8 +256,7 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
         if any(finding.code == "LOG111" for finding in run.findings):
             continue  # LOG111 reports the several runs
         if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SEED105",
                 "{found} different seeds are logged; expected one",
                 path=run.path,
@@ -286,8 +278,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         basis = Basis.BOTH if in_rules and not run.killed else Basis.OFFICIAL
         fields: dict[str, Any] = {"basis": basis, "source": source}
         if run.seeds_unreadable:
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SEED103",
                 "seeds cannot be read: {found:s}",
                 path=run.path,
@@ -295,12 +286,11 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                 **_OF_CHECKER if run.seeds_unreadable == OTHER_RECORDS else fields,
             )
         elif not run.seeds:
-            yield set_finding(context, "SEED101", "no seed is logged", path=run.path, **fields)
+            yield context.finding("SEED101", "no seed is logged", path=run.path, **fields)
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
-                yield set_finding(
-                    context,
+                yield context.finding(
                     "SEED102",
                     "seed {found} is logged by the same source line in several runs; expected"
                     " another seed",
@@ -329,8 +319,7 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     runs = [run for run in context.runs if run.convergence.converged and run.convergence.positions]
     for run in runs:
         if not _gaps(run)[-1] <= _interval(context, run):
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SET123",
                 "the checkpoint before the last one, at {found:,}, was not evaluated; expected"
                 " {expected}",
@@ -341,8 +330,7 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     complete = sum(max(_gaps(run)) <= _interval(context, run) for run in runs)
     expected = len(context.runs) // 10
     if runs and complete < expected:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET124",
             "all checkpoints were evaluated of {found} runs; expected at least {expected}",
             found=complete,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from mlperf_pkg.checks.context import SetContext, set_finding
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike, are_same
 from mlperf_pkg.checks.system_schema import system_finding
@@ -279,7 +279,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
 def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
     is_error = context.round.usage == "training" and context.round.version >= _CODE_REQUIRED_FROM
     severity = Severity.ERROR if is_error else Severity.WARNING
-    return set_finding(context, code, message, severity=severity, **fields)
+    return context.finding(code, message, severity=severity, **fields)
 
 
 # ---- names, sizes and links, as the repository checker requires them for git --------------

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
-from mlperf_pkg.checks.context import Origin, SetContext, set_finding
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
@@ -122,8 +122,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
     for run in context.runs if context.submitter else ():
         org = run.text("org")
         if not (is_placeholder(org) or _is_own(org, context)):
-            yield set_finding(
-                context,
+            yield context.finding(
                 FOREIGN,
                 "submission_org is {found:s}; expected {expected}",
                 path=run.path,
@@ -138,23 +137,21 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
     if unread := [s.path for s in candidates or systems if s.contents is None]:
-        return set_finding(
-            context, "SET110", "the system is unknown, as {found:s} cannot be read", found=unread
+        return context.finding(
+            "SET110", "the system is unknown, as {found:s} cannot be read", found=unread
         )
     if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = _of_other_division(division, others[0])
-        return set_finding(context, "SET111", message, hint=hint)
+        return context.finding("SET111", message, hint=hint)
     if candidates:
-        return set_finding(
-            context,
+        return context.finding(
             "SET125",
             f"the system may be {{found:s}}, judging by {group.why}; expected one system",
             found=[system.id for system in candidates],
             hint=f"assign each log to one system in {CONFIG_NAME}",
         )
     if own := [system.id for system in systems if known_division(system.division) == division]:
-        return set_finding(
-            context,
+        return context.finding(
             "SET110",
             "submission_platform {found} fits no system description; the"
             f" {division} division has {{expected:s}}",
@@ -163,8 +160,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
             hint="describe the system with 'mlperf-pkg system init' or, if it is one of these,"
             f" list the platform under it in {CONFIG_NAME}",
         )
-    return set_finding(
-        context,
+    return context.finding(
         "SET110",
         f"no system description of the {division} division; expected {{expected}}",
         expected=f'a file systems/<system>.json with "division": "{division}"',
@@ -207,8 +203,7 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         reasons.append("different hyperparameters")
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET126",
             "{found:s} together have " + enumerated(reasons) + "; expected one result set",
             found=[f"{name} ({number})" for name, number in sorted(counts.items())],
