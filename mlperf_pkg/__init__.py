@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow
 else:
     _HOMES = {
-        "checker.log": ("Log", "LogEvaluation", "LogRecord"),
+        "checker.check": ("Log", "LogEvaluation", "LogRecord"),
         "errors": ("UserError",),
         "findings": ("Finding", "Verdict", "Verdicts"),
         "results.report": ("Report", "ResultSetRow", "RunRow", "SystemRow"),

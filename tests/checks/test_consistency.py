@@ -1,4 +1,4 @@
-"""Logs against the description of their system; more of it in ``test_traps``."""
+"""The runs of a set against each other and their description; more of it in ``test_traps``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in several of the result sets that are checked together: copies, allowed or not."""
+"""Result sets that are checked together: copies, allowed or not, and Previews with later results."""
 
 from __future__ import annotations
 

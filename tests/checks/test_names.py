@@ -1,4 +1,4 @@
-"""Names of accelerators that are the same in different spellings."""
+"""Names of processors, accelerators and availabilities in their spellings."""
 
 from __future__ import annotations
 

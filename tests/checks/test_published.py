@@ -1,4 +1,4 @@
-"""Runs that were published before, in trees of several rounds with the same simulated logs."""
+"""Runs that were published before, and sets unlike all published ones."""
 
 from __future__ import annotations
 

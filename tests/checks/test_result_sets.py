@@ -1,4 +1,4 @@
-"""Result sets: counts, failed runs, seeds, RCP, scores - with both verdicts."""
+"""Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our package checker beside the official one, live: exit status and the lines that scripts read."""
+"""Our package checker and the functions of all tools beside the official ones, live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of published submissions obey the schema of the JSON report."""
+"""Reports on published rounds obey the schema, fit on a few screens, and drop no finding."""
 
 from __future__ import annotations
 
