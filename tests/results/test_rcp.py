@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlperf_logging.rcp_checker import rcp_checker as official
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.rcp import RcpResult, ReferencePoint, ReferenceRuns, changed_points
