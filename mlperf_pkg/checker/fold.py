@@ -85,7 +85,7 @@ def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[Judged
     return guarded(
         ".",
         "comparing the result sets",
-        lambda: with_comparisons(judged, groups, waivers),
+        lambda: _with_comparisons(judged, groups, waivers),
         with_defect,
     )
 
@@ -172,7 +172,7 @@ def _run_row(run: Run, set_id: str | None, dropped: str | None) -> RunRow:
 # ---- comparisons of result sets: runs, and Previews with later results --------------------
 
 
-def with_comparisons(
+def _with_comparisons(
     judged: Sequence[JudgedPlan], groups: Sequence[Members], waivers: Waivers
 ) -> list[JudgedPlan]:
     """Return the judged plans with the findings of comparisons; ``groups`` are shared runs."""

@@ -21,7 +21,6 @@ from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.membership import Group, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
-PACKAGE_CHECKER = "mlperf-logging, package_checker"
 NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 """The weight of a finding of which a rule is in doubt."""
 

@@ -208,9 +208,8 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
     for field in schema("system")["required"]:
         if field not in description.fields:
             yield _missing(description, field)
-    for violation in violations(description.fields):
-        field, expected = violation.field, violation.expected
-        if violation.keyword == "enum":
+    for keyword, field, expected in violations(description.fields):
+        if keyword == "enum":
             yield _unknown_division(description, expected)
         elif expected == "string":  # on anything else, the official checker raises a TypeError
             message, hint = f"{field} is {{found}}; expected text", "write it in double quotes"
@@ -426,7 +425,7 @@ def texts_of(system: SystemFile | None) -> dict[str, Any]:
     return {name: value.strip() if is_text(value) else "" for name, value in values.items()}
 
 
-def counts_of(system: SystemFile | None) -> dict[str, Any]:
+def _counts_of(system: SystemFile | None) -> dict[str, Any]:
     """Return the numbers of a description by fields of ``PublishedSet``."""
     contents = (system and system.contents) or {}
     return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
@@ -448,7 +447,7 @@ def as_published(
         status=_stripped(contents.get("status")),
         accelerators=system.accelerators if system else None,
         **texts_of(system),
-        **counts_of(system),
+        **_counts_of(system),
         global_batch_size=batch_size,
         runs=len(runs),
         score_minutes=row.score_minutes,
@@ -472,7 +471,7 @@ def differences(system: SystemFile, published: PublishedSet) -> list[str]:
 
     Its empty fields are not compared. Rounds spell the same availability in different ways.
     """
-    now = {**texts_of(system), **counts_of(system), "status": system.status or ""}
+    now = {**texts_of(system), **_counts_of(system), "status": system.status or ""}
     return published_differences(now, published)
 
 

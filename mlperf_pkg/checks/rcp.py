@@ -154,7 +154,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if not context.origin.is_judged and len(context.runs) < context.rules.runs.required:
         return  # more runs may follow
-    yield from check_end_rate(context, result)
+    yield from _check_end_rate(context, result)
     if result is None and not context.rcp_required:
         return
     if result is None:
@@ -163,7 +163,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if result.official_pass:
         strict = rcp_test(context, strict=True) if _allowance(context) else result
-        yield from check_allowance(context, result, strict)
+        yield from _check_allowance(context, result, strict)
         return
     bypassed, basis = _is_bypassed(context, result), _basis(context)
     if basis is None and not bypassed:
@@ -199,7 +199,7 @@ _END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
 _END_SHARE = 0.1  # of the base learning rate
 
 
-def check_allowance(
+def _check_allowance(
     context: SetContext, result: rcp.RcpResult, strict: rcp.RcpResult | None
 ) -> Iterator[Finding]:
     """Check a set that passes, by the ``strict`` test without the allowance of one round.
@@ -220,7 +220,7 @@ def check_allowance(
     )
 
 
-def check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
+def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
     """Check the end learning rate that only sets which pass the RCP test may have."""
     if (context.round.version, context.files.benchmark) != (_END_RATE_ROUND, _END_RATE_BENCHMARK):
         return

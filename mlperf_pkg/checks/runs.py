@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import NOTE, PACKAGE_CHECKER, Origin, SetContext
+from mlperf_pkg.checks.context import NOTE, Origin, SetContext
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
@@ -214,10 +214,10 @@ def _noted(run: Run, finding: Finding) -> Finding:
 
 # ---- seeds: every run logs one, and no two log the same one from the same source line -----
 
-_SEED_RULES = "training_rules, Random numbers"
+_SEED_RULES, _CHECKER = "training_rules, Random numbers", "mlperf-logging, package_checker"
 _SEEDS_IN_RULES_FROM = (4, 1)
 _OF_HPC: dict[str, Any] = {"basis": Basis.BOTH, "source": _SEED_RULES}
-_OF_CHECKER: dict[str, Any] = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
+_OF_CHECKER: dict[str, Any] = {"basis": Basis.OFFICIAL, "source": _CHECKER}
 
 
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -272,7 +272,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
     equal seeds break the rules in all rounds.
     """
     in_rules = context.round.version >= _SEEDS_IN_RULES_FROM
-    source = _SEED_RULES if in_rules else PACKAGE_CHECKER
+    source = _SEED_RULES if in_rules else _CHECKER
     logged: set[tuple[Any, Any, int]] = set()
     for run in context.runs:
         basis = Basis.BOTH if in_rules and not run.killed else Basis.OFFICIAL

@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeGuard
 
-from msgspec import Struct
-
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.codes import finding_of
@@ -43,16 +41,8 @@ def schema(name: str) -> dict[str, Any]:
     return contents
 
 
-class Violation(Struct, frozen=True):
-    """A field that does not follow the schema: the keyword of JSON Schema, and what it expects."""
-
-    keyword: str
-    field: str
-    expected: Any
-
-
-def violations(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield the fields of a wrong type or value.
+def violations(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the fields of a wrong type or value: the keyword, the field, and what is expected.
 
     The library ``jsonschema`` finds the same, but takes longer to import than a check takes.
     """
@@ -61,9 +51,9 @@ def violations(fields: Mapping[str, Any]) -> Iterator[Violation]:
             continue
         value = fields[name]
         if options is not None and value not in options:
-            yield Violation("enum", name, options)
+            yield "enum", name, options
         if types and (not isinstance(value, types) or isinstance(value, bool)):
-            yield Violation("type", name, type_)
+            yield "type", name, type_
 
 
 @cache

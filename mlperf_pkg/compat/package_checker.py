@@ -81,7 +81,7 @@ def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
         raise UserError(f"{folder}: {CRASH}")
 
 
-def checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[str]) -> Checked:
+def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[str]) -> Checked:
     """Check a submission as the package checker does, with ``flags`` instead of those at its top.
 
     Raises:
@@ -111,7 +111,7 @@ def _without_top_flags(submission: Submission) -> Submission:
 
 def _check(args: Namespace, console: Console) -> int:
     flags = frozenset(flag for flag in FLAGS if getattr(args, flag.replace("-", "_")))
-    checked = checked_submission(args.folder, args.usage, args.ruleset, flags)
+    checked = _checked_submission(args.folder, args.usage, args.ruleset, flags)
     write_as_checked(checked)
     findings = checked.report.findings
     quiet = args.quiet and not args.werror

@@ -378,5 +378,5 @@ def test_wrong_fields_are_those_of_json_schema(contents: dict[str, Any]) -> None
     validator = Draft202012Validator(system_schema.schema("system"))
     errors = [e for e in validator.iter_errors(contents) if e.validator != "required"]
     theirs = [(str(e.validator), str(e.path[0]), e.validator_value) for e in errors]
-    ours = [(v.keyword, v.field, v.expected) for v in system_schema.violations(contents)]
+    ours = list(system_schema.violations(contents))
     assert sorted(ours, key=repr) == sorted(theirs, key=repr)
