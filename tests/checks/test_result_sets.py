@@ -98,6 +98,14 @@ def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> Non
     )  # fmt: skip
 
 
+def test_too_few_runs_for_the_rcp_test(tmp_path: Path) -> None:
+    write_submission(tmp_path)
+    for index in (2, 3, 4):
+        remove(log(tmp_path, index))
+    (text,) = [f.text for f in checked(tmp_path).findings if f.code == "RCP101"]
+    assert text == ("RCP test failed: RCP found: convergence was not compared with the reference")
+
+
 def test_the_score(tmp_path: Path) -> None:
     report = checked(write_submission(tmp_path))
     row, minutes = only(report), sorted(run.minutes or 0 for run in report.runs)
