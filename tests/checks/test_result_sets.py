@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.params import KEEP_SCALING
+from tests.checks.test_traps import diverged
 from tests.helpers.broken_runs import every_log, slightly_fast
-from tests.helpers.logs import edited, good_log, records, without
+from tests.helpers.logs import edited, joined, records, without
 from tests.helpers.package_checker import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
@@ -49,19 +49,6 @@ def rewrite(root: Path, index: int, content: bytes) -> None:
     log(root, index).write_bytes(content)
 
 
-def other_log(benchmark: str = "resnet", **fields: Any) -> bytes:
-    """Another log of the same system."""
-    platform = next(
-        r["value"] for r in records(simulated()[0]) if r["key"] == "submission_platform"
-    )
-    return edited(good_log(benchmark, **fields), "submission_platform", value=platform)
-
-
-def diverge(root: Path, *indexes: int) -> None:
-    for index in indexes:
-        rewrite(root, index, other_log(failure="diverged", seed=100 + index))
-
-
 def same_seed(root: Path) -> None:
     for index in (0, 1):
         rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5))
@@ -71,15 +58,10 @@ def early(root: Path) -> None:
     """All runs claim to have converged in half the epochs."""
     for index in range(5):
         fields = records(log(root, index).read_bytes())
-        halved = [
-            {**r, "metadata": {**r["metadata"], "epoch_num": r["metadata"]["epoch_num"] // 2}}
-            if r["key"] == "eval_accuracy"
-            else r
-            for r in fields
-        ]
-        rewrite(
-            root, index, b"".join(b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in halved)
-        )
+        for record in fields:
+            if record["key"] == "eval_accuracy":
+                record["metadata"]["epoch_num"] //= 2
+        rewrite(root, index, joined(fields))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +99,8 @@ def test_the_score(tmp_path: Path) -> None:
 
 
 def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
-    diverge(write_submission(tmp_path), 2)
+    write_submission(tmp_path)
+    rewrite(tmp_path, 2, diverged(102)(b""))
     report = checked(tmp_path)
     minutes = sorted(run.minutes or 0 for run in report.runs if run.path != f"{SET}/result_2.txt")
     assert only(report).score_minutes == pytest.approx(sum(minutes[1:]) / 3, rel=1e-12)
