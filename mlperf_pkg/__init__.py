@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from mlperf_pkg.checker.log import Log, LogEvaluation, LogRecord
+    from mlperf_pkg.checker.check import Log, LogEvaluation, LogRecord
     from mlperf_pkg.checker.values import Options
     from mlperf_pkg.errors import UserError
     from mlperf_pkg.findings import Finding, Verdict, Verdicts
     from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow
 else:
     _HOMES = {
-        "checker.log": ("Log", "LogEvaluation", "LogRecord"),
+        "checker.check": ("Log", "LogEvaluation", "LogRecord"),
         "errors": ("UserError",),
         "findings": ("Finding", "Verdict", "Verdicts"),
         "results.report": ("Report", "ResultSetRow", "RunRow", "SystemRow"),
@@ -98,7 +98,7 @@ def read_log(
     Raises:
         UserError: as ``check``; the path holds several logs; the log cannot be read.
     """
-    from mlperf_pkg.checker.log import log_of  # noqa: PLC0415
+    from mlperf_pkg.checker.check import log_of  # noqa: PLC0415
 
     text = _text(path)
     return log_of(text, _options([text], usage, round))

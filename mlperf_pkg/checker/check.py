@@ -1,17 +1,26 @@
-"""From the arguments of a command to a report: find, read, judge, waive, fold."""
+"""From the arguments of a command to a report: find, read, judge, waive, fold. Or to a log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files, with_curves
 from mlperf_pkg.checker.reading import File, Workers, read_all
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import UNREAD, Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import printable, shown
+from mlperf_pkg.results.report import table_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.find import find_input, labels
@@ -19,6 +28,8 @@ from mlperf_pkg.submission.model import Input
 from mlperf_pkg.submission.twice import each_once
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mlperf_pkg.checker.judge import JudgedPlan
 
 
@@ -75,3 +86,123 @@ def _judged(
             by_path = {run.path: run for run in own_runs}
             of_plan = Contents(by_path, power_logs, names, ids, options.partial)
             yield judge(plan, of_plan, waivers)
+
+
+# ---- the log of a training run, for the Python API ----------------------------------------
+
+
+class LogRecord(Struct, frozen=True):
+    """A record of a log.
+
+    ``line`` counts from 1; ``time_ms`` is in milliseconds since the epoch. ``value`` and
+    ``metadata`` are JSON values.
+    """
+
+    line: int
+    time_ms: float
+    key: str
+    value: Any
+    metadata: Any
+
+
+class LogEvaluation(Struct, frozen=True):
+    """A metric of an evaluation.
+
+    ``line`` is that of its record, counted from 1. ``minutes`` is the time since ``run_start``;
+    ``position`` is how far the run had trained, in ``unit``: samples, epochs or steps. ``metric``
+    is empty if the benchmark has only one.
+    """
+
+    line: int
+    minutes: float | None
+    position: float
+    unit: str
+    metric: str
+    value: float
+
+
+class Log(Struct, frozen=True):
+    """The log of a training run.
+
+    ``round`` is inferred as in a check of the log. ``benchmark`` and ``division`` are empty if the
+    log does not name them; ``status`` is that of ``run_stop``. ``start_ms`` and ``stop_ms`` are the
+    times of ``run_start`` and ``run_stop``, in milliseconds since the epoch. ``minutes`` is the
+    time-to-train between them by the rules, ``official_minutes`` that of the official summarizer.
+    ``hyperparameters`` maps each key to its first value, as JSON.
+
+    ``verdict`` and ``findings`` are those of the log alone. ``records`` omits the lines that the
+    official parser cannot read; findings report them.
+    """
+
+    path: str
+    usage: str
+    round: str
+    benchmark: str
+    division: str
+    status: str | None
+    start_ms: float | None
+    stop_ms: float | None
+    minutes: float | None
+    official_minutes: float | None
+    verdict: Verdicts
+    hyperparameters: Mapping[str, str]
+    evaluations: tuple[LogEvaluation, ...]
+    records: tuple[LogRecord, ...]
+    findings: tuple[Finding, ...]
+
+    def to_pandas(self, table: str = "evaluations") -> pd.DataFrame:
+        """Return a table of the log: ``evaluations``, ``records`` or ``findings``.
+
+        Raises:
+            UserError: there is no such table.
+        """
+        return table_of(self, table)
+
+
+def log_of(path: str, options: Options) -> Log:
+    """Read one log.
+
+    Raises:
+        UserError: as ``check``; the path holds several logs; the log cannot be read.
+    """
+    contents = find_input(path)
+    if len(contents.every_log) != 1:
+        raise UserError(f"{path}: {len(contents.every_log)} logs; expected one")
+    (run,) = check_inputs((contents,), replace(options, curves=True)).runs
+    if unread := next((finding for finding in run.findings if finding.code in UNREAD), None):
+        raise UserError(f"{path}: {unread.text}")
+    own: dict[str, Any] = {
+        "path": path,
+        "verdict": run.verdicts,
+        "evaluations": tuple(evaluations_of(run)),
+        "records": tuple(_records(contents.every_log[0].source)),
+    }
+    of_run = {name: getattr(run, name) for name in Log.__struct_fields__ if name not in own}
+    return Log(**own, **of_run)
+
+
+def evaluations_of(run: Run) -> Iterator[LogEvaluation]:
+    """Yield the metrics of all evaluations in the curve of a run."""
+    start_ms = run.start_ms
+    for evaluation in run.curve.evaluations if run.curve else ():
+        # Divided as for the time-to-train.
+        minutes = None if start_ms is None else (evaluation.time_ms - start_ms) / 60 / 1000
+        for metric, value in evaluation.values.items():
+            yield LogEvaluation(
+                evaluation.line, minutes, evaluation.position, evaluation.unit, metric, value
+            )
+
+
+def _records(source: Source) -> Iterator[LogRecord]:
+    with source.open() as stream:
+        reader = LogReader(stream, source.label, lambda _: None)
+        for number, record in enumerate(reader):
+            if record:
+                key = record.key if isinstance(record.key, str) else shown(record.key)
+                yield LogRecord(
+                    line=reader.line_of(number),
+                    time_ms=float(record.time_ms),
+                    key=key,
+                    value=printable(record.value),
+                    metadata=record.metadata,
+                )

@@ -1,25 +1,47 @@
-"""Fold what was judged into one report."""
+"""Fold what was judged into one report, with the findings that compare result sets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 from msgspec.structs import replace
 
 from mlperf_pkg import __version__
-from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.judge import JudgedPlan
+from mlperf_pkg.checker.reading import guarded, size_of
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.checks.inputs import check_input
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.copies import (
+    Members,
+    Pair,
+    check_previews,
+    findings_on,
+    has_several_rounds,
+    pairs_of,
+    shared_runs,
+)
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.published import check_readable
-from mlperf_pkg.checks.result_sets import not_described
-from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
-from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
+from mlperf_pkg.checks.result_sets import SetResult, not_described
+from mlperf_pkg.checks.tree import check_input
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Unchecked,
+    Verdict,
+    Verdicts,
+    folded,
+    in_order,
+    verdicts_of,
+    without_pass,
+)
 from mlperf_pkg.infra.numbers import is_number
 from mlperf_pkg.infra.resources import installed_version
 from mlperf_pkg.infra.rules_folders import rules_context
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.published.hashing import digests_of
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run
@@ -54,19 +76,18 @@ def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[Judged
     groups = shared_runs(contexts)
     if not groups and not has_several_rounds(contexts):
         return judged
-    from mlperf_pkg.checker.copies import with_comparisons  # noqa: PLC0415 - few inputs need it
+
+    def with_defect(finding: Unchecked) -> Sequence[JudgedPlan]:
+        findings = (*judged[0].findings, finding)
+        verdict = without_pass(judged[0].verdict, findings)
+        return [replace(judged[0], findings=findings, verdict=verdict), *judged[1:]]
 
     return guarded(
         ".",
         "comparing the result sets",
-        lambda: with_comparisons(judged, groups, waivers),
-        lambda finding: [_with_defect(judged[0], finding), *judged[1:]],
+        lambda: _with_comparisons(judged, groups, waivers),
+        with_defect,
     )
-
-
-def _with_defect(item: JudgedPlan, finding: Finding) -> JudgedPlan:
-    findings = (*item.findings, finding)
-    return replace(item, findings=findings, verdict=without_pass(item.verdict, findings))
 
 
 def _report(
@@ -76,7 +97,9 @@ def _report(
     sets = [result for item in judged for result in item.sets]
     dropped = {path: reason for result in sets for path, reason in result.dropped.items()}
     ids = {path: result.row.id for result in sets for path in result.runs}
-    rounds = sorted(_rounds(judged, runs))
+    of_plans = {(item.plan.usage, item.plan.round) for item in judged}
+    named = {(usage, name) for usage, name in of_plans if usage and name}
+    rounds = sorted({(run.usage, run.round) for run in runs} | named)
     usages = {usage for usage, _ in rounds} | {item.plan.usage or "" for item in judged}
     return Report(
         tool=tool(),
@@ -94,13 +117,6 @@ def _report(
         findings=findings,
         configuration="---\n".join(filter(None, (item.configuration for item in judged))),
     )
-
-
-def _rounds(judged: Sequence[JudgedPlan], runs: Sequence[Run]) -> set[tuple[str, str]]:
-    """Return the usage and name of each round of the runs, and of submissions without runs."""
-    plans = (item.plan for item in judged)
-    of_plans = {(plan.usage, plan.round) for plan in plans if plan.usage and plan.round}
-    return {(run.usage, run.round) for run in runs} | of_plans
 
 
 def _round_reason(
@@ -151,3 +167,74 @@ def _run_row(run: Run, set_id: str | None, dropped: str | None) -> RunRow:
         samples_to_converge=to_converge if is_number(to_converge) else None,
         dropped=dropped,
     )
+
+
+# ---- comparisons of result sets: runs, and Previews with later results --------------------
+
+
+def _with_comparisons(
+    judged: Sequence[JudgedPlan], groups: Sequence[Members], waivers: Waivers
+) -> list[JudgedPlan]:
+    """Return the judged plans with the findings of comparisons; ``groups`` are shared runs."""
+    contexts = [context for item in judged for context in item.contexts]
+    runs = ((index, run) for group in groups for index in group for run in group[index])
+    sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
+    findings = copies_in(contexts, find_pairs(contexts, groups, sources))
+    if has_several_rounds(contexts):
+        minutes = [result.row.score_minutes for item in judged for result in item.sets]
+        for index, finding in check_previews(contexts, minutes):
+            findings.setdefault(index, []).append(finding)
+    by_set = iter([waivers.waive(findings.get(index, ())) for index in range(len(contexts))])
+    return [_with_findings(item, list(islice(by_set, len(item.sets)))) for item in judged]
+
+
+def find_pairs(
+    contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
+) -> list[Pair]:
+    """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
+
+    The logs of a group are hashed only if two of them may have the same bytes: if they have the
+    same size, or one is compressed, so that its size says nothing.
+    """
+    candidates: dict[str, Source] = {}
+    for group in groups:
+        runs = chain.from_iterable(group.values())
+        logs = {run.path: sources[run.path] for run in runs if run.path in sources}
+        sizes = {0 if log.compression else size_of(log) for log in logs.values()}
+        candidates |= logs if 0 in sizes or len(sizes) < len(logs) else {}
+    return pairs_of(contexts, groups, digests_of(candidates))
+
+
+def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:
+    """Return the findings on sets with copies, by the index of the set, one for each run."""
+    by_copy: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        by_copy.setdefault(pair.copy.index, []).append(pair)
+    measured = (context for context in contexts if context.files.power) if by_copy else ()
+    with_power = {context.tree for context in measured}
+    return {index: list(findings_on(of_set, with_power)) for index, of_set in by_copy.items()}
+
+
+def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:
+    """Add findings, which may fail the result set."""
+    row = replace(result.row, verdict=_failed(result.row.verdict, findings))
+    return replace(result, row=row, findings=(*result.findings, *findings))
+
+
+def _with_findings(item: JudgedPlan, by_set: Sequence[Sequence[Finding]]) -> JudgedPlan:
+    """Add findings, by set, to a judged plan."""
+    if not any(by_set):
+        return item
+    pairs = list(zip(item.sets, by_set, strict=True))
+    more = [f for result, of_set in pairs for f in result.folded(of_set)]
+    return replace(
+        item,
+        verdict=_failed(item.verdict, more),
+        sets=tuple(with_findings(result, of_set) for result, of_set in pairs),
+        findings=(*item.findings, *more),
+    )
+
+
+def _failed(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
+    is_failed = any(finding.fails(Basis.RULES) for finding in findings)
+    return replace(verdicts, rules=Verdict.FAIL) if is_failed else verdicts

@@ -8,18 +8,22 @@ from itertools import chain, count
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.plan import Plan
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.checks.code import has_command, readmes
-from mlperf_pkg.checks.contents import check_contents, findings_of_systems
 from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
-from mlperf_pkg.checks.glob_names import check_globbed_set
-from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
-from mlperf_pkg.checks.result_sets import SetResult, unchecked_set
-from mlperf_pkg.checks.round_choice import check_round_choice
-from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
-from mlperf_pkg.checks.tree import check_tree
+from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
+from mlperf_pkg.checks.result_sets import SetResult, check_globbed_set, unchecked_set
+from mlperf_pkg.checks.runs import check_round_choice
+from mlperf_pkg.checks.tree import (
+    FIRST_ROUND,
+    check_contents,
+    check_repository,
+    check_tree,
+    findings_of_systems,
+    has_command,
+    readmes,
+)
 from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
 from mlperf_pkg.errors import UserError
@@ -93,22 +97,19 @@ def _unjudged(plan: Plan, contents: Contents, finding: Unchecked) -> JudgedPlan:
 def _judge_all(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
     if plan.unchecked:
         return _unjudged(plan, contents, plan.unchecked)
-    judged = _judge(plan, contents, waivers)
+    round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
+    if plan.raw:
+        judged = _judge_raw_logs(plan, round_, contents, waivers)
+    elif plan.submission is None:
+        contexts = tuple(_contexts(plan, round_, contents)) if round_ else ()
+        judged = _judge_sets(plan, contexts, contents, waivers)
+    elif round_ is None:
+        judged = _judge_without_round(plan, plan.submission, waivers)
+    else:
+        judged = _judge_submission(plan, plan.submission, round_, contents, waivers)
     of_rounds = waivers.waive(check_round_choice(contents.runs.values()))
     findings = (*judged.findings, *folded(of_rounds, plan.label, contents.runs))
     return replace(judged, verdict=without_pass(judged.verdict, findings), findings=findings)
-
-
-def _judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
-    round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
-    if plan.raw:
-        return _judge_raw_logs(plan, round_, contents, waivers)
-    if plan.submission is None:
-        contexts = tuple(_contexts(plan, round_, contents)) if round_ else ()
-        return _judge_sets(plan, contexts, contents, waivers)
-    if round_ is None:
-        return _judge_without_round(plan, plan.submission, waivers)
-    return _judge_submission(plan, plan.submission, round_, contents, waivers)
 
 
 def _judge_sets(
@@ -135,15 +136,9 @@ def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -
 
 
 def _judge_submission(
-    plan: Plan,
-    submission: Submission,
-    round_: Round,
-    contents: Contents,
-    waivers: Waivers,
+    plan: Plan, submission: Submission, round_: Round, contents: Contents, waivers: Waivers
 ) -> JudgedPlan:
-    systems = tuple(
-        waivers.waive_system(_check_system(place, round_)) for place in submission.systems
-    )
+    systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in submission.systems)
     contexts = tuple(_with_ids(_contexts(plan, round_, contents, systems), contents.ids))
     sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
     around = waivers.waive(
@@ -215,20 +210,21 @@ def _contexts(
 
 def _code(submission: Submission) -> Mapping[str, Code] | None:
     """Read how to run the benchmarks that have results; None if there is no code."""
-    code, tested = submission.code, {files.benchmark for files in submission.result_sets}
-    if code is None:
+    if submission.code is None:
         return None
-    return {name: _code_of(submission, code[name]) for name in tested & code.keys()}
-
-
-def _code_of(submission: Submission, paths: tuple[str, ...]) -> Code:
+    tested = {files.benchmark for files in submission.result_sets} & submission.code.keys()
     readable = {e.path for e in submission.entries if e.file and e.link is None and e.readable}
-    first = readmes(readable.intersection(paths))[:_MAX_READMES]
-    return Code(paths, any(has_command(_head(submission.place.child(path))) for path in first))
+    code = {}
+    for name in tested:
+        paths = submission.code[name]
+        first = readmes(readable.intersection(paths))[:_MAX_READMES]
+        is_told = any(has_command(_text_of(submission.place.child(path))) for path in first)
+        code[name] = Code(paths, is_told)
+    return code
 
 
-def _head(place: Place) -> str:
-    with place.source.open() as stream:
+def _text_of(readme: Place) -> str:
+    with readme.source.open() as stream:
         return stream.read(_MAX_README_BYTES).decode("utf-8", "replace")
 
 
@@ -301,21 +297,16 @@ def _raw_sets(
     }
     tree = Place(str(workspace.folder), workspace.label) if workspace else None
     for context in raw_sets(runs, systems, config, tree):
+        required = context.rules.runs.required if context.rules else 0
+        is_part = contents.partial and len(context.runs) < required
+        by_name = all(run.path in plan.files for run in context.runs)  # each is an argument
         yield replace(
             context,
             files=replace(context.files, flags=plan.flags),
-            origin=_origin(plan, context, partial=contents.partial),
+            origin=Origin.PART if is_part or by_name else context.origin,
             together=contents.names,
             sources=sources,
         )
-
-
-def _origin(plan: Plan, context: SetContext, *, partial: bool) -> Origin:
-    """Return whether raw logs are judged as a set; logs that are named one by one are not."""
-    is_part = partial and context.rules and len(context.runs) < context.rules.runs.required
-    if is_part or all(run.path in plan.files for run in context.runs):
-        return Origin.PART
-    return context.origin
 
 
 def _with_ids(contexts: Iterable[SetContext], taken: set[str]) -> Iterator[SetContext]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.listed_path import AnyPath

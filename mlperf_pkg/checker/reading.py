@@ -1,25 +1,30 @@
-"""Read all files of a check: in this process, in several, or on the workers of a cluster."""
+"""Read all files of a check: in this process, in several, or on the workers of a cluster.
+
+What goes wrong in the check of one thing is a finding about it; all else is judged.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.guard import guarded, lost
-from mlperf_pkg.findings import Finding, Unchecked
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.run.model import LogFile, Run, unread_run
 from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log, unread_power_log
 from mlperf_pkg.run.reading import read_run
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.work import Mapper, WorkerLostError
+    from mlperf_pkg.infra.parallel import Mapper, WorkerLostError
+
 
 File: TypeAlias = LogFile | PowerFile
 
@@ -90,9 +95,9 @@ def _read_batches(
         order = sorted(order, key=lambda index: max(sizes[index], _LARGE_FILE), reverse=True)
     batches = _batches(order, sizes, processes)
     tasks = [[files[index] for index in batch] for batch in batches]
-    results = (
-        mapper.map(_read_batch, tasks, instead=_no_result) if mapper else map(_read_batch, tasks)
-    )
+    results: Iterable[list[Run | PowerLog] | None] = map(_read_batch, tasks)
+    if mapper:  # the files of a worker that was lost are read again, each alone
+        results = mapper.map(_read_batch, tasks, instead=lambda _: None)
     contents: dict[int, Run | PowerLog] = {}
     done = 0
     for batch, batch_contents in zip(batches, results, strict=True):
@@ -109,15 +114,14 @@ def _read_batches(
         yield contents.pop(index)
 
 
-def _no_result(_: WorkerLostError) -> None:
-    """Stand for the results of a worker that was lost; its files are read again, each alone."""
-
-
 def _read_alone(file: File, mapper: Mapper) -> Run | PowerLog:
-    """Read a file in a process that reads no other."""
+    """Read a file in a process that reads no other; if that ends, twice, a finding says so."""
 
     def unread(loss: WorkerLostError) -> Run | PowerLog:
-        return _unread(file, lost(file.source.label, loss))
+        message = "not checked: the process reading this file ended twice: {found:s}"
+        hint = "SIGKILL usually means that memory ran out; otherwise, please report this"
+        path, reason = file.source.label, loss.reason
+        return _unread(file, unchecked_of("CHECK102", message, path, found=reason, hint=hint))
 
     return next(iter(mapper.map(_read, [file], instead=unread)))
 
@@ -178,14 +182,8 @@ def _read_unguarded(file: File) -> Run | PowerLog:
     try:
         return read_run(file)
     except OSError as error:
-        return unread_run(file, _cannot_be_read(file.source.label, error))
-
-
-def _cannot_be_read(path: str, error: OSError) -> Finding:
-    code = codes()["LOG113"]
-    reason = error.strerror or str(error)
-    message = "the log cannot be read: {found:s}"
-    return Finding(code=code.code, message=message, path=path, found=reason, source=code.source)
+        message, reason = "the log cannot be read: {found:s}", error.strerror or str(error)
+        return unread_run(file, finding_of("LOG113", message, file.source.label, found=reason))
 
 
 def _processes(workers: Workers) -> int:
@@ -205,9 +203,51 @@ def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapp
     if processes < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
-    from mlperf_pkg.infra.processes import pool  # noqa: PLC0415 - small checks need none
+    from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
 
     workers.prepare()
     # Clients of stores use threads, which do not survive a fork.
     with pool(processes, forked=not any(file.source.stored for file in files)) as mapper:
         yield mapper
+
+
+# ---- guards -------------------------------------------------------------------------------
+
+_Result = TypeVar("_Result")
+
+_SHOWN = 200  # characters of the text of an exception, which may hold some of a hostile file
+
+
+def guarded(
+    path: str, action: str, function: Callable[[], _Result], instead: Callable[[Unchecked], _Result]
+) -> _Result:
+    """Return the result of a function, or ``instead`` with a finding that it raised an exception.
+
+    ``action`` says what the function does to ``path``: "reading this log". ``--debug`` shows the
+    traceback.
+
+    Raises:
+        UserError: as the function; it is about the command, not about ``path``.
+    """
+    try:
+        return function()
+    except UserError:
+        raise
+    except Exception as error:
+        import logging  # noqa: PLC0415 - only a defect needs it
+
+        logging.getLogger("mlperf_pkg").debug("%s: %s", visible(path), action, exc_info=True)
+        return instead(defect(path, action, error))
+
+
+def defect(path: str, action: str, error: Exception) -> Unchecked:
+    """Return the finding that an exception ended the check of ``path``."""
+    text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return unchecked_of(
+        "CHECK101",
+        f"not checked: internal error of mlperf-pkg while {action}: {{found:s}}",
+        path,
+        found=shown,
+        hint="please report it with the output of 'mlperf-pkg --debug ...'",
+    )

@@ -12,14 +12,15 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.reading import Observer
 from mlperf_pkg.config import CONFIG_NAME, Config, read_config_file
 from mlperf_pkg.infra.stores import is_url
-from mlperf_pkg.results.report import Report
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input
 
 if TYPE_CHECKING:
     from mlperf_pkg.checks.context import SetContext
+    from mlperf_pkg.checks.descriptions import SystemFile
     from mlperf_pkg.checks.result_sets import SetResult
-    from mlperf_pkg.checks.systems import SystemFile
+
 
 UNREAD = ("LOG112", "LOG113")
 """The codes of findings on logs that no command can read."""
@@ -92,3 +93,49 @@ class Checked(Struct, frozen=True):
     sets: tuple[SetResult, ...]
     systems: tuple[SystemFile, ...]
     contexts: tuple[SetContext, ...]
+
+
+class Rank(Struct, frozen=True):
+    """The rank of a score, 1 for the fastest, among ``of`` scores including it."""
+
+    rank: int
+    of: int
+
+
+class Standing(Struct, frozen=True):
+    """The rank of a score among the normalised scores of a published round.
+
+    They have the same benchmark, division and number of accelerators; ``of_model`` is the rank
+    among those on the same model of accelerator, None if there is no other.
+    """
+
+    round: str
+    accelerators: int
+    overall: Rank
+    accelerator_model: str
+    of_model: Rank | None
+
+
+class ScoredSet(Struct, frozen=True):
+    """A result set, its runs, and its standing among published results (None if unknown)."""
+
+    row: ResultSetRow
+    runs: tuple[RunRow, ...]
+    published: Standing | None = None
+
+
+class Scores(Struct, frozen=True):
+    """All result sets of a report, each with its runs."""
+
+    report: Report
+    sets: tuple[ScoredSet, ...]
+
+
+def scores(checked: Checked) -> Scores:
+    """Return the result sets of a check with their runs."""
+    runs = {run.path: run for run in checked.report.runs}
+    sets = (
+        ScoredSet(row, tuple(runs[path] for path in result.runs))
+        for row, result in zip(checked.report.result_sets, checked.sets, strict=True)
+    )
+    return Scores(checked.report, tuple(sets))

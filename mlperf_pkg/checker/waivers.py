@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, without_pass
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, without_pass
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.run.model import Run
 
 if TYPE_CHECKING:
+    from mlperf_pkg.checks.descriptions import SystemFile
     from mlperf_pkg.checks.result_sets import SetResult
-    from mlperf_pkg.checks.systems import SystemFile
 
 
 def today() -> str:
@@ -79,29 +80,20 @@ class Waivers(Struct, frozen=True):
         all_findings = list(findings)
         for config in self.configs:
             if config.waiver.until < self.day:
-                message = f"this waiver ended on {config.waiver.until}"
-                yield self._stale_finding(config, "WAIVE101", message)
+                code, message = "WAIVE101", f"this waiver ended on {config.waiver.until}"
             elif not any(_matches(config, finding) for finding in all_findings):
+                code = "WAIVE102"
                 message = f"this waiver matches no finding {config.code.upper()} in {config.path}"
-                yield self._stale_finding(config, "WAIVE102", message)
+            else:
+                continue
+            hint = "remove it, or have it approved again"
+            yield finding_of(code, message, self.origin, line=config.line, hint=hint)
 
     def _waive_finding(self, finding: Finding) -> Finding:
         for config in self.configs:
             if config.waiver.until >= self.day and _matches(config, finding):
                 return replace(finding, waiver=config.waiver)
         return finding
-
-    def _stale_finding(self, config: WaiverConfig, code: str, message: str) -> Finding:
-        return Finding(
-            code=code,
-            message=message,
-            path=self.origin,
-            line=config.line,
-            severity=Severity.WARNING,
-            basis=Basis.ADVICE,
-            hint="remove it, or have it approved again",
-            source="mlperf-pkg: waivers",
-        )
 
 
 def _matches(config: WaiverConfig, finding: Finding) -> bool:

@@ -1,20 +1,21 @@
-"""Whether the runs of a set are what they claim: different runs of one configuration."""
+"""Rules on what the runs of a set claim: different runs of one configuration on one system."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
-from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.checks.context import NOTE, SetContext
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.names import are_alike
+from mlperf_pkg.checks.system_schema import logged_statuses
+from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
+from mlperf_pkg.published.model import known_division
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import is_placeholder
-
-_NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
 
 
 def check_copies(context: SetContext) -> Iterator[Finding]:
@@ -25,13 +26,11 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
             continue
         original = originals.setdefault(run.fingerprint, run)
         if original is not run:
-            yield set_finding(
-                context,
+            yield context.finding(
                 "SET112",
                 "a copy of {found:s}: every evaluation has the same value and time",
                 path=run.path,
                 found=original.path,
-                basis=Basis.RULES,
             )
 
 
@@ -41,45 +40,48 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
         message = "the number of runs that start before the previous run ends is {found}"
-        yield set_finding(context, "SET113", message, found=overlaps, **_NOTE)
+        yield context.finding("SET113", message, found=overlaps)
 
 
 def check_batch_size(context: SetContext) -> Iterator[Finding]:
     """Check that all runs have one batch size, and that the RCP checker reads that one."""
     sizes = sorted({size for run in _not_killed(context) for size in run.batch_sizes})
     if len(sizes) > 1:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET108",
             "the runs have different batch sizes: {found:s}; expected {expected}",
-            basis=Basis.RULES,
             found=sizes,
             expected="one global_batch_size",
         )
     for run in context.runs:
-        yield from _misread_batch_size(context, run)
+        text = shown(run.convergence.batch_size)
+        if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
+            yield context.finding(
+                "RCP104",
+                "the RCP checker reads the batch size {found:s} from a record that only contains"
+                " the string global_batch_size; expected {expected}",
+                path=run.path,
+                found=text,
+                expected=run.batch_sizes[0],
+            )
 
 
 def check_configuration(context: SetContext) -> Iterator[Finding]:
     """Check that all runs are of one platform and have the same hyperparameters."""
     runs = _not_killed(context)
-    spellings = {_letters(name): name for name in (run.text("platform") for run in runs)}
+    spellings = {letters(name): name for name in (run.text("platform") for run in runs)}
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET121",
             "the runs have different platforms: {found:s}; expected {expected}",
-            basis=Basis.RULES,
             found=sorted(platforms),
             expected="one submission_platform",
         )
     if differences := different_hyperparameters(runs):
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET122",
             "the runs have different hyperparameters: {found:s}; expected {expected}",
-            basis=Basis.RULES,
             found=differences,
             expected="one value of each",
         )
@@ -114,49 +116,157 @@ def broken_keys(runs: Sequence[Run]) -> set[str]:
     return {f.message.partition(" ")[0] for f in findings if f.fails(Basis.RULES)}
 
 
-def _misread_batch_size(context: SetContext, run: Run) -> Iterator[Finding]:
-    size = run.convergence.batch_size
-    if type(size) is int and str(size) in run.batch_sizes:
-        return
-    text = shown(size)
-    if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
-        yield set_finding(
-            context,
-            "RCP104",
-            "the RCP checker reads the batch size {found:s} from a record that only contains"
-            " the string global_batch_size; expected {expected}",
-            path=run.path,
-            basis=Basis.RULES,
-            severity=Severity.WARNING,
-            found=text,
-            expected=run.batch_sizes[0],
-        )
-
-
 def check_names(context: SetContext) -> Iterator[Finding]:
     """Check the organisation and the platform that the logs name."""
     names = {key: {run.text(key) for run in context.runs} for key in ("org", "platform")}
     placeholders = [key for key, texts in names.items() if any(map(is_placeholder, texts))]
     if placeholders:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
-        yield set_finding(context, "SET114", f"{keys}: the value is a PLACEHOLDER", **_NOTE)
+        yield context.finding("SET114", f"{keys}: the value is a PLACEHOLDER")
     submitter = context.submitter
     if not submitter or "org" in placeholders or context.in_workspace:
         return
     if others := sorted(org for org in names["org"] if org and not are_alike(org, submitter)):
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET115",
             "submission_org is {found:s}; expected {expected}, the name of the submission folder",
             found=others,
             expected=submitter,
-            **_NOTE,
+            **NOTE,
         )
 
 
-@lru_cache  # the runs of a set have one name
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+# ---- the system that its description describes --------------------------------------------
+
+_CLAIMS = {"research": 0, "preview": 1, "cloud": 2, "onprem": 2}  # how much a status promises
+_DEFAULT_STATUS = "onprem"  # of the reference implementations, and so in many logs
+_COUNT = r"\d+ ?x ?"  # of nodes, before the name of a platform
+_MIN_LETTERS = 4  # of an abbreviation
 
 
-CHECKS = (check_copies, check_overlap, check_batch_size, check_configuration, check_names)
+def check_status(context: SetContext) -> Iterator[Finding]:
+    """Compare the availability that the logs name with that of the description.
+
+    The results table shows that of the description, so it may promise less than the logs.
+    """
+    if (system := context.system) is None:
+        return
+    expected = logged_statuses(system.status or "")
+    for run in context.runs if expected else ():
+        status = run.text("status")
+        if status in _CLAIMS and status not in expected:
+            yield context.finding(
+                "SET140",
+                f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}",
+                path=run.path,
+                found=status,
+                expected=system.status,
+                **{} if _promises_more(expected[0], status) else NOTE,
+            )
+
+
+def _promises_more(described: str, logged: str) -> bool:
+    """Return whether a description promises more than a log, or cannot mean the same."""
+    if _CLAIMS[described] == _CLAIMS[logged]:
+        return logged != _DEFAULT_STATUS
+    return _CLAIMS[described] > _CLAIMS[logged]
+
+
+def check_platform(context: SetContext) -> Iterator[Finding]:
+    """Check that the logs do not name another system of the submission."""
+    system = context.system
+    if system is None:
+        return
+    platforms = {run.text("platform") for run in context.runs} - {""}
+    others = {
+        text: _other_system(context, system, text) for text in platforms if not is_placeholder(text)
+    }
+    for run in context.runs:
+        platform = run.text("platform")
+        if other := others.get(platform):
+            path, is_name, is_own_part = other
+            yield context.finding(
+                "SET141",
+                f"submission_platform is {{found}}, {'' if is_name else 'part of '}the name"
+                f" of {path}; expected {{expected}}",
+                path=run.path,
+                found=platform,
+                expected=system.id,
+                **{} if is_name and not is_own_part else NOTE,
+            )
+
+
+def _other_system(
+    context: SetContext, system: SystemFile, platform: str
+) -> tuple[str, bool, bool] | None:
+    """Return the path of another system that a platform names, or a part of whose name it is.
+
+    With it come whether the platform is the name, and whether it is part of the name of the
+    expected system, too.
+    """
+    names = {letters(platform), letters(re.sub(_COUNT, "", platform, count=1))} - {""}
+    own = names_of(system)
+    if not names.isdisjoint(own):
+        return None
+    is_own_part = _is_part(names, own)
+    for other in context.systems:
+        is_name = not names.isdisjoint(names_of(other) - own)
+        if is_name or (not is_own_part and _is_part(names, names_of(other))):
+            return other.path, is_name, is_own_part
+    return None
+
+
+def names_of(system: SystemFile) -> set[str]:
+    """Return the id and the name of a system, in letters and digits."""
+    return {letters(system.id), letters(system.system_name or "")} - {""}
+
+
+def _is_part(names: set[str], of: set[str]) -> bool:
+    return any(name in other for name in names for other in of if len(name) >= _MIN_LETTERS)
+
+
+def check_nodes(context: SetContext) -> Iterator[Finding]:
+    """Compare the numbers of nodes that HPC logs name with the description.
+
+    A log of weak scaling is of one model, on a part of the nodes. Raw logs may have been assigned
+    to the wrong system, so the number before their platform is compared, too.
+    """
+    system = context.system
+    if system is None or system.nodes is None or system.nodes == 0:
+        return
+    counts = _counts_of_others(context, system)
+    for run in context.runs:
+        nodes = run.nodes
+        if nodes is None or context.weak:  # of one model
+            nodes = counts.get(run.text("platform"), nodes)
+        if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
+            continue
+        is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
+        yield context.finding(
+            "SET142",
+            f"{'number_of_nodes is' if nodes == run.nodes else 'submission_platform begins with'}"
+            f" {{found}} in the log; expected {{expected}}, as in {system.path}",
+            path=run.path,
+            found=nodes,
+            expected=system.nodes,
+            hint=_fitting(context, nodes),
+            **NOTE if is_same_scale else {},
+        )
+
+
+def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
+    """Return the numbers before the platforms of raw logs, if only another description has them."""
+    own = {system.nodes, system.accelerators}
+    counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
+    return {
+        platform: count
+        for platform, count in counts.items()
+        if count and count not in own and _fitting(context, count)
+    }
+
+
+def _fitting(context: SetContext, nodes: int) -> str | None:
+    """Name the descriptions of the division with a number of nodes; None if there is none."""
+    systems = [system for system in context.systems if system.nodes == nodes]
+    paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]
+    return f"as in {' and '.join(paths)}" if paths else None

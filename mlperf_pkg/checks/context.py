@@ -8,12 +8,11 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.systems import SystemFile
-from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.listed_path import location_of
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.infra.paths import location_of, with_slashes
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.tree import with_slashes
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
@@ -21,7 +20,8 @@ from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.membership import Group, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
 
-PACKAGE_CHECKER = "mlperf-logging, package_checker"
+NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
+"""The weight of a finding of which a rule is in doubt."""
 
 
 class Origin(StrEnum):
@@ -191,8 +191,6 @@ class SetContext(Struct, frozen=True):
         paths = folder.log_paths(run.path.rpartition("/")[2])
         return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]
 
-
-def set_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    """Return a finding about the set; ``fields`` may name another path and source."""
-    defaults = {"path": context.path, "source": codes()[code].source}
-    return Finding(code=code, message=message, **{**defaults, **fields})
+    def finding(self, code: str, message: str, **fields: Any) -> Finding:
+        """Return a finding about the set; ``fields`` are as for ``finding_of``, or another path."""
+        return finding_of(code, message, **{"path": self.path, **fields})

@@ -1,20 +1,53 @@
-"""Pairs of result sets with the same runs: which is the original, which the copy."""
+"""Rules on several result sets: runs that they share, and Previews with later results."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.checks.shared_runs import Members
-from mlperf_pkg.checks.system_of_logs import names_of
+from mlperf_pkg.checks.consistency import names_of
+from mlperf_pkg.checks.context import NOTE, SetContext
+from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
+from mlperf_pkg.checks.names import are_alike
+from mlperf_pkg.findings import MAX_MESSAGES, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
+from mlperf_pkg.results import wording
+from mlperf_pkg.rulebook.load import finding_of
+from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Place
+from mlperf_pkg.submission.names import SCALINGS
+
+Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
+
+
+def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
+    """Return groups of runs that may be copies of one run, each in several sets.
+
+    Runs with the same fingerprint are copies; runs without one are copies only if their bytes are
+    the same. Placeholders, which have no start, are not in a group.
+    """
+    groups: dict[Hashable, Members] = {}
+    for index, context in enumerate(contexts):
+        for run in context.runs:
+            if run.start_ms is not None:
+                key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
+                groups.setdefault(key, {}).setdefault(index, []).append(run)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def has_several_rounds(contexts: Sequence[SetContext]) -> bool:
+    """Return whether sets of several rounds of one usage are checked together."""
+    rounds = {(context.round.usage, context.round.name) for context in contexts}
+    return len(rounds) > len({usage for usage, _ in rounds})
+
+
+# ---- pairs of sets with the same runs: which is the original, which the copy --------------
 
 MAX_TOGETHER = 10  # sets with one run in common that are compared pairwise
 _VARIANT = str.maketrans("-+ ", "___")
@@ -147,3 +180,229 @@ def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, b
     for run in runs:
         pair.runs[run.path] = original.path
         pair.identical += digest is not None and digest == digests.get(run.path)
+
+
+# ---- whether two result sets may have the same runs ---------------------------------------
+
+_COPIED, _RESUBMITTED = "SET150", "SET151"
+
+
+def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterator[Finding]:
+    """Yield the findings on the copies of one result set: one for each original and run.
+
+    ``with_power`` are the trees with power measurements. If there are more than ``MAX_MESSAGES``
+    originals, those with the fewest runs share a finding.
+    """
+    by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
+    is_many = len(pairs) > MAX_MESSAGES
+    apart = MAX_MESSAGES - 1 if is_many else len(by_runs)
+    for pair in by_runs[:apart]:
+        yield from _findings(_opinion(pair, with_power), [pair])
+    if is_many:
+        rest = by_runs[apart:]
+        opinions = (_opinion(pair, with_power) for pair in rest)
+        worst = min(opinions, key=lambda opinion: tuple(Severity).index(opinion.severity))
+        name = f"{rest[0].original.context.label} and {len(rest) - 1} more result sets"
+        weight = {"severity": worst.severity, "basis": worst.basis}
+        yield from _findings(finding_of(_COPIED, _copied(name), "", **weight), rest)
+
+
+def _findings(opinion: Finding, pairs: Sequence[Pair]) -> Iterator[Finding]:
+    runs = {copy: original for pair in pairs for copy, original in pair.runs.items()}
+    for copy, original in runs.items():
+        yield replace(opinion, path=copy, found=original)
+
+
+def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
+    """Return the judgement of the rules on a pair, a finding without a path."""
+    original, copy, name = pair.original, pair.copy, _name(pair)
+    if not (original.context.origin.has_name and copy.context.origin.has_name):
+        return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
+    if copy.has_submitter_of(original) and copy.benchmark == original.benchmark:
+        if reason := _reason(pair, with_power):
+            return finding_of(_COPIED, reason, "", **NOTE)
+        if copy.round != original.round:
+            return _resubmitted(original, copy, name)
+    return finding_of(_COPIED, _copied(name), "")
+
+
+def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
+    """Return why a submitter may use the same runs twice, without submitting them again."""
+    original, copy, name = pair.original, pair.copy, _name(pair)
+    if copy.identity == original.identity:
+        return f"the same result set as {name}"
+    first, second = original.context.files, copy.context.files
+    if copy.has_system_of(original) and {first.scaling_mode, second.scaling_mode} == {*SCALINGS}:
+        return f"the same runs as {name}, as strong and as weak scaling"
+    is_same = copy.round == original.round and first.system == second.system
+    if is_same and not {copy.tree, original.tree}.isdisjoint(with_power):
+        return f"the same runs as {name}, with power measured differently"
+    return None
+
+
+def _copied(name: str) -> str:
+    return f"copies of the runs of {name}; expected separate runs"
+
+
+def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
+    text = f"resubmitted from {name}"
+    before, after = original.context.system, copy.context.system
+    if not (before and after and before.contents and after.contents):
+        return finding_of(_RESUBMITTED, f"{text}; system descriptions not compared", "", **NOTE)
+    if category(before.status or "") == PREVIEW != category(after.status or ""):
+        text = f"{text}, a Preview; expected new runs to prove it"
+    elif fields := different_fields(before, after):
+        text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
+    else:
+        text = f"{text}, with the same system description"
+        return finding_of(_RESUBMITTED, text, "", **NOTE)
+    return finding_of(_RESUBMITTED, text, "")
+
+
+def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
+    """Return the fields that differ, except spellings of the same availability."""
+    old, new = before.contents or {}, after.contents or {}
+    fields = sorted(
+        key for key in {*old, *new} if (key in old, old.get(key)) != (key in new, new.get(key))
+    )
+    status = category(before.status or "")
+    is_same_status = status is not None and status == category(after.status or "")
+    return [field[:80] for field in fields if not (field == "status" and is_same_status)]
+
+
+def _name(pair: Pair) -> str:
+    """Return the path of the original, its round if it differs, and whether files are identical."""
+    original, count = pair.original, len(pair.runs)
+    some = (
+        wording.counted(pair.identical, "identical file") if pair.identical else "the files differ"
+    )
+    remarks = [
+        f"round {original.context.round.name}" * (original.round != pair.copy.round),
+        "identical files" if pair.identical == count else some,
+        f"also in {pair.others} more result sets" * bool(pair.others),
+    ]
+    return f"{original.context.label} ({', '.join(filter(None, remarks))})"
+
+
+# ---- Previews of an earlier round with Available results in a later one -------------------
+
+AVAILABLE = ("onprem", "cloud")
+_ALLOWED = 1.02  # times the minutes of the Preview
+_MOST = 100  # Available results with which a Preview is compared
+
+
+class Costs(NamedTuple):
+    """What a result and a Preview cost, by time or energy, and what is allowed of the latter."""
+
+    by: str
+    own: float
+    preview: float
+    allowed: float = _ALLOWED
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether the result costs no more than is allowed; without allowance, it costs less."""
+        if self.allowed == 1:
+            return self.own < self.preview
+        return self.own <= self.preview * self.allowed
+
+    @property
+    def percent(self) -> float:
+        """By how many percent the performance of the result exceeds that of the Preview."""
+        return 100 * (self.preview / self.own - 1)
+
+
+class Performance(Struct, frozen=True):
+    """A score in minutes on a number of accelerators (or nodes), and the energy if measured."""
+
+    scale: int
+    minutes: float
+    energy_joules: float | None = None
+
+    @property
+    def in_words(self) -> str:
+        """The score and the number of accelerators."""
+        scale = wording.counted(self.scale, "accelerator")
+        return f"{wording.minutes(self.minutes)} minutes on {scale}"
+
+    def costs(self, preview: Performance) -> Costs:
+        """Return what is compared with a Preview.
+
+        More accelerators must be faster; fewer must not take more minutes times accelerators. If
+        the energy of both was measured, it is compared instead: it is minutes times power.
+        """
+        if self.energy_joules and preview.energy_joules:
+            return Costs("energy", self.energy_joules, preview.energy_joules)
+        if self.scale > preview.scale:
+            return Costs("time", self.minutes, preview.minutes, 1)
+        by = "time" if self.scale == preview.scale else "time x scale"
+        return Costs(by, self.minutes * self.scale, preview.minutes * preview.scale)
+
+
+_Scored: TypeAlias = tuple[SetContext, Performance]
+"""A result set with its score on all accelerators of its system."""
+
+
+def check_previews(
+    contexts: Sequence[SetContext], minutes: Sequence[float | None]
+) -> Iterator[tuple[int, Finding]]:
+    """Compare Previews with the Available results of the first later round that has any.
+
+    These have the same submitter, benchmark, division and accelerator, but no runs of the Preview.
+    ``minutes`` are the scores; each finding has the index of its Preview.
+    """
+    previews: dict[int, _Scored] = {}
+    available: dict[tuple[str, ...], dict[str, list[_Scored]]] = {}
+    for index, (context, score) in enumerate(zip(contexts, minutes, strict=True)):
+        system = context.system
+        if system is None or not system.accelerators or not score:
+            continue
+        scored = context, Performance(system.accelerators, score)
+        status = category(system.status or "")
+        if status == PREVIEW:
+            previews[index] = scored
+        elif status in AVAILABLE:
+            rounds = available.setdefault(_key(context), {})
+            rounds.setdefault(context.round.name, []).append(scored)
+    for index, preview in previews.items():
+        context, performance = preview
+        if candidates := _proofs(context, available.get(_key(context), {})):
+            yield index, _preview_finding(context, performance, candidates)
+
+
+def _key(context: SetContext) -> tuple[str, ...]:
+    """Return what a Preview and its Available results have in common."""
+    contents = (context.system.contents if context.system else None) or {}
+    names = (context.submitter, context.division_by_rules, contents.get("accelerator_model_name"))
+    return (context.round.usage, context.files.benchmark, *(letters(str(name)) for name in names))
+
+
+def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Scored]:
+    """Return the results with other runs from the first later round that has any."""
+    runs = {run.fingerprint for run in preview.runs if run.fingerprint}
+    for name in sorted(by_round, key=version_of):
+        if version_of(name) > preview.round.version:
+            scored = by_round[name][:_MOST]
+            fresh = [s for s in scored if runs.isdisjoint(run.fingerprint for run in s[0].runs)]
+            if fresh:
+                return fresh
+    return []
+
+
+def _preview_finding(
+    preview: SetContext, score: Performance, candidates: Sequence[_Scored]
+) -> Finding:
+    """Report the best result; among several, that with the nearest number of accelerators."""
+
+    def rank(candidate: _Scored) -> tuple[bool, int, float]:
+        own = candidate[1]
+        return not own.costs(score).is_matched, abs(own.scale - score.scale), own.minutes
+
+    best, own = min(candidates, key=rank)
+    is_proven = own.costs(score).is_matched
+    return preview.finding(
+        "SET152",
+        f"a Preview with {score.in_words}; Available in round {best.round.name} with {own.in_words}"
+        f" ({best.label}): the performance is {'' if is_proven else 'not '}matched",
+        **NOTE if is_proven else {},
+    )

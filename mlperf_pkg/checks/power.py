@@ -1,4 +1,4 @@
-"""Measured power: the files that the official power checker expects, and sampling by the rules.
+"""Rules on measured power: the files that the official checker expects, sampling, and energy.
 
 Sources: mlperf_logging.package_checker, PowerChecker; power_measurement.adoc.
 """
@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.results.scoring import olympic_mean
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.run import power
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
@@ -62,11 +62,14 @@ def _findings_by_run(
     for run in context.runs:
         name = _result_name(run)
         if name not in results:
-            findings[run.path].append(_missing(context, name))
+            message = "no folder power/{found:s}: the run has no power logs"
+            findings[run.path].append(_finding(context, "POW101", message, found=name))
             continue
         measured.append(name)
+        if (names := results[name]) is None:
+            raise _CrashError(f"power/{name} is not a folder")
         for kind in _KINDS:
-            numbers = _numbers(_names(results[name], name), kind)
+            numbers = _numbers(names, kind)
             counts[kind].append(len(numbers))
             if any(not 0 <= number < len(numbers) for number in numbers):
                 findings[run.path].append(_misnumbered(context, name, kind, numbers))
@@ -78,12 +81,6 @@ def _findings_by_run(
 
 def _result_name(run: Run) -> str:
     return run.path.rpartition("/")[2].removesuffix(".txt")
-
-
-def _names(names: tuple[str, ...] | None, result: str) -> tuple[str, ...]:
-    if names is None:
-        raise _CrashError(f"power/{result} is not a folder")
-    return names
 
 
 def _numbers(names: Sequence[str], kind: str) -> list[int]:
@@ -125,11 +122,6 @@ def _unequal_counts(
             yield run, finding
 
 
-def _missing(context: SetContext, name: str) -> Finding:
-    message = "no folder power/{found:s}: the run has no power logs"
-    return _finding(context, "POW101", message, found=name)
-
-
 def _misnumbered(context: SetContext, name: str, kind: str, numbers: Sequence[int]) -> Finding:
     return _finding(
         context,
@@ -146,8 +138,7 @@ def _finding(
     context: SetContext, code: str, message: str, result: str = "", **fields: Any
 ) -> Finding:
     path = "/".join(part for part in (context.path, "power", result) if part)
-    source = codes()[code].source
-    return Finding(code=code, message=message, path=path, source=source, **fields)
+    return finding_of(code, message, path, **fields)
 
 
 # ---- findings about the set ---------------------------------------------------------------
@@ -160,15 +151,10 @@ def check_power(context: SetContext) -> Iterator[Finding]:
     crash = power_files(context).crash
     if crash:
         message = f"the power checker crashes, and with it the package checker: {crash}"
-        yield _finding(context, "POW104", message, basis=Basis.OFFICIAL)
+        yield _finding(context, "POW104", message)
     if reason := energy(context).crash:
-        yield _finding(
-            context,
-            "POW105",
-            f"the result summarizer crashes on this power log: {reason}",
-            severity=Severity.WARNING,
-            basis=Basis.OFFICIAL,
-        )
+        message = f"the result summarizer crashes on this power log: {reason}"
+        yield _finding(context, "POW105", message)
     for run in context.runs:
         logs = context.power_of(run)
         yield from (log.unchecked for log in logs if log.unchecked)
@@ -177,7 +163,9 @@ def check_power(context: SetContext) -> Iterator[Finding]:
         nodes = [log for log in logs if not log.switch and not log.unchecked]
         yield from _sampling(nodes)
         yield from _coverage(run, nodes)
-        yield from _estimates([log for log in logs if log.switch])
+        if without := next((log for log in logs if log.switch and not log.estimated), None):
+            message = "no interconnect_power_est: the official energy of this switch is 0"
+            yield finding_of("POW204", message, without.path)
         yield from _values(logs)
 
 
@@ -195,9 +183,7 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
         return
     if nodes > 1 and measured and not switches:
         message = "no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
-        yield _finding(
-            context, "POW207", message, name, basis=Basis.RULES, expected=f"{nodes} nodes"
-        )
+        yield _finding(context, "POW207", message, name, expected=f"{nodes} nodes")
     if measured == nodes:
         return
     yield _finding(
@@ -206,7 +192,6 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
         "the number of files node_<number>.txt is {found}; expected {expected}, one for each node",
         name,
         severity=Severity.ERROR if measured < nodes else Severity.WARNING,
-        basis=Basis.RULES,
         found=measured,
         expected=nodes,
     )
@@ -217,29 +202,28 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     sparse = next(filter(_misses_much, nodes), None)
     slowest = max(nodes, key=lambda log: log.longest_gap_ms, default=None)
     if sparse:
-        yield _rule_finding(
+        yield finding_of(
             "POW201",
             "{found} samples; expected {expected}, one per second",
-            sparse,
-            severity=Severity.ERROR,
+            sparse.path,
             found=sparse.readings,
             expected=round(_length_ms(sparse) / _MAX_GAP_MS),
         )
     elif slowest and slowest.longest_gap_ms > _MAX_GAP_MS:
-        yield _rule_finding(
+        yield finding_of(
             "POW201",
             "{found:.1f} s without a sample; expected one per second",
-            slowest,
+            slowest.path,
+            severity=Severity.WARNING,
             found=slowest.longest_gap_ms / 1000,
             expected=_MAX_GAP_MS / 1000,
         )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
-        yield _rule_finding(
+        yield finding_of(
             "POW202",
             "{found} samples; expected at least {expected}",
-            shortest,
-            severity=Severity.ERROR,
+            shortest.path,
             found=shortest.readings,
             expected=_MIN_READINGS,
         )
@@ -256,11 +240,11 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         if late_s > 0 or early_s > _ROUNDING_S:
             late = late_s > 0
             misses_much = max(late_s, early_s) > _TOLERATED * run.minutes * 60
-            yield _rule_finding(
+            yield finding_of(
                 "POW203",
                 f"the measurement {'starts' if late else 'ends'} {{found:.3f}} s"
                 f" {'after run_start' if late else 'before run_stop'}; expected to cover the run",
-                log,
+                log.path,
                 severity=Severity.ERROR if misses_much else Severity.WARNING,
                 found=late_s if late else early_s,
             )
@@ -276,43 +260,20 @@ def _length_ms(log: PowerLog) -> float:
     return log.stop_ms - log.start_ms if log.start_ms and log.stop_ms else 0.0
 
 
-def _estimates(switches: Sequence[PowerLog]) -> Iterator[Finding]:
-    without = next((log for log in switches if not log.estimated), None)
-    if without:
-        message = "no interconnect_power_est: the official energy of this switch is 0"
-        yield _rule_finding("POW204", message, without)
-
-
 def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
     """Report the first impossible value of a run."""
     for log in logs:
         if log.impossible:
             key, value = log.impossible.key, log.impossible.value
             is_share = key == "conversion_eff"
-            yield _rule_finding(
+            yield finding_of(
                 "POW206",
                 f"{key} is {{found}}; expected {{expected:s}}",
-                log,
-                severity=Severity.ERROR,
+                log.path,
                 found=value,
                 expected="a number above 0 and at most 1" if is_share else "a number of watts",
             )
             return
-
-
-def _rule_finding(
-    code: str, message: str, log: PowerLog, severity: Severity = Severity.WARNING, **fields: Any
-) -> Finding:
-    """Return a finding by the rules, by default a warning: published measurements lack samples."""
-    return Finding(
-        code=code,
-        message=message,
-        path=log.path,
-        severity=severity,
-        basis=Basis.RULES,
-        source=codes()[code].source,
-        **fields,
-    )
 
 
 # ---- energy -------------------------------------------------------------------------------

@@ -1,26 +1,38 @@
-"""Logs that were published before, and whether the rules on resubmission are met."""
+"""Rules on a set and the published results: logs of earlier rounds, and values unlike all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from mlperf_pkg.checks.context import SetContext, set_finding
-from mlperf_pkg.checks.described import PREVIEW, category, differences
-from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
-from mlperf_pkg.published.hashing import digests_of, log_hash
-from mlperf_pkg.published.model import PublishedName
+from msgspec import Struct
+
+from mlperf_pkg.checks.consistency import broken_keys
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
+from mlperf_pkg.checks.names import are_alike, plain_name
+from mlperf_pkg.findings import Finding, Verdict, in_words
+from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.resources import per_rulebook
+from mlperf_pkg.published.model import (
+    PublishedName,
+    PublishedSet,
+    digests_of,
+    known_division,
+    log_hash,
+)
 from mlperf_pkg.published.results import (
+    PublishedResults,
     PublishedResultsError,
     published_results,
     usable_results,
 )
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run.model import Run
 
 PublishedRuns: TypeAlias = Mapping[str, tuple[PublishedName, ...]]
 """The published sets that have the log of a run, by its path; the first first."""
@@ -63,7 +75,9 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
         name = _published_as(context, published.get(run.path, ()))
         if name and (name.usage, name.round, name.name) not in context.together:
             fields[name] = fields.get(name) or _fields(context, name)
-            yield set_finding(context, path=run.path, found=_words(name), **fields[name])
+            usage = "" if name.usage == TRAINING else f"{name.usage} "
+            where = f"{usage}{name.round} as {name.name}"
+            yield context.finding(path=run.path, found=where, **fields[name])
 
 
 def check_readable() -> Iterator[Finding]:
@@ -71,15 +85,8 @@ def check_readable() -> Iterator[Finding]:
     try:
         published_results().load()
     except PublishedResultsError as error:
-        yield Finding(
-            code="CHECK103",
-            message="not compared with the published results: {found:s}",
-            path=".",
-            found=str(error),
-            severity=Severity.NOTE,
-            basis=Basis.ADVICE,
-            source=codes()["CHECK103"].source,
-        )
+        message = "not compared with the published results: {found:s}"
+        yield finding_of("CHECK103", message, ".", found=str(error))
 
 
 def _published_as(context: SetContext, names: Sequence[PublishedName]) -> PublishedName | None:
@@ -110,20 +117,11 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
 def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     """Return the finding on runs of a published set."""
     if reasons := list(_reasons(context, name)):
-        return {
-            "code": "SET161",
-            "message": f"published in {{found:s}}; expected {', and '.join(reasons)}",
-            "severity": Severity.WARNING,
-            "basis": Basis.RULES,
-        }
+        message = f"published in {{found:s}}; expected {', and '.join(reasons)}"
+        return {"code": "SET161", "message": message}
     is_compared = context.system is not None and context.system.contents is not None
     same = " with the same system, as far as its description is published" if is_compared else ""
-    return {
-        "code": "SET160",
-        "message": f"published in {{found:s}}{same}",
-        "severity": Severity.NOTE,
-        "basis": Basis.ADVICE,
-    }
+    return {"code": "SET160", "message": f"published in {{found:s}}{same}"}
 
 
 def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
@@ -144,6 +142,172 @@ def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
         yield f"logs that pass the checker of {context.round.name}"
 
 
-def _words(name: PublishedName) -> str:
-    usage = "" if name.usage == TRAINING else f"{name.usage} "
-    return f"{usage}{name.round} as {name.name}"
+_MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
+_FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
+_MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared
+_FAST, _SLOW = 1.3, 1.5
+
+_Accelerators: TypeAlias = tuple[int, str, str | None]
+"""The number of accelerators, their model, and the kind of scaling."""
+
+
+def check_unlike_published(context: SetContext, score: float | None) -> Iterator[Finding]:
+    """Note hyperparameters and a ``score`` in minutes that are unlike all published ones.
+
+    They are compared with those of the Closed sets of this benchmark in rounds with the same
+    target. A set of several benchmarks is not compared.
+    """
+    if not (context.origin.is_judged and context.closed_by_rules and context.rules):
+        return
+    if {run.benchmark for run in context.runs} != {context.files.benchmark}:
+        return
+    results = usable_results()
+    if results is None:
+        return
+    round_ = context.round
+    peers = _peers(results, round_.usage, round_.name, context.files.benchmark)
+    yield from _check_hyperparameters(context, peers)
+    yield from _check_score(context, score, peers)
+
+
+# ---- what they are compared with ----------------------------------------------------------
+
+
+class _Peers(Struct, frozen=True, dict=True):
+    """The published sets of a ``benchmark`` to compare with, by their index in all ``results``."""
+
+    results: PublishedResults
+    benchmark: str
+    sets: Mapping[int, PublishedSet]
+
+    @cached_property
+    def settings(self) -> frozenset[tuple[str, str]]:
+        """The keys of their hyperparameters, each with a value."""
+        settings = self.results.settings(self.benchmark)
+        return frozenset((s.key, s.value) for s in settings if s.set in self.sets)
+
+    @cached_property
+    def limits(self) -> Mapping[str, tuple[float, float]]:
+        """The least and the greatest number of each hyperparameter that many of them have."""
+        numbers: dict[str, list[float]] = {}
+        sets: dict[str, set[int]] = {}
+        for setting in self.results.settings(self.benchmark):
+            if setting.set in self.sets and (number := _number(setting.value)) is not None:
+                numbers.setdefault(setting.key, []).append(number)
+                sets.setdefault(setting.key, set()).add(setting.set)
+        submitters = {key: {self.sets[i].submitter for i in of_key} for key, of_key in sets.items()}
+        return {
+            key: (min(of_key), max(of_key))
+            for key, of_key in numbers.items()
+            if len(sets[key]) >= _MIN_SETS and len(submitters[key]) >= _MIN_SUBMITTERS
+        }
+
+    @cached_property
+    def by_accelerators(self) -> Mapping[_Accelerators, Sequence[PublishedSet]]:
+        """Those with a score, by the accelerators that it was reached on."""
+        rows: dict[_Accelerators, list[PublishedSet]] = {}
+        for row in self.sets.values():
+            if row.score_minutes and row.accelerators:
+                model = plain_name(row.accelerator_model)
+                rows.setdefault((row.accelerators, model, row.scaling), []).append(row)
+        return rows
+
+
+@per_rulebook
+def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: str) -> _Peers:
+    """Return the Closed sets of a benchmark in rounds with the same target."""
+    target = target_of(usage, round_name, benchmark)
+    targets: dict[str, bool] = {}
+    peers: dict[int, PublishedSet] = {}
+    for index, row in enumerate(results.sets):
+        if (row.benchmark, row.usage) != (benchmark, usage):
+            continue
+        if known_division(row.division) != "closed":
+            continue
+        if row.round not in targets:
+            older = target_of(usage, row.round, benchmark)
+            targets[row.round] = older is not None and older == target
+        if targets[row.round]:
+            peers[index] = row
+    return _Peers(results, benchmark, peers)
+
+
+# ---- hyperparameters ----------------------------------------------------------------------
+
+
+def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Finding]:
+    values = {pair for run in context.runs for pair in run.hyperparameters.items()}
+    if not (values := values - peers.settings):  # the usual case, and fast
+        return
+    limits = peers.limits
+    unlike = {
+        f"{key} {number:.6g}": f"{key} {_in_words(*limits[key])}"
+        for key, number in _own_numbers(context.runs, values)
+        if key in limits and not _is_near(number, *limits[key])
+    }
+    if unlike:
+        yield context.finding(
+            "SET162",
+            f"{{found:s}}; all published sets of {context.files.benchmark} have {{expected:s}}",
+            found=list(unlike),
+            expected=list(unlike.values()),
+        )
+
+
+def _in_words(least: float, greatest: float) -> str:
+    return f"{least:.6g}" if least == greatest else f"{least:.6g} to {greatest:.6g}"
+
+
+def _is_near(number: float, least: float, greatest: float) -> bool:
+    """Return whether a number is between the published ones, or near them."""
+    lower = least / _FACTOR if least > 0 else least * _FACTOR
+    upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
+    return lower <= number <= upper
+
+
+def _own_numbers(
+    runs: Sequence[Run], values: Collection[tuple[str, str]]
+) -> list[tuple[str, float]]:
+    """Return the numbers to compare, without those of steps and those that break a rule."""
+    broken = broken_keys(runs)
+    keys = {key for key, _ in values if not key.endswith("_steps") and key not in broken}
+    numbers = ((key, _number(value)) for key, value in sorted(values) if key in keys)
+    return [(key, number) for key, number in numbers if number is not None]
+
+
+def _number(value: str) -> float | None:
+    try:
+        return to_finite(float(value))
+    except ValueError:
+        return None
+
+
+# ---- scores -------------------------------------------------------------------------------
+
+
+def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Iterator[Finding]:
+    system = context.system
+    if not score or system is None or not system.accelerators:
+        return
+    model = plain_name(texts_of(system)["accelerator_model"])
+    accelerators = (system.accelerators, model, context.files.scaling_mode)
+    rows = peers.by_accelerators.get(accelerators, ())
+    scores = {row.score_minutes: row for row in rows if row.score_minutes}
+    if len(scores) < _MIN_SCORES or len({row.submitter for row in scores.values()}) == 1:
+        return
+    fastest, slowest = min(scores), max(scores)
+    if score * _FAST <= fastest:
+        words, ratio, limit = "fast as the fastest", fastest / score, fastest
+    elif score >= slowest * _SLOW:
+        words, ratio, limit = "slow as the slowest", score / slowest, slowest
+    else:
+        return
+    row = scores[limit]
+    yield context.finding(
+        "SET163",
+        f"the score is {{found:.3f}} minutes: {ratio:.1f} times as {words} published result on"
+        f" {system.accelerators} {row.accelerator_model}, {{expected:.3f}} minutes"
+        f" ({row.submitter} in {row.round})",
+        found=score,
+        expected=limit,
+    )

@@ -1,18 +1,28 @@
-"""The RCP test of a result set, and what makes the official checker crash before it."""
+"""Rules on the convergence of a set: the RCP test, its exceptions, and the factor of the score.
+
+``results.rcp`` computes the test; here is what it means for a set. (mlperf_logging.rcp_checker)
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
-from mlperf_pkg.checks.rcp_exceptions import check_allowance, check_end_rate
-from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.results import rcp, rcp_margin
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.context import NOTE, SetContext
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
+from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
+from mlperf_pkg.results import rcp, wording
+from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import RcpRow
+from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.params import KEEP_SCALING
 
 _RULES = "training_rules, Handling RCP Failures"
 _IN_RULES_FROM = (4, 0)
@@ -39,7 +49,7 @@ def crash_of(context: SetContext, points: Points | None = None) -> str | None:
         return f"it does not cover {name}"
     if reason := _odd_numbers(context, batch_size):
         return reason
-    return None if points or _points_of(context, name) else f"it has no reference points of {name}"
+    return None if points or _points_of(context) else f"it has no reference points of {name}"
 
 
 def _odd_numbers(context: SetContext, batch_size: Any) -> str | None:
@@ -71,16 +81,12 @@ def _batch_size(runs: Sequence[Run]) -> Any:
     return common
 
 
-def _points_of(context: SetContext, benchmark: str) -> Points:
+def _points_of(context: SetContext) -> Points:
     """Return the points that the official checker compares a set with."""
     assert context.rules  # noqa: S101
     usage, ruleset = context.round.usage, context.round.ruleset
+    benchmark = str(context.runs[0].convergence.benchmark)
     return _points(usage, ruleset, benchmark, context.rules.runs.required, context.drop)
-
-
-def _points_of_set(context: SetContext) -> Points:
-    """Return the points that a set was judged by."""
-    return _points_of(context, context.runs[0].convergence.benchmark)
 
 
 @cache
@@ -99,7 +105,7 @@ def rcp_test(
     if context.rules is None or context.round.version < (1, 0) or crash_of(context, points):
         return None
     return rcp.judge(
-        points or _points_of_set(context),
+        points or _points_of(context),
         _batch_size(context.runs),
         to_converge(context),
         runs=context.rules.runs.required,
@@ -118,7 +124,7 @@ def rcp_row(
     """Return the result of the test as a row of the report; ``points`` as for ``rcp_test``."""
     if result is None:
         return None
-    points = points or _points_of_set(context)
+    points = points or _points_of(context)
     return RcpRow(
         official_pass=result.official_pass,
         message=result.message,
@@ -127,9 +133,9 @@ def rcp_row(
         batch_size=result.batch_size,
         mean=result.mean,
         minimum=result.minimum,
-        explanation=rcp_margin.explain(result, points),
-        margin_percent=rcp_margin.margin_percent(result),
-        no_limit_reason=rcp_margin.no_limit_reason(result, points),
+        explanation=rcp.explain(result, points),
+        margin_percent=rcp.margin_percent(result),
+        no_limit_reason=rcp.no_limit_reason(result, points),
     )
 
 
@@ -148,28 +154,28 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         return
     if not context.origin.is_judged and len(context.runs) < context.rules.runs.required:
         return  # more runs may follow
-    yield from check_end_rate(context, result)
+    yield from _check_end_rate(context, result)
     if result is None and not context.rcp_required:
         return
     if result is None:
         message = f"convergence was not checked, as the RCP checker crashes: {crash_of(context)}"
-        yield set_finding(context, "RCP103", message, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
+        yield context.finding("RCP103", message)
         return
     if result.official_pass:
         strict = rcp_test(context, strict=True) if _allowance(context) else result
-        yield from check_allowance(context, result, strict)
+        yield from _check_allowance(context, result, strict)
         return
     bypassed, basis = _is_bypassed(context, result), _basis(context)
     if basis is None and not bypassed:
         return
-    explanation = rcp_margin.explain(result, _points_of_set(context)).removesuffix(".")
+    explanation = rcp.explain(result, _points_of(context)).removesuffix(".")
+    if not explanation.startswith("RCP"):
+        explanation = explanation[:1].lower() + explanation[1:]
     failure = "RCP test failed, bypassed on request" if bypassed else "RCP test failed"
-    yield set_finding(
-        context,
+    yield context.finding(
         "RCP102" if bypassed else "RCP101",
-        f"{failure}: {explanation[:1].lower()}{explanation[1:]}",
-        basis=Basis.RULES if bypassed or basis is None else basis,
-        severity=Severity.WARNING if bypassed else Severity.ERROR,
+        f"{failure}: {explanation}",
+        basis=Basis.RULES if bypassed else basis,
         source=_RULES,
         found=result.mean,
         expected=result.minimum,
@@ -184,3 +190,240 @@ def _basis(context: SetContext) -> Basis | None:
     if context.round.version < _IN_RULES_FROM:
         return Basis.OFFICIAL if context.rcp_required else None
     return Basis.BOTH if context.rcp_required else Basis.RULES
+
+
+# ---- what the rules allow in one round, or only to sets that pass the test ----------------
+
+_ALLOWED_ROUND = (5, 0)  # of 405b
+_END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
+_END_SHARE = 0.1  # of the base learning rate
+
+
+def _check_allowance(
+    context: SetContext, result: rcp.RcpResult, strict: rcp.RcpResult | None
+) -> Iterator[Finding]:
+    """Check a set that passes, by the ``strict`` test without the allowance of one round.
+
+    Llama 3.1 405B might converge one evaluation early in round 5.0; the official checker subtracts
+    this evaluation from the smallest acceptable mean in later rounds, too.
+    """
+    if strict is None or strict.official_pass or context.round.version <= _ALLOWED_ROUND:
+        return
+    is_bypassed = "rcp-bypass" in context.files.flags
+    yield context.finding(
+        "RCP105",
+        "the mean to converge is {found:,.0f} samples; expected at least {expected:,.0f}, as only"
+        " round 5.0 allows convergence one evaluation early",
+        severity=Severity.WARNING if is_bypassed else Severity.ERROR,
+        found=result.mean,
+        expected=strict.minimum,
+    )
+
+
+def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
+    """Check the end learning rate that only sets which pass the RCP test may have."""
+    if (context.round.version, context.files.benchmark) != (_END_RATE_ROUND, _END_RATE_BENCHMARK):
+        return
+    if result is not None and result.official_pass:
+        return
+    if any(map(_has_special_end_rate, context.runs)):
+        yield context.finding(
+            "RCP106",
+            "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes;"
+            " expected {expected}",
+            found=_END_RATE,
+            expected="a tenth of opt_base_learning_rate",
+        )
+
+
+def _has_special_end_rate(run: Run) -> bool:
+    end, base = (_number(run, f"opt_{name}_learning_rate") for name in ("end", "base"))
+    return end == _END_RATE and (base is None or f"{base * _END_SHARE:.6g}" != f"{end:.6g}")
+
+
+def _number(run: Run, key: str) -> float | None:
+    try:
+        return float(run.hyperparameters[key])
+    except (KeyError, ValueError):
+        return None
+
+
+# ---- the factor of the score of a set that converges faster than the reference -----------
+
+_PRECISION = 5e-4  # of a factor that a reviewer rounded
+
+
+class Factors(Struct, frozen=True):
+    """The factors of the olympic mean: that of the rules, and that of the official tables.
+
+    ``official`` is None where the summarizer crashes on ``scaling.json``.
+    """
+
+    rules: float = 1.0
+    official: float | None = 1.0
+
+
+def factors(context: SetContext, result: RcpResult | None) -> Factors:
+    """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
+
+    The package checker writes that file for the summarizer, with the factor ``official``.
+    """
+    if KEEP_SCALING not in context.files.flags or context.weak:
+        return _tested(context, result)
+    if context.files.scaling is None:
+        return Factors()
+    try:
+        kept = to_float(_value(context.files.scaling))
+    except JsonSyntaxError:
+        kept = None
+    return Factors(1.0 if kept is None else kept, kept)
+
+
+def _tested(context: SetContext, result: RcpResult | None) -> Factors:
+    if context.weak or result is None or not result.official_pass:
+        return Factors()
+    return Factors(
+        rules=result.normalization if context.rcp_required_by_rules else 1.0,
+        official=result.normalization if context.rcp_required else 1.0,
+    )
+
+
+def check_scaling(
+    context: SetContext, result: RcpResult | None, unscaled: float | None
+) -> Iterator[Finding]:
+    """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes."""
+    if context.files.scaling is None:
+        return
+    try:
+        value = _value(context.files.scaling)
+    except JsonSyntaxError as error:
+        message = "not read: {found:s}"
+        yield _scaling_finding(context, "SET119", message, error.message, "JSON", line=error.line)
+        return
+    factor = to_finite(value)
+    if factor is None:
+        message = "scaling_factor is {found}; expected {expected}"
+        yield _scaling_finding(context, "SET119", message, value, "a number")
+    elif factor < 1:
+        message = "scaling_factor is {found}, which improves the score; expected {expected}"
+        yield _scaling_finding(context, "SET118", message, factor, "at least 1")
+    else:
+        yield from _check_own(context, factor, result, unscaled)
+
+
+def _check_own(
+    context: SetContext, factor: float, result: RcpResult | None, unscaled: float | None
+) -> Iterator[Finding]:
+    """Compare a factor with that of the RCP test, and report the scores that they give."""
+    own = _tested(context, result).rules
+    if math.isclose(factor, own, rel_tol=_PRECISION):
+        return
+    is_too_small = factor < own and context.round.normalised
+    minutes = [
+        f" ({wording.minutes(unscaled * f)} minutes)" if unscaled else "" for f in (factor, own)
+    ]
+    yield _scaling_finding(
+        context,
+        "SET120",
+        f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}",
+        factor,
+        own,
+        **{} if is_too_small else NOTE,
+    )
+
+
+def _scaling_finding(
+    context: SetContext, code: str, message: str, value: Any, expected: Any, **fields: Any
+) -> Finding:
+    path = f"{context.path}/scaling.json"
+    return context.finding(code, message, path=path, found=value, expected=expected, **fields)
+
+
+def _value(text: str) -> Any:
+    """Return the factor in ``scaling.json``, which may be any value; None if there is none.
+
+    Raises:
+        JsonSyntaxError: the file is not JSON, too large, or nested too deeply.
+    """
+    fields = parse_json(text)
+    return fields.get("scaling_factor") if isinstance(fields, dict) else None
+
+
+# ---- what the official summarizer prints besides the time-to-train ------------------------
+
+_FAILURES = {rcp.FOUND: "Fail", rcp.INTERPOLATED: "Interp. Fail", rcp.NO_POINTS: "No RCP"}
+
+
+class WeakScaling(Struct, frozen=True):
+    """The throughput of many models trained at once (HPC training rules, Throughput).
+
+    ``minutes`` is from the first start to the last stop; ``instance_scale``, the accelerators that
+    train one model, is None where no log says it.
+    """
+
+    models: int
+    instance_scale: int | None
+    minutes: float
+
+
+class Summarized(Struct, frozen=True):
+    """The cells of the detailed table that ``ResultSetRow`` does not hold.
+
+    ``scaling_factor`` is the official one, None if the summarizer crashes on ``scaling.json``.
+    ``test`` is the summarizer's RCP test, None if it makes none.
+    ``to_converge`` is the mean in epochs or samples without the fastest and the slowest run.
+    ``weak`` is None except for sets of weak scaling with enough models.
+    """
+
+    scaling_factor: float | None
+    test: rcp.RcpResult | None = None
+    batch_size: float | None = None
+    to_converge: float | None = None
+    weak: WeakScaling | None = None
+
+    @property
+    def rcp(self) -> str:
+        """The state of the test in words; empty if there is none."""
+        if self.test is None:
+            return ""
+        if self.test.official_pass:
+            return "Pass"
+        if self.test.message.startswith(rcp.MISSING):
+            return "Missing"
+        return _FAILURES.get(self.test.message, "Unknown state")
+
+
+def summarized(
+    context: SetContext, factor: float | None, result: rcp.RcpResult | None
+) -> Summarized:
+    """Return what the summarizer prints if ``scaling.json`` has this ``factor``.
+
+    ``result`` is that of the package checker's RCP test. Unlike that, the summarizer tests Closed
+    sets only, never by BERT's ``train_samples``, and without any bypass.
+    (mlperf_logging.result_summarizer)
+    """
+    if context.weak:
+        return Summarized(factor, weak=_weak_scaling(context))
+    if not context.closed or not context.origin.is_judged:
+        return Summarized(factor)
+    if any(run.epochs for run in context.runs):
+        in_epochs = (replace(r, convergence=r.epochs) if r.epochs else r for r in context.runs)
+        context = replace(context, runs=tuple(in_epochs))
+        result = rcp_test(context)
+    if result is None:
+        return Summarized(factor)
+    kept = sorted(to_converge(context) or ())[1:-1]  # one run less at either end, for U-Net3D too
+    mean = rcp.numpy_mean(kept) if kept and not rcp.is_too_large(kept) else None
+    return Summarized(factor, result, to_float(result.batch_size), mean)
+
+
+def _weak_scaling(context: SetContext) -> WeakScaling | None:
+    passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
+    spans = [Span(run.path, *run.official_span_ms) for run in passed if run.official_span_ms]
+    if not spans or context.rules is None:
+        return None
+    minutes = weak_score(spans, (), context.rules.runs.required).minutes
+    if minutes is None:
+        return None
+    scales = [run.instance_scale for run in passed if run.instance_scale]
+    return WeakScaling(len(spans), next(iter(scales), None), minutes)

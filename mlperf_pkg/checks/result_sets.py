@@ -1,41 +1,49 @@
-"""Result sets: number of runs, seeds, convergence against the reference, and the score."""
+"""Judge and score one result set: the table of all rules on a set, and the row of the report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.checkpoints import check_checkpoints
-from mlperf_pkg.checks.code import check_code
-from mlperf_pkg.checks.consistency import CHECKS as CONSISTENCY_CHECKS
+from mlperf_pkg.checks.consistency import (
+    check_batch_size,
+    check_configuration,
+    check_copies,
+    check_names,
+    check_nodes,
+    check_overlap,
+    check_platform,
+    check_status,
+)
 from mlperf_pkg.checks.context import Origin, SetContext
-from mlperf_pkg.checks.failed_runs import findings_of_runs
 from mlperf_pkg.checks.power import check_power, energy
-from mlperf_pkg.checks.published import check_published, published_runs
-from mlperf_pkg.checks.rcp import check_rcp, rcp_row, rcp_test
+from mlperf_pkg.checks.published import check_published, check_unlike_published, published_runs
+from mlperf_pkg.checks.rcp import (
+    Summarized,
+    check_rcp,
+    check_scaling,
+    factors,
+    rcp_row,
+    rcp_test,
+    summarized,
+)
 from mlperf_pkg.checks.runs import (
+    check_checkpoints,
     check_count,
     check_folder,
+    check_seeds,
     check_system_file,
+    findings_of_runs,
     for_information,
+    seed_findings,
 )
-from mlperf_pkg.checks.scaling import Factors, check_scaling, factors
-from mlperf_pkg.checks.seeds import check_seeds, seed_findings
-from mlperf_pkg.checks.summarized import Summarized, summarized
-from mlperf_pkg.checks.system_of_logs import CHECKS as SYSTEM_CHECKS
-from mlperf_pkg.checks.weak_scaling import (
-    check_alone,
-    check_scale,
-    instance_scale,
-    number_of_models,
-    weak_set_score,
-)
-from mlperf_pkg.checks.workspace import CHECKS as WORKSPACE_CHECKS
+from mlperf_pkg.checks.tree import check_code
+from mlperf_pkg.checks.workspace import check_folders, check_membership
 from mlperf_pkg.findings import (
-    Basis,
     Finding,
     Severity,
     Verdict,
@@ -44,18 +52,24 @@ from mlperf_pkg.findings import (
     verdicts_of,
     without_official,
 )
-from mlperf_pkg.results import rcp, scoring
+from mlperf_pkg.results import scoring
+from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.model import ResultSet
 
 _SKIPPED = "the package checker skips this folder"
+_GLOBBED = "the package checker reads other logs for this folder"
 
 
 class SetResult(Struct, frozen=True):
     """A judged result set: its row, its own findings, and those of its runs.
 
     ``dropped`` maps the paths of runs that do not count in the score to the reason; ``summarized``
-    holds what only the official tables show. ``runs`` are the paths of its runs.
+    holds what only the official tables show. ``runs`` are the paths of its runs. ``rcp_result`` is
+    that of the package checker's test, None if there is none.
     """
 
     row: ResultSetRow
@@ -65,6 +79,7 @@ class SetResult(Struct, frozen=True):
     summarized: Summarized
     runs: tuple[str, ...] = ()
     origin: Origin = Origin.SUBMISSION
+    rcp_result: RcpResult | None = None
 
     @property
     def observations(self) -> list[Finding]:
@@ -80,29 +95,40 @@ class SetResult(Struct, frozen=True):
 def check_set(context: SetContext) -> SetResult:
     """Judge and score one result set."""
     rcp_result, seeds = rcp_test(context), tuple(seed_findings(context))
-    score = weak_set_score(context) if context.weak else _score(context)
+    score = _weak_score(context) if context.weak else _score(context)
     published = published_runs(context, score.minutes)
-    findings = [finding for check in _CHECKS for finding in check(context)]
+    findings = [f for rule in RULES for f in rule(context)]
     findings += check_seeds(context, seeds)
     findings += check_rcp(context, rcp_result)
     findings += check_scaling(context, rcp_result, score.minutes)
     findings += check_published(context, published or {})
     if not context.origin.is_judged:
-        findings = [for_information(finding) for finding in findings]
-        run_findings = [finding for run in context.runs for finding in run.findings]
+        findings = list(map(for_information, findings))
+        run_findings = [f for run in context.runs for f in run.findings]
         verdict = Verdicts.worst(run.verdicts for run in context.runs).failures
     else:
         run_findings = list(findings_of_runs(context))
         if context.officially_skipped:
-            findings = unread(findings, _SKIPPED)
-            run_findings = unread(run_findings, _SKIPPED)
+            findings = _unread(findings, _SKIPPED)
+            run_findings = _unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    by = factors(context, rcp_result)
-    row = _row(context, verdict, score, rcp_result, by, seeds=SeedsRow(not seeds))
+    by, power = factors(context, rcp_result), energy(context)
+    official = None if power.crash else _official_minutes(context)
+    row = ResultSetRow(
+        **_of_context(context),
+        verdict=verdict,
+        score_minutes=_product(score.minutes, by.rules),
+        unscaled_minutes=score.minutes,
+        scaling_factor=by.rules,
+        official_minutes=_product(official, by.official),
+        score_note=score.reason if context.rules else _no_rules(context),
+        rcp=rcp_row(context, rcp_result),
+        seeds=SeedsRow(not seeds),
+        energy_joules=_product(power.joules, by.official),
+        number_of_models=len(_trained_runs(context)) if context.weak else None,
+        instance_scale=scales[0] if len(scales := _scales(context)) == 1 else None,
+    )
     if published is not None and not any(published.values()):
-        # Checks of published rounds do not need it.
-        from mlperf_pkg.checks.unlike_published import check_unlike_published  # noqa: PLC0415
-
         findings += check_unlike_published(context, row.score_minutes)
     return SetResult(
         row=row,
@@ -112,34 +138,27 @@ def check_set(context: SetContext) -> SetResult:
         summarized=summarized(context, by.official, rcp_result),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
+        rcp_result=rcp_result,
     )
 
 
-def unchecked_set(context: SetContext, findings: tuple[Finding, ...]) -> SetResult:
+def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult:
     """Return a set that was not judged as one; its runs were, as far as possible."""
+    row = ResultSetRow(
+        **_of_context(context),
+        verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
+        score_minutes=None,
+        unscaled_minutes=None,
+        scaling_factor=1.0,
+        official_minutes=None,
+        score_note="the result set was not checked",
+        rcp=None,
+        seeds=SeedsRow(official_pass=False),
+    )
     return SetResult(
-        row=ResultSetRow(
-            id=context.id,
-            path=context.path,
-            submitter=context.submitter,
-            system=context.files.system,
-            benchmark=context.files.benchmark,
-            division=context.division,
-            round=context.round.name,
-            verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
-            runs_found=len(context.runs),
-            runs_required=context.rules.runs.required if context.rules else None,
-            score_minutes=None,
-            unscaled_minutes=None,
-            scaling_factor=1.0,
-            official_minutes=None,
-            score_note="the result set was not checked",
-            rcp=None,
-            seeds=SeedsRow(official_pass=False),
-            **_of_context(context),
-        ),
-        findings=findings,
-        run_findings=tuple(finding for run in context.runs for finding in run.findings),
+        row=row,
+        findings=tuple(findings),
+        run_findings=tuple(f for run in context.runs for f in run.findings),
         dropped={},
         summarized=Summarized(1.0),
         runs=tuple(run.path for run in context.runs),
@@ -147,29 +166,37 @@ def unchecked_set(context: SetContext, findings: tuple[Finding, ...]) -> SetResu
     )
 
 
+def _of_context(context: SetContext) -> dict[str, Any]:
+    """Return the fields of a row that follow from what the set is."""
+    return {
+        "id": context.id,
+        "path": context.path,
+        "submitter": context.submitter,
+        "system": context.files.system,
+        "benchmark": context.files.benchmark,
+        "division": context.division,
+        "round": context.round.name,
+        "runs_found": len(context.runs),
+        "runs_required": context.rules.runs.required if context.rules else None,
+        "scaling": context.files.scaling_mode,
+        "system_by": context.group.why if context.group and context.system else None,
+        "judged": context.origin.is_judged,
+    }
+
+
 def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
     for result in sets:
         if result.origin in (Origin.FOLDER, Origin.LOGS):
-            yield Finding(
-                code="SET117",
-                message="not checked: the system description and the code, as they are not in the"
-                " inputs",
-                path=result.row.path,
-                severity=Severity.NOTE,
-                basis=Basis.ADVICE,
+            yield finding_of(
+                "SET117",
+                "not checked: the system description and the code, as they are not in the inputs",
+                result.row.path,
                 hint="check the whole submission"
                 if result.origin.has_folder
                 else "'mlperf-pkg system init' writes systems/<system>.json, beside the logs",
-                source="mlperf-pkg: the inputs",
                 set=result.row.id,
             )
-
-
-def _score(context: SetContext) -> scoring.Score:
-    times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in context.runs]
-    required = context.rules.runs.required if context.rules else len(times)
-    return scoring.score(times, context.drop, required)
 
 
 def _no_rules(context: SetContext) -> str:
@@ -178,7 +205,7 @@ def _no_rules(context: SetContext) -> str:
     return f"no rules of {name} in round {round_.name}{where}"
 
 
-def unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
+def _unread(findings: Iterable[Finding], hint: str) -> list[Finding]:
     """Return findings about what the official checker does not read; ``hint`` says why.
 
     It still looks for the system description (SET110).
@@ -195,53 +222,13 @@ def _verdict(context: SetContext, findings: Iterable[Finding]) -> Verdicts:
     return known_verdicts(verdict, context.round.usage, context.round.name)
 
 
-def _row(
-    context: SetContext,
-    verdict: Verdicts,
-    score: scoring.Score,
-    rcp_result: rcp.RcpResult | None,
-    by: Factors,
-    *,
-    seeds: SeedsRow,
-) -> ResultSetRow:
-    power = energy(context)
-    official = None if power.crash else _official_minutes(context)
-    return ResultSetRow(
-        id=context.id,
-        path=context.path,
-        submitter=context.submitter,
-        system=context.files.system,
-        benchmark=context.files.benchmark,
-        division=context.division,
-        round=context.round.name,
-        verdict=verdict,
-        runs_found=len(context.runs),
-        runs_required=context.rules.runs.required if context.rules else None,
-        score_minutes=None if score.minutes is None else score.minutes * by.rules,
-        unscaled_minutes=score.minutes,
-        scaling_factor=by.rules,
-        official_minutes=_product(official, by.official),
-        score_note=score.reason if context.rules else _no_rules(context),
-        rcp=rcp_row(context, rcp_result),
-        seeds=seeds,
-        energy_joules=_product(power.joules, by.official),
-        number_of_models=number_of_models(context),
-        instance_scale=instance_scale(context),
-        **_of_context(context),
-    )
+# ---- scores -------------------------------------------------------------------------------
 
 
-def _product(value: float | None, factor: float | None) -> float | None:
-    return None if value is None or factor is None else value * factor
-
-
-def _of_context(context: SetContext) -> dict[str, Any]:
-    """Return the fields of a row that do not depend on runs."""
-    return {
-        "scaling": context.files.scaling_mode,
-        "system_by": context.group.why if context.group and context.system else None,
-        "judged": context.origin.is_judged,
-    }
+def _score(context: SetContext) -> scoring.Score:
+    times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in context.runs]
+    required = context.rules.runs.required if context.rules else len(times)
+    return scoring.score(times, context.drop, required)
 
 
 def _official_minutes(context: SetContext) -> float | None:
@@ -257,16 +244,129 @@ def _official_minutes(context: SetContext) -> float | None:
     return scoring.olympic_mean(minutes, context.drop, failed) if failed <= context.drop else None
 
 
-_CHECKS = (
+def _product(value: float | None, factor: float | None) -> float | None:
+    return None if value is None or factor is None else value * factor
+
+
+# ---- weak scaling (HPC): how many models were trained at once, where, and how fast --------
+
+
+def _weak_score(context: SetContext) -> scoring.Score:
+    """Score a weak set: from the first start to the last stop of the models that it trained."""
+    trained = _trained_runs(context)
+    spans = [scoring.Span(run.path, run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
+    failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
+    required = context.rules.runs.required if context.rules else 1
+    return scoring.weak_score(spans, failed, required)
+
+
+def _check_scale(context: SetContext) -> Iterator[Finding]:
+    """Check that all models of a weak set train on the same number of accelerators."""
+    if len(scales := _scales(context)) > 1:
+        yield context.finding(
+            "SET130",
+            f"the models use {' and '.join(map(str, scales))} accelerators; expected one number,"
+            " as the result summarizer crashes on more",
+            found=scales,
+        )
+
+
+def _check_alone(context: SetContext) -> Iterator[Finding]:
+    """Check that a submission with the throughput of a benchmark has its time to solution, too."""
+    if not context.weak or context.timed is None:
+        return
+    if context.files.benchmark not in context.timed:
+        yield context.finding(
+            "SET131",
+            "the submission has the throughput alone; expected {expected}",
+            expected=f"a set of strong scaling of {context.files.benchmark}, too",
+        )
+
+
+def _scales(context: SetContext) -> list[int]:
+    """Return how many accelerators train one model of a weak set: one number, or several."""
+    scales = {run.instance_scale for run in _trained_runs(context)} if context.weak else set()
+    return sorted(scale for scale in scales if scale is not None)
+
+
+def _trained_runs(context: SetContext) -> list[Run]:
+    return [run for run in context.runs if run.converged and run.minutes is not None]
+
+
+RULES = (
     check_count,
     check_folder,
     check_system_file,
     check_power,
-    check_scale,
-    check_alone,
+    _check_scale,
+    _check_alone,
     check_checkpoints,
-    *CONSISTENCY_CHECKS,
-    *SYSTEM_CHECKS,
-    *WORKSPACE_CHECKS,
+    check_copies,
+    check_overlap,
+    check_batch_size,
+    check_configuration,
+    check_names,
+    check_status,
+    check_platform,
+    check_nodes,
+    check_membership,
+    check_folders,
     check_code,
 )
+"""The rules on one set. Those on its RCP test, its seeds and its score are in ``check_set``."""
+
+
+# ---- folder names that the official checkers treat as glob patterns -----------------------
+
+
+def check_globbed_set(
+    context: SetContext, sets: Sequence[ResultSet], runs: Mapping[str, Run]
+) -> SetResult:
+    """Judge a set by its own logs, but officially by those that the official checkers find.
+
+    They look for ``<submitter>/results/<system>/<benchmark>/result_*.txt`` with glob, in which
+    ``[``, ``*`` and ``?`` have a meaning. ``sets`` and ``runs`` are all of the submission;
+    ``runs`` are by path. (mlperf_logging: package_checker, rcp_checker and result_summarizer)
+    """
+    own, matches = check_set(context), _matches(context, sets)
+    if matches == (context.files,) or context.officially_skipped:
+        return own
+    logs = tuple(log for files in matches for log in files.logs)
+    files = replace(context.files, logs=logs)
+    official = check_set(replace(context, files=files, runs=tuple(runs[log.label] for log in logs)))
+    verdict = official.row.verdict.official
+    folders = ", ".join(files.place.label for files in matches)
+    pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
+    globbed = context.finding(
+        "SET116",
+        f"the official checkers treat {pattern} as a pattern: they find {len(logs)} logs for this"
+        f" folder{f', in {folders}' if folders else ''}",
+        severity=Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING,
+        hint="rename the folder without [, * and ?",
+    )
+    row = replace(
+        own.row,
+        verdict=Verdicts(verdict, own.row.verdict.rules),
+        official_minutes=official.row.official_minutes,
+    )
+    return replace(
+        own,
+        row=row,
+        findings=(*_unread(own.findings, _GLOBBED), globbed),
+        run_findings=tuple(_unread(own.run_findings, _GLOBBED)),
+        summarized=official.summarized,
+    )
+
+
+def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet, ...]:
+    """Return the sets whose logs the official checkers find for a set, by the names in its path."""
+    files, name, system = context.files, context.submitter or "", context.files.system or ""
+    if not context.origin.has_folder or {*"[*?"}.isdisjoint(name + system):
+        return (files,)
+    return tuple(
+        other
+        for other in sets
+        if fnmatchcase(name, name)
+        and fnmatchcase(other.system or "", system)
+        and (other.scaling_mode, other.benchmark) == (files.scaling_mode, files.benchmark)
+    )

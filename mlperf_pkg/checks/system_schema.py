@@ -1,18 +1,21 @@
 """What a system description must contain: the schemas in ``rules/systems/``.
 
-The required fields are the same in every round; the names of availabilities are not.
+The required fields are the same in every round; the names of availabilities are not. Below, what
+values mean, and how findings show them.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
-from msgspec import Struct
-
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 
 FILL_IN = "FILL IN"
@@ -38,40 +41,24 @@ def schema(name: str) -> dict[str, Any]:
     return contents
 
 
-class Violation(Struct, frozen=True):
-    """A field that does not follow the schema: the keyword of JSON Schema, and what it expects."""
-
-    keyword: str
-    field: str
-    value: Any
-    expected: Any
-
-
-def violations(fields: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield the fields of a wrong type or value.
+def violations(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the fields of a wrong type or value: the keyword, the field, and what is expected.
 
     The library ``jsonschema`` finds the same, but takes longer to import than a check takes.
     """
-    for name, allowed in _allowed_values().items():
+    for name, (options, type_, types) in _allowed_values().items():
         if name not in fields:
             continue
         value = fields[name]
-        if allowed.options is not None and value not in allowed.options:
-            yield Violation("enum", name, value, allowed.options)
-        if allowed.types and (not isinstance(value, allowed.types) or isinstance(value, bool)):
-            yield Violation("type", name, value, allowed.type)
-
-
-class _Allowed(Struct, frozen=True):
-    """The values of a field: some options, or a type as the schema and as Python name it."""
-
-    options: list[Any] | None
-    type: Any
-    types: tuple[type, ...]
+        if options is not None and value not in options:
+            yield "enum", name, options
+        if types and (not isinstance(value, types) or isinstance(value, bool)):
+            yield "type", name, type_
 
 
 @cache
-def _allowed_values() -> Mapping[str, _Allowed]:
+def _allowed_values() -> Mapping[str, tuple[list[Any] | None, Any, tuple[type, ...]]]:
+    """Return the values of each field: some options, or a type as the schema and Python name it."""
     definitions = schema("system")["$defs"]
     allowed = {}
     for name, field in schema("system")["properties"].items():
@@ -79,7 +66,7 @@ def _allowed_values() -> Mapping[str, _Allowed]:
         type_ = definition.get("type", [])
         names = [type_] if isinstance(type_, str) else type_
         types = tuple(python_type for name in names for python_type in _TYPES[name])
-        allowed[name] = _Allowed(definition.get("enum"), type_, types)
+        allowed[name] = definition.get("enum"), type_, types
     return allowed
 
 
@@ -147,3 +134,67 @@ def status_of_round(status: str, usage: str, round_: str) -> str | None:
     former = schema("availability_4.0")["x-formerly"] if is_fixed else {}
     category = status.strip().lower()
     return names.get(category) or former.get(category)
+
+
+# ---- values -------------------------------------------------------------------------------
+
+_MAX_COUNT = 10**9
+_MAX_CHARACTERS = 80  # of a value in a message
+
+
+def system_finding(code: str, path: str, line: int | None, message: str, **fields: Any) -> Finding:
+    """Return a finding on a description; ``fields`` are as for ``finding_of``."""
+    fields["found"] = _reportable(fields.get("found"))
+    return finding_of(code, message, path, line=line, **fields)
+
+
+def is_text(value: Any) -> TypeGuard[str]:
+    """Return whether a value is text."""
+    return isinstance(value, str)
+
+
+def is_answer(value: Any) -> bool:
+    """Return whether a value answers its field: it is neither empty nor a placeholder."""
+    if is_text(value):
+        return not re.match(schema("system")["x-placeholder"], value.lower(), re.DOTALL)
+    return value not in (None, {}, [])
+
+
+def is_to_fill_in(value: Any) -> bool:
+    """Return whether ``system init`` left the value to a human."""
+    return is_text(value) and value.startswith(FILL_IN)
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a count as the result summarizer's int() reads it, within reason."""
+    try:
+        number = int(value) if isinstance(value, str | float) else value
+    except (ValueError, OverflowError):  # OverflowError: infinity
+        return None
+    if type(number) is not int or (isinstance(value, float) and number != value):
+        return None
+    return number if 0 <= number <= _MAX_COUNT else None
+
+
+def shown(value: Any) -> str:
+    """Return a value as JSON, shortened, for a message."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _printable(text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}...")
+
+
+def one_of(options: Sequence[str]) -> str:
+    """Return the options in words, for a message."""
+    return " or ".join(shown(option) for option in options)
+
+
+def _reportable(value: Any) -> Any:
+    """Return a value that any report can hold: not nested, no NaN, no half of a character."""
+    if is_text(value):
+        return _printable(value)
+    is_nested = isinstance(value, dict | list)
+    is_not_finite = isinstance(value, float) and not math.isfinite(value)
+    return shown(value) if is_nested or is_not_finite else value
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,21 +1,28 @@
-"""The layout of a submission: what makes the official package checker crash, and unread files.
+"""Rules on the files of a submission: their layout, their names, the code, and what is not read.
 
-Source: mlperf_logging.package_checker, check_training_result_files and check_systems. When it
-crashes, it judges no result of the whole package.
+A rule goes to the section of what it looks at. Sources: submission_rules, Directory structure;
+mlperf_logging.package_checker, which crashes on some files and then judges no result of the whole
+package; mlperf_logging.repo_checker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
-from mlperf_pkg.checks.context import PACKAGE_CHECKER
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.names import are_alike, are_same
+from mlperf_pkg.checks.system_schema import system_finding
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, without_official
+from mlperf_pkg.infra.archive_names import SUFFIXES
 from mlperf_pkg.infra.tree import Entry
-from mlperf_pkg.submission.model import Submission
+from mlperf_pkg.rulebook.load import finding_of, unchecked_of
+from mlperf_pkg.submission.model import Input, ResultSet, Submission, Unread, Why
 from mlperf_pkg.submission.names import SCALINGS, is_result_log
 
-_STRUCTURE = "submission_rules, Directory structure"
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 
 
@@ -24,65 +31,61 @@ def check_tree(
 ) -> Iterator[Finding]:
     """Check the layout of a submission for a ``usage`` with these ``benchmarks``."""
     folders = [entry for entry in submission.entries if entry.folder]
-    yield from _system_folders(submission, folders)
-    yield from _scaling_folders(submission, usage, folders)
-    yield from _hidden_folders(submission, usage, folders)
-    yield from _log_folders(submission, benchmarks, folders)
+    depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
+    yield from _named_like_files(submission, benchmarks, folders)
+    yield from _scaling_folders(submission, usage, folders, depth)
+    yield from _hidden_folders(submission, folders, depth)
     yield from _unreadable_files(submission)
     yield from _params(submission)
 
 
-def _system_folders(submission: Submission, folders: list[Entry]) -> Iterator[Finding]:
-    """Report folders that have the name of a system description: the checker opens them."""
+def _named_like_files(
+    submission: Submission, benchmarks: Collection[str], folders: list[Entry]
+) -> Iterator[Finding]:
+    """Report folders with the name of a system description or of a log: the checker opens them."""
     for entry in folders:
         parent, _, name = entry.path.rpartition("/")
+        in_set = parent.startswith("results/") and parent.rpartition("/")[2] in benchmarks
         if parent == "systems" and name.endswith(".json") and not name.startswith("."):
             message = "a folder with the name of a system description: the package checker crashes"
             yield _finding(submission, "TREE103", message, entry.path)
+        elif in_set and is_result_log(name):
+            message = "a folder with the name of a log: the package checker crashes"
+            yield _finding(submission, "TREE107", message, entry.path)
 
 
-def _scaling_folders(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
+def _scaling_folders(
+    submission: Submission, usage: str, folders: list[Entry], depth: int
+) -> Iterator[Finding]:
     """Check the levels: HPC has one more, ``results/<system>/{strong,weak}/<benchmark>``."""
     crashing = _unknown_scalings(folders) if usage == "hpc" else set()
     for path in sorted(crashing):
-        yield _finding(
-            submission,
-            "TREE104",
+        message = (
             "the package checker crashes on this folder; expected strong/ or weak/ above the"
-            " benchmarks",
-            path,
-            basis=Basis.BOTH,
-            source=_STRUCTURE,
+            " benchmarks"
         )
+        yield _finding(submission, "TREE104", message, path)
     sets = {_relative_path(submission, s.place.label): s for s in submission.result_sets}
     misplaced = {path for path, files in sets.items() if not files.at_level(usage)}
-    misplaced |= _folders_above_benchmarks(submission, usage) - sets.keys()
+    misplaced |= _folders_above_benchmarks(submission, depth) - sets.keys()
     for path in sorted(misplaced - crashing):
-        yield _finding(
-            submission,
-            "TREE105",
+        message = (
             f"the package checker skips this folder; expected {usage} results in"
-            f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>",
-            path,
-            basis=Basis.RULES,
-            source=_STRUCTURE,
+            f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>"
         )
+        yield _finding(submission, "TREE105", message, path)
 
 
-def _folders_above_benchmarks(submission: Submission, usage: str) -> set[str]:
+def _folders_above_benchmarks(submission: Submission, depth: int) -> set[str]:
     """Return the folders that hold logs but are too high to be those of a benchmark."""
     return {
         entry.path.rpartition("/")[0]
         for entry in submission.entries
-        if entry.path.count("/") < _depth(usage)
+        if entry.path.count("/") < depth
         and not entry.folder
         and entry.path.startswith("results/")
         and is_result_log(entry.name)
     }
-
-
-def _depth(usage: str) -> int:
-    return _HPC_DEPTH if usage == "hpc" else _DEPTH
 
 
 def _unknown_scalings(folders: list[Entry]) -> set[str]:
@@ -95,31 +98,19 @@ def _unknown_scalings(folders: list[Entry]) -> set[str]:
     }
 
 
-def _hidden_folders(submission: Submission, usage: str, folders: list[Entry]) -> Iterator[Finding]:
+def _hidden_folders(submission: Submission, folders: list[Entry], depth: int) -> Iterator[Finding]:
     """Report hidden folders without a description: the checker takes them for systems."""
     paths = (entry.path.split("/") for entry in folders)
     systems = {
         parts[1]
         for parts in paths
-        if parts[0] == "results" and len(parts) == _depth(usage) and parts[1].startswith(".")
+        if parts[0] == "results" and len(parts) == depth and parts[1].startswith(".")
     }
     existing = {entry.path for entry in submission.entries} if systems else set()
     for system in sorted(systems):
         if f"systems/{system}.json" not in existing:
             message = f"the package checker crashes on this folder: no systems/{system}.json"
             yield _finding(submission, "TREE106", message, f"results/{system}")
-
-
-def _log_folders(
-    submission: Submission, benchmarks: Collection[str], folders: list[Entry]
-) -> Iterator[Finding]:
-    """Report folders that have the name of a log: the checker opens them."""
-    for entry in folders:
-        parent, _, name = entry.path.rpartition("/")
-        is_read = parent.startswith("results/") and parent.rpartition("/")[2] in benchmarks
-        if is_read and is_result_log(name):
-            message = "a folder with the name of a log: the package checker crashes"
-            yield _finding(submission, "TREE107", message, entry.path)
 
 
 def _unreadable_files(submission: Submission) -> Iterator[Finding]:
@@ -133,32 +124,20 @@ def _unreadable_files(submission: Submission) -> Iterator[Finding]:
     for entry in unread:
         if entry.path.startswith(("results/", "systems/")) and entry.path not in logs:
             message = "no permission to read: not checked, and the package checker crashes"
-            yield _finding(submission, "TREE108", message, entry.path, basis=Basis.BOTH)
+            yield _finding(submission, "TREE108", message, entry.path)
 
 
 def _params(submission: Submission) -> Iterator[Finding]:
     """Report files of flags that cannot be read, and flags without effect."""
     for path, params in submission.params.items():
         if params.crash:
-            yield Finding(
-                code="TREE109",
-                message="the package checker crashes on this file: {found:s}",
-                found=params.crash,
-                path=path,
-                basis=Basis.OFFICIAL,
-                source=PACKAGE_CHECKER,
-            )
+            message = "the package checker crashes on this file: {found:s}"
+            yield finding_of("TREE109", message, path, found=params.crash)
         for flag in params.ignored:
-            yield Finding(
-                code="TREE110",
-                message="{found:s} has no effect here",
-                path=path,
-                severity=Severity.WARNING,
-                basis=Basis.OFFICIAL,
-                source=PACKAGE_CHECKER,
-                found=flag,
-                hint=_hint(flag),
-            )
+            hint = f"write only {flag}, with hyphens and without a line end, or at the top"
+            if "train-samples" in flag:
+                hint = "write it at the top of the submission"
+            yield finding_of("TREE110", "{found:s} has no effect here", path, found=flag, hint=hint)
 
 
 def _relative_path(submission: Submission, label: str) -> str:
@@ -166,18 +145,221 @@ def _relative_path(submission: Submission, label: str) -> str:
     return label.removeprefix(f"{submission.place.label}/") if submission.place.label else label
 
 
-def _hint(flag: str) -> str:
-    if "train-samples" in flag:
-        return "write it at the top of the submission"
-    return f"write only {flag}, with hyphens and without a line end, or at the top"
-
-
-def _finding(submission: Submission, code: str, message: str, path: str, **fields: Any) -> Finding:
+def _finding(submission: Submission, code: str, message: str, path: str) -> Finding:
     label = submission.place.label
-    defaults = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
-    return Finding(
-        code=code,
-        message=message,
-        path=f"{label}/{path}" if label else path,
-        **{**defaults, **fields},
+    return finding_of(code, message, f"{label}/{path}" if label else path)
+
+
+# ---- the submission as a whole ------------------------------------------------------------
+
+_PACKED = (".gz", ".xz", ".zst", *SUFFIXES)
+_DESCRIPTIONS_FROM = (1, 0)  # the first round in which the package checker checks descriptions
+_UNREADABLE = frozenset({"SYS001", "SYS002", "SYS003", "SYS004"})
+
+
+def check_contents(submission: Submission) -> Iterator[Finding]:
+    """Check what no single file or result set can show."""
+    path = submission.place.label or "."
+    if not any(files.logs for files in submission.result_sets):
+        yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
+    for files in submission.result_sets:
+        if names := packed_logs(files):  # which only raw logs may be
+            yield finding_of(
+                "SET105",
+                "not read: {found:s}; expected {expected} in a submission:"
+                " decompress or unpack them",
+                files.place.label,
+                found=names,
+                expected="files result_*.txt",
+            )
+    systems_with_results = {files.system for files in submission.result_sets}
+    for system in submission.systems:
+        if (name := system.path.stem) not in systems_with_results:
+            message = "no folder of this system in results/: {found:s}"
+            yield finding_of("TREE120", message, system.label, found=name)
+    if submission.code is None:  # noted in a copy of the results of a round
+        severity = Severity.NOTE if submission.of_results else Severity.WARNING
+        message = "no benchmarks/ folder: the code was not checked"
+        yield finding_of("CODE100", message, path, severity=severity)
+
+
+def packed_logs(files: ResultSet) -> list[str]:
+    """Return the names of compressed files and archives in the folder of a result set."""
+    return [name for name in files.others if name.lower().endswith(_PACKED)]
+
+
+def findings_of_systems(
+    submission: Submission, systems: Iterable[SystemFile], version: tuple[int, ...]
+) -> Iterator[Finding]:
+    """Yield the findings of the descriptions, with a lower basis where the checker ignores them.
+
+    Before round 1.0 the official package checker only reads the division of systems with results,
+    and crashes without it.
+    """
+    systems_with_results = {files.system for files in submission.result_sets}
+    hint = "before round 1.0 the package checker ignores descriptions"
+    for system in systems:
+        is_read = system.id in systems_with_results
+        for item in system.findings:
+            crashes = item.code in _UNREADABLE or item.expected == "division"
+            counts = version >= _DESCRIPTIONS_FROM or (is_read and crashes)
+            yield item if counts else without_official(item, hint)
+        yield from _submitter(submission, system)
+
+
+def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
+    """Compare the submitter that a description names with the folder of the submission."""
+    name = system.submitter or ""
+    if are_same(name, submission.name) or not name:
+        return
+    alike = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
+    yield system_finding(
+        "SYS205",
+        system.path,
+        system.submitter_line,
+        "submitter is {found}; expected {expected}, the name of the submission folder",
+        found=name,
+        expected=submission.name,
+        **alike if are_alike(name, submission.name) else {},
     )
+
+
+# ---- code: the files by which others can run a benchmark again ---------------------------
+
+_CODE_REQUIRED_FROM = (6, 1)  # published code of earlier rounds often lacks a file
+_COMMAND = (  # compiled when it is used
+    r"run_and_time|\./\w|\b(?:sbatch|srun|mpirun|torchrun|docker|podman|enroot|kubectl|python3?|bash"
+    r"|sh|make)\s"
+)
+
+
+def readmes(paths: Iterable[str]) -> list[str]:
+    """Return the paths of READMEs, first those that are highest in the tree."""
+    names = (path for path in paths if PurePosixPath(path).name.lower().startswith("readme"))
+    return sorted(names, key=lambda path: (path.count("/"), path))
+
+
+def has_command(text: str) -> bool:
+    """Return whether the text of a README has anything like a command."""
+    return re.search(_COMMAND, text) is not None
+
+
+def check_code(context: SetContext) -> Iterator[Finding]:
+    """Check that the benchmark has code, how to run it, and the configurations of the runs."""
+    if context.code is None:
+        return
+    code = context.code.get(context.files.benchmark)
+    folder = f"benchmarks/{context.files.benchmark}/"
+    if code is None:
+        yield _code_finding(context, "CODE101", f"no code in {folder}")
+        return
+    if not readmes(code.files):
+        message = f"no README in {folder}; expected one with the command"
+        yield _code_finding(context, "CODE103", message)
+    elif not code.has_command:
+        message = f"no README in {folder} has a command; expected the one that runs the benchmark"
+        yield _code_finding(context, "CODE103", message)
+    names = {PurePosixPath(path).name for path in code.files}
+    if not any(name.startswith("run_and_time") for name in names):
+        message = f"no file {{expected}} in {folder}"
+        yield _code_finding(context, "CODE104", message, expected="run_and_time.sh")
+    for run in context.runs:
+        for config, line in run.config_files.items():
+            if config.strip('"').rpartition("/")[2] not in names:
+                yield _code_finding(
+                    context,
+                    "CODE102",
+                    f"config_filename is {{found:s}}, which is not a file in {folder}",
+                    found=config.strip('"'),
+                    path=run.path,
+                    line=line,
+                )
+
+
+def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
+    is_error = context.round.usage == "training" and context.round.version >= _CODE_REQUIRED_FROM
+    severity = Severity.ERROR if is_error else Severity.WARNING
+    return context.finding(code, message, severity=severity, **fields)
+
+
+# ---- names, sizes and links, as the repository checker requires them for git --------------
+
+MAX_BYTES = 50 << 20
+FIRST_ROUND = (2, 0)
+
+
+def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Check the names, sizes and links in a submission.
+
+    ``name`` is the name of its top folder, which is checked too; ``label`` is the path of that
+    folder in reports. The official checker does not follow links, so that a link to a folder is
+    checked neither for its name nor for its target.
+    """
+    yield from _name_for_git(name, label or ".")
+    for entry in entries:
+        if entry.folder and entry.link is not None:
+            continue
+        path = f"{label}/{entry.path}" if label else entry.path
+        yield from _name_for_git(entry.name, path)
+        if entry.size > MAX_BYTES:
+            yield finding_of(
+                "REPO102",
+                "the size is {found:,} bytes;"
+                f" expected at most {MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)",
+                path,
+                found=entry.size,
+                expected=MAX_BYTES,
+            )
+        if entry.link is not None:
+            yield from _link(path, entry.link, entry.resolves)
+
+
+def _name_for_git(name: str, path: str) -> Iterator[Finding]:
+    if name.startswith(".") or " " in name:
+        message = "the name starts with a dot or contains a space"
+        hint = "rename it, or leave it out of the submission"
+        yield finding_of("REPO101", message, path, found=name, hint=hint)
+
+
+def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
+    """Check a link; the official checker resolves its target in its own working directory."""
+    if not resolves:
+        yield finding_of("REPO103", "a broken link: {found:s} does not exist", path, found=target)
+    elif not target.startswith("/"):
+        yield finding_of(
+            "REPO104",
+            "the repository checker reports this link to {found:s} as broken, as it looks for the"
+            " target in its own working directory",
+            path,
+            found=target,
+            hint="replace the link by the file itself",
+        )
+
+
+# ---- what is in an input and is not read: each such file is named once -------------------
+
+
+def check_input(contents: Input) -> Iterator[Finding]:
+    """Report the links that are not followed and the files that are not read."""
+    for place in contents.skipped:
+        message = "not checked: the link leads out of the checked folder"
+        yield finding_of("TREE102", message, place.label)
+    yield from map(_unread, contents.unread)
+
+
+def _unread(file: Unread) -> Finding:
+    path, reason = file.place.label, file.reason
+    match file.why:
+        case Why.PROBLEM:
+            return finding_of("TREE111", "not read: {found:s}", path, found=reason)
+        case Why.NOT_A_LOG:
+            return finding_of("TREE112", "not read as a log: {found:s}", path, found=reason)
+        case Why.TWICE:
+            return finding_of("TREE113", "judged once: {found:s}", path, found=reason)
+        case Why.UNCHECKED:
+            return not_read(path or ".", reason)
+
+
+def not_read(path: str, reason: str) -> Unchecked:
+    """Report a file or folder that cannot be read and was not checked."""
+    return unchecked_of("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)

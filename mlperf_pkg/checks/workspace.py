@@ -1,4 +1,4 @@
-"""Raw logs in a workspace: find their systems and submitter, and report what is unknown."""
+"""Rules on raw logs in a workspace: their systems and submitter, and what is unknown of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from mlperf_pkg.checks.consistency import different_hyperparameters
-from mlperf_pkg.checks.context import Origin, SetContext, set_finding
-from mlperf_pkg.checks.organisations import are_alike
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.context import Origin, SetContext
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import known_division
@@ -122,12 +122,10 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
     for run in context.runs if context.submitter else ():
         org = run.text("org")
         if not (is_placeholder(org) or _is_own(org, context)):
-            yield set_finding(
-                context,
+            yield context.finding(
                 FOREIGN,
                 "submission_org is {found:s}; expected {expected}",
                 path=run.path,
-                basis=Basis.RULES,
                 found=org,
                 expected=context.submitter,
                 hint="move these logs away or, if they belong to the submitter, list this"
@@ -139,24 +137,21 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
     if unread := [s.path for s in candidates or systems if s.contents is None]:
-        return set_finding(
-            context, "SET110", "the system is unknown, as {found:s} cannot be read", found=unread
+        return context.finding(
+            "SET110", "the system is unknown, as {found:s} cannot be read", found=unread
         )
     if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = _of_other_division(division, others[0])
-        return set_finding(context, "SET111", message, basis=Basis.RULES, hint=hint)
+        return context.finding("SET111", message, hint=hint)
     if candidates:
-        return set_finding(
-            context,
+        return context.finding(
             "SET125",
             f"the system may be {{found:s}}, judging by {group.why}; expected one system",
-            basis=Basis.RULES,
             found=[system.id for system in candidates],
             hint=f"assign each log to one system in {CONFIG_NAME}",
         )
     if own := [system.id for system in systems if known_division(system.division) == division]:
-        return set_finding(
-            context,
+        return context.finding(
             "SET110",
             "submission_platform {found} fits no system description; the"
             f" {division} division has {{expected:s}}",
@@ -165,8 +160,7 @@ def _unknown_system(context: SetContext, group: Group) -> Finding:
             hint="describe the system with 'mlperf-pkg system init' or, if it is one of these,"
             f" list the platform under it in {CONFIG_NAME}",
         )
-    return set_finding(
-        context,
+    return context.finding(
         "SET110",
         f"no system description of the {division} division; expected {{expected}}",
         expected=f'a file systems/<system>.json with "division": "{division}"',
@@ -209,18 +203,12 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         reasons.append("different hyperparameters")
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
-        yield set_finding(
-            context,
+        yield context.finding(
             "SET126",
             "{found:s} together have " + enumerated(reasons) + "; expected one result set",
-            severity=Severity.WARNING,
-            basis=Basis.ADVICE,
             found=[f"{name} ({number})" for name, number in sorted(counts.items())],
             hint="check each folder alone, or move runs of other experiments away",
         )
-
-
-CHECKS = (check_membership, check_folders)
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:

@@ -10,16 +10,15 @@ from typing import Any
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Group
+from mlperf_pkg.cli.group import Choice, Group, LocalPath
 from mlperf_pkg.cli.rules_folder import rules_option
-from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.render import reference_points as points_render
+from mlperf_pkg.render import rules
+from mlperf_pkg.render import rules as points_render
 from mlperf_pkg.render import rules as render
-from mlperf_pkg.render import rules_show
-from mlperf_pkg.results.reference_changes import changed_points
+from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
@@ -216,11 +215,11 @@ def show(*, name: str, format_: str) -> int:
 def _shown(kind: Kind, name: str, *, json: bool) -> str:
     match kind:
         case Kind.CODE:
-            return (rules_show.code_json if json else rules_show.code_text)(name)
+            return (rules.code_json if json else rules.code_text)(name)
         case Kind.FAMILY:
-            return (rules_show.family_json if json else rules_show.family_text)(name)
+            return (rules.family_json if json else rules.family_text)(name)
         case Kind.KEY:
-            write = rules_show.key_json if json else rules_show.key_text
+            write = rules.key_json if json else rules.key_text
             return write(name, histories_of_key(name))
         case Kind.BENCHMARK:
             newest = _rounds(None, None, name)[-1]

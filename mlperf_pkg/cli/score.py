@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import Scores, scores
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Checked, Options, Scores, scores
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.reporting import noted

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.system_values import shown
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
+from mlperf_pkg.checks.system_schema import shown
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
 from mlperf_pkg.infra.json_lines import MAX_BYTES

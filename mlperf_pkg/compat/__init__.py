@@ -10,5 +10,5 @@ The modules also have the functions that programs import from mlperf-logging:
 ``rcp_checker.RCP_Checker`` and ``check_directory``, ``result_summarizer.summarize_results``.
 
 Unlike the rest of mlperf-pkg, ``package_checker`` and ``result_summarizer`` write ``scaling.json``
-into a submission. Only the module ``scaling`` does this.
+into a submission. Only the module ``official`` does this.
 """

@@ -19,7 +19,7 @@ from mlperf_pkg.compat.console import (
     rulesets,
     run,
 )
-from mlperf_pkg.compat.judged import warned_runs
+from mlperf_pkg.compat.official import warned_runs
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.failed_runs import failed_runs
 from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.checks.runs import failed_runs
 from mlperf_pkg.compat.console import (
     CRASHED,
     Console,
@@ -23,8 +23,7 @@ from mlperf_pkg.compat.console import (
     parser_of,
     run,
 )
-from mlperf_pkg.compat.judged import package_crash_paths, rejects, warned_runs
-from mlperf_pkg.compat.scaling import write_as_checked
+from mlperf_pkg.compat.official import package_crash_paths, rejects, warned_runs, write_as_checked
 from mlperf_pkg.compat.system_desc_checker import say_system
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -82,7 +81,7 @@ def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
         raise UserError(f"{folder}: {CRASH}")
 
 
-def checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[str]) -> Checked:
+def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[str]) -> Checked:
     """Check a submission as the package checker does, with ``flags`` instead of those at its top.
 
     Raises:
@@ -112,7 +111,7 @@ def _without_top_flags(submission: Submission) -> Submission:
 
 def _check(args: Namespace, console: Console) -> int:
     flags = frozenset(flag for flag in FLAGS if getattr(args, flag.replace("-", "_")))
-    checked = checked_submission(args.folder, args.usage, args.ruleset, flags)
+    checked = _checked_submission(args.folder, args.usage, args.ruleset, flags)
     write_as_checked(checked)
     findings = checked.report.findings
     quiet = args.quiet and not args.werror

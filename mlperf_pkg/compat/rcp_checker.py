@@ -14,7 +14,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.rcp import crash_of, rcp_test
 from mlperf_pkg.commands.rcp.reference import Origin, reference, reference_of
 from mlperf_pkg.compat.console import Console, add_log_output, parser_of, run
-from mlperf_pkg.compat.scaling import write_factor
+from mlperf_pkg.compat.official import write_factor
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results import rcp

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlperf_pkg.checks.repository import FIRST_ROUND, check_repository
+from mlperf_pkg.checks.tree import FIRST_ROUND, check_repository
 from mlperf_pkg.compat.console import Console, add_log_output, parser_of, rulesets, run
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.opening import is_folder

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.system.check import SystemRound, checked_description
 from mlperf_pkg.compat.console import (
     CRASHED,
@@ -17,7 +17,7 @@ from mlperf_pkg.compat.console import (
     parser_of,
     run,
 )
-from mlperf_pkg.compat.judged import crashes, rejects
+from mlperf_pkg.compat.official import crash_paths, rejects
 from mlperf_pkg.config import round_name
 from mlperf_pkg.rulebook.load import load_round
 
@@ -44,7 +44,7 @@ def _check(args: Namespace, console: Console) -> int:
     console.findings(system.findings, quiet=args.quiet and not args.werror)
     say_system(system, console)
     console.say_where("** Logging output also at")
-    return CRASHED if crashes(system.findings) else int(is_wrong and args.exit_status)
+    return CRASHED if crash_paths(system.findings) else int(is_wrong and args.exit_status)
 
 
 def say_system(system: SystemFile, console: Console) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from mlperf_pkg.results.reference_changes import PointChange, ReferenceRuns
+from mlperf_pkg.results.rcp import PointChange, ReferenceRuns
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import Layer
 from mlperf_pkg.rulebook.explain.diff import Change, Comparison

@@ -12,7 +12,7 @@ of summation below. The reference runs are read from the installed package witho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from operator import add, attrgetter
 from typing import Any, Self, TypeAlias
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import newest_convergence
-from mlperf_pkg.rulebook.model import Rcp
+from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 
 ALPHA = 0.05
 TOLERANCE = 1e-4  # the search for the smallest acceptable mean ends there, in the points' unit
@@ -124,11 +124,6 @@ class Comparison(Struct, frozen=True):
     message: str
     point: ReferencePoint | None = None
     points: tuple[str, ...] = ()
-
-    @property
-    def interpolated(self) -> bool:
-        """Whether the point is on the line between two others."""
-        return len(self.points) > 1
 
 
 class RcpResult(Struct, frozen=True):
@@ -237,14 +232,22 @@ def judge(
         return RcpResult(False, NOT_CONVERGED, batch_size)
     mean = numpy_mean(sorted(to_converge)[drop : len(to_converge) - drop])
     comparison = comparison_at(points, batch_size, runs=runs)
-    blank = RcpResult(False, comparison.message, batch_size, mean=mean)
     if comparison.point is None:
-        return blank
-    result = _compared(blank, comparison.point, allowance)
-    result = replace(result, points=comparison.points, interpolated=comparison.interpolated)
-    if result.message == SMALLER and not result.official_pass:
-        return replace(result, message=MISSING + str(batch_size))
-    return result
+        return RcpResult(False, comparison.message, batch_size, mean=mean)
+    point, message = comparison.point, comparison.message
+    minimum, factor = point.minimum - allowance, divide(point.mean, mean)
+    passes = reaches(mean, point.mean, minimum)
+    return RcpResult(
+        official_pass=passes,
+        message=MISSING + str(batch_size) if message == SMALLER and not passes else message,
+        batch_size=batch_size,
+        normalization=1.0 if factor < 1 else factor,
+        mean=mean,
+        reference_mean=point.mean,
+        minimum=minimum,
+        points=comparison.points,
+        interpolated=len(comparison.points) > 1,
+    )
 
 
 def comparison_at(points: Sequence[ReferencePoint], batch_size: float, *, runs: int) -> Comparison:
@@ -297,20 +300,6 @@ def student_tail(t: float, df: int) -> float:
         total += term
     within = math.sin(angle) * total
     return (1 - (2 / math.pi * (angle + within) if odd else within)) / 2
-
-
-def _compared(blank: RcpResult, point: ReferencePoint, allowance: float) -> RcpResult:
-    """Return ``blank`` completed by the comparison of its mean with ``point``."""
-    mean = math.nan if blank.mean is None else blank.mean
-    minimum = point.minimum - allowance
-    factor = divide(point.mean, mean)
-    return replace(
-        blank,
-        official_pass=reaches(mean, point.mean, minimum),
-        normalization=1.0 if factor < 1 else factor,
-        reference_mean=point.mean,
-        minimum=minimum,
-    )
 
 
 def reaches(mean: float, reference: float, minimum: float) -> bool:
@@ -385,3 +374,158 @@ def _on_line(size: float, low: ReferencePoint, high: ReferencePoint) -> tuple[fl
 def divide(dividend: float, divisor: float) -> float:
     """Return the IEEE 754 quotient: infinite or NaN where the divisor is zero."""
     return dividend / divisor if divisor != 0 else dividend * math.inf
+
+
+# ---- what the test of a set means: its margin, its lower limit, and both in words ---------
+
+NO_LIMIT = "no lower limit"
+
+# A smallest acceptable mean below this share of the reference mean limits nothing: it accepts
+# models that train in half the time of the reference. The points of all rounds have at least
+# 0.84, except one whose t-test has no power (gpt3 of 4.1 at batch size 3072: 3e-14), and what is
+# interpolated from it.
+_SMALLEST_SHARE = 0.5
+_OUTLIER = 2.0  # times the median
+_WHOLE = 100  # percent: margins from here on are shown without decimals
+
+
+def margin_percent(result: RcpResult) -> float | None:
+    """Return the RCP margin: by how much the mean exceeds the smallest acceptable mean, in percent.
+
+    It is negative for a set that converges too fast, and None where there is nothing to compare
+    with or where the smallest acceptable mean limits nothing.
+    """
+    if result.mean is None or result.minimum is None or not _limits(result):
+        return None
+    margin = 100 * (divide(result.mean, result.minimum) - 1)
+    return margin if math.isfinite(margin) else None
+
+
+def no_limit_reason(result: RcpResult, points: Sequence[ReferencePoint]) -> str | None:
+    """Return why the smallest acceptable mean limits nothing; None where it does.
+
+    ``points`` are those that ``result`` was judged by. The verdict remains the official one.
+    """
+    if _limits(result):
+        return None
+    return _spread_in_words(max((p for p in points if p.name in result.points), key=_spread))
+
+
+def has_limit(point: ReferencePoint) -> bool:
+    """Return whether the smallest acceptable mean of a point limits anything."""
+    return point.minimum >= _SMALLEST_SHARE * point.mean
+
+
+def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
+    """Return one or two sentences for people: what was compared, the margin, the effect."""
+    minimum, mean, reference = result.minimum, result.mean, result.reference_mean
+    if minimum is None or reference is None or mean is None or math.isnan(mean):
+        return f"{result.message}: convergence was not compared with the reference."
+    accepted = reaches(mean, reference, minimum)
+    source = "interpolated between" if result.interpolated else "from"
+    basis = f"reference mean {_number(reference)}, {source} {' and '.join(result.points)}"
+    sentence = f"{_comparison(result, points, accepted=accepted)} ({basis})."
+    if not accepted or mean >= reference:
+        return sentence
+    return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
+
+
+def margin_in_words(margin: float) -> str:
+    """Return a margin in percent with its sign: ``+3.2 %``, ``+175 %``."""
+    return f"{margin:+,.0f} %" if abs(margin) >= _WHOLE else f"{margin:+.1f} %"
+
+
+def _limits(result: RcpResult) -> bool:
+    if result.minimum is None or result.reference_mean is None:
+        return True
+    return result.minimum >= _SMALLEST_SHARE * result.reference_mean
+
+
+def _comparison(result: RcpResult, points: Sequence[ReferencePoint], *, accepted: bool) -> str:
+    subject = f"The mean to converge is {_number(result.mean or 0)}"
+    place = f"at batch size {_size(result.batch_size)}"
+    if reason := no_limit_reason(result, points):
+        return f"{subject}, with {NO_LIMIT} {place}: {reason}"
+    margin = margin_percent(result)
+    shown = "" if margin is None else f": RCP margin {margin_in_words(margin)}"
+    minimum = _number(result.minimum or 0)
+    separator = "," if accepted else "; expected"
+    return f"{subject}{separator} at least {minimum} {place}{shown}"
+
+
+def _spread(point: ReferencePoint) -> float:
+    """Return the slowest reference run over the median of all."""
+    from statistics import median  # noqa: PLC0415 - slow to import; few points need it
+
+    return divide(point.to_converge[-1], median(point.to_converge))
+
+
+def _spread_in_words(point: ReferencePoint) -> str:
+    subject = f"the reference point at batch size {_size(point.batch_size)}"
+    if _spread(point) >= _OUTLIER:
+        return f"{subject} holds a value {_spread(point):.0f} times its median"
+    least, most = point.to_converge[0], point.to_converge[-1]
+    return f"{subject} holds values from {_number(least)} to {_number(most)}"
+
+
+def _size(batch_size: float) -> str:
+    return _number(batch_size).replace(",", "")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+# ---- what changed in the reference points between two rounds ------------------------------
+
+
+class ReferenceRuns(Struct, frozen=True):
+    """The reference runs at one batch size: how many, and the olympic mean to convergence."""
+
+    runs: int
+    mean: float
+
+
+class PointChange(Struct, frozen=True):
+    """A reference point that was added (``old`` is None), removed (``new`` is None) or changed.
+
+    Means are in the ``unit`` of the benchmark, such as samples.
+    """
+
+    benchmark: str
+    unit: str
+    batch_size: float
+    old: ReferenceRuns | None
+    new: ReferenceRuns | None
+
+
+def changed_points(
+    before: Round, old: Benchmark | None, after: Round, new: Benchmark
+) -> Iterator[PointChange]:
+    """Yield the changed points of a benchmark by batch size; all are new where ``old`` is None.
+
+    Nothing is yielded if the installed mlperf-logging has no points of one of the rounds: whether
+    they changed is then unknown.
+    """
+    was, now = (_points(before, old) if old else {}), _points(after, new)
+    if not now or (old and not was):
+        return
+    for batch_size in sorted(was.keys() | now.keys()):
+        one, other = was.get(batch_size), now.get(batch_size)
+        if not (one and other and one.to_converge == other.to_converge):
+            yield PointChange(new.name, new.unit, batch_size, _summary(one), _summary(other))
+
+
+def _points(round_: Round, benchmark: Benchmark) -> Mapping[float, ReferencePoint]:
+    points = reference_points(
+        round_.usage,
+        round_.ruleset,
+        benchmark.name,
+        runs=benchmark.runs.required,
+        drop=benchmark.runs.drop,
+    )
+    return {point.batch_size: point for point in points}
+
+
+def _summary(point: ReferencePoint | None) -> ReferenceRuns | None:
+    return ReferenceRuns(len(point.to_converge), point.mean) if point else None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from mlperf_pkg.findings import Finding, Verdict
-from mlperf_pkg.results import rcp_margin
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 
@@ -94,4 +94,4 @@ def rcp(row: ResultSetRow) -> str:
     if row.rcp.no_limit_reason:
         return f"{word}, no limit"
     margin = row.rcp.margin_percent
-    return word if margin is None else f"{word} {rcp_margin.in_words(margin)}"
+    return word if margin is None else f"{word} {margin_in_words(margin)}"

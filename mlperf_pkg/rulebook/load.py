@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, convert
 
 from mlperf_pkg.errors import RulebookError, UserError
-from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.infra.rules_folders import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
@@ -373,3 +373,19 @@ def codes() -> Mapping[str, Code]:
     for file in reversed(list(rule_files("findings.yaml"))):
         entries |= {code: {"code": code, **fields} for code, fields in read(file).items()}
     return msgspec.convert(entries, dict[str, Code])
+
+
+def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
+    """Return a finding with the basis, the severity and the source of its code.
+
+    ``fields`` are the others of ``Finding``, and those in which this finding is an exception.
+    """
+    entry = codes()[code]
+    weight = {"basis": entry.basis, "severity": entry.severity, "source": entry.source}
+    return Finding(code=code, message=message, path=path, **{**weight, **fields})
+
+
+def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked:
+    """Return a finding that something was not checked, with the source of its code."""
+    source = codes()[code].source
+    return Unchecked(code=code, message=message, path=path, source=source, **fields)

@@ -69,7 +69,7 @@ GUARDED: list[tuple[str, Any, str, Callable[..., bool]]] = [
         "_findings_around_sets",
         lambda submission, *_: submission.name == "Mallory",
     ),
-    ("Mallory", judge, "_judge", lambda plan, *_: plan.label == "Mallory"),
+    ("Mallory", judge, "_judge_submission", lambda plan, *_: plan.label == "Mallory"),
     ("Mallory", plan, "_plan_sets", lambda sets, choice, submission: submission.name == "Mallory"),
 ]
 

@@ -1,20 +1,27 @@
-"""Result sets: counts, failed runs, seeds, RCP, scores - with both verdicts."""
+"""Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
 from __future__ import annotations
 
-import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Severity
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.results.scoring import Score, Span, weak_score
+from mlperf_pkg.run.readers import InstanceScale
+from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.params import KEEP_SCALING
+from tests.checks.test_traps import diverged
 from tests.helpers.broken_runs import every_log, slightly_fast
-from tests.helpers.logs import edited, good_log, records, without
+from tests.helpers.logs import edited, joined, records, without
+from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
@@ -42,95 +49,19 @@ def rewrite(root: Path, index: int, content: bytes) -> None:
     log(root, index).write_bytes(content)
 
 
-def other_log(benchmark: str = "resnet", **fields: Any) -> bytes:
-    """Another log of the same system."""
-    platform = next(
-        r["value"] for r in records(simulated()[0]) if r["key"] == "submission_platform"
-    )
-    return edited(good_log(benchmark, **fields), "submission_platform", value=platform)
-
-
-def kill(root: Path, *indexes: int) -> None:
-    """Logs end in the middle of a record, after the first evaluation."""
-    for index in indexes:
-        content = log(root, index).read_bytes()
-        rewrite(root, index, content[: content.index(b'"eval_accuracy"') + 400])
-
-
-def placeholder(root: Path, *indexes: int) -> None:
-    for index in indexes:
-        rewrite(root, index, b"This run was killed by the scheduler.\n")
-
-
-def diverge(root: Path, *indexes: int) -> None:
-    for index in indexes:
-        rewrite(root, index, other_log(failure="diverged", seed=100 + index))
-
-
-def spoil(root: Path, *indexes: int) -> None:
-    for index in indexes:
-        rewrite(root, index, without(log(root, index).read_bytes(), "cache_clear"))
-
-
 def same_seed(root: Path) -> None:
     for index in (0, 1):
         rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5))
-
-
-def batch(root: Path, size: Any, *indexes: int) -> None:
-    for index in indexes or range(5):
-        rewrite(root, index, edited(log(root, index).read_bytes(), "global_batch_size", value=size))
 
 
 def early(root: Path) -> None:
     """All runs claim to have converged in half the epochs."""
     for index in range(5):
         fields = records(log(root, index).read_bytes())
-        halved = [
-            {**r, "metadata": {**r["metadata"], "epoch_num": r["metadata"]["epoch_num"] // 2}}
-            if r["key"] == "eval_accuracy"
-            else r
-            for r in fields
-        ]
-        rewrite(
-            root, index, b"".join(b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in halved)
-        )
-
-
-NO_LOG_ERRORS: list[tuple[str, str, str]] = []
-# what was done, the errors, official verdict, rules verdict
-CASES = [
-    ("nothing", lambda r: None, [], "pass", "pass"),
-    ("one diverged", lambda r: diverge(r, 1), [], "pass", "pass"),
-    ("two diverged", lambda r: diverge(r, 1, 2), [("RCP101", "official", SET), ("RN103", "official", f"{SET}/result_1.txt"), ("RN103", "official", f"{SET}/result_2.txt"), ("SET102", "both", SET), ("SET103", "official", SET)], "fail", "fail"),
-    ("one spoilt", lambda r: spoil(r, 1), [("RUN105", "rules", f"{SET}/result_1.txt")], "pass", "fail"),
-    ("two spoilt", lambda r: spoil(r, 1, 2), [("RUN105", "both", f"{SET}/result_1.txt"), ("RUN105", "both", f"{SET}/result_2.txt"), ("SET103", "official", SET)], "fail", "fail"),
-    ("a run too few", lambda r: remove(log(r, 4)), [("SET101", "both", SET)], "fail", "fail"),
-    ("a run too many", lambda r: rewrite(r, 5, other_log(seed=9)), [("SET101", "both", SET)], "fail", "fail"),
-    ("same seed", same_seed, [("SEED102", "official", f"{SET}/result_1.txt")], "fail", "pass"),
-    ("no seed", lambda r: rewrite(r, 0, without(log(r, 0).read_bytes(), "seed")), [("SEED101", "official", f"{SET}/result_0.txt")], "fail", "pass"),
-    ("seed is text", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "seed", value="x")), [("SEED103", "official", f"{SET}/result_0.txt")], "fail", "pass"),
-    ("mixed batch sizes", lambda r: batch(r, 4096, 0), [("RCP103", "official", SET), ("SET108", "rules", SET)], "fail", "fail"),
-    ("batch above all points", lambda r: batch(r, 10**7), [("RCP101", "official", SET)], "fail", "pass"),
-    ("too early", early, [("RCP101", "official", SET)], "fail", "pass"),
-    ("other benchmark inside", lambda r: rewrite(r, 0, other_log("bert")), [("RCP103", "official", SET), ("SET107", "rules", f"{SET}/result_0.txt"), ("SET108", "rules", SET)], "fail", "fail"),
-    ("no system file", lambda r: remove(r / "systems" / f"{SYSTEM}.json"), [("SET110", "both", SET)], "fail", "fail"),
-    ("system that is not JSON", lambda r: (r / "systems" / f"{SYSTEM}.json").write_text("{"), [("SET110", "both", SET), ("SYS001", "both", f"systems/{SYSTEM}.json")], "fail", "fail"),
-    ("an entry moved to Open", lambda r: write_system(r / "systems", division="open"), [], "pass", "pass"),
-    ("one killed", lambda r: kill(r, 1), [("SEED103", "official", f"{SET}/result_1.txt")], "fail", "pass"),
-    ("misspelt division", lambda r: write_system(r / "systems", division="close"), [("SYS201", "rules", f"systems/{SYSTEM}.json")], "pass", "fail"),
-    ("the checker crashes", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "submission_division", value="x")), [("RUN103", "both", f"{SET}/result_0.txt"), ("SET104", "official", f"{SET}/result_0.txt")], "fail", "fail"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "change", "expected", "official", "rules"), CASES, ids=[c[0] for c in CASES])  # fmt: skip
-def test_submissions(
-    tmp_path: Path, name: str, change: Any, expected: list[Any], official: str, rules: str
-) -> None:
-    change(write_submission(tmp_path))
-    report = checked(tmp_path)
-    assert errors(report) == sorted(expected)
-    assert (report.verdict.official.value, report.verdict.rules.value) == (official, rules)
+        for record in fields:
+            if record["key"] == "eval_accuracy":
+                record["metadata"]["epoch_num"] //= 2
+        rewrite(root, index, joined(fields))
 
 
 @pytest.mark.parametrize(
@@ -149,6 +80,14 @@ def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> Non
     )  # fmt: skip
 
 
+def test_too_few_runs_for_the_rcp_test(tmp_path: Path) -> None:
+    write_submission(tmp_path)
+    for index in (2, 3, 4):
+        remove(log(tmp_path, index))
+    (text,) = [f.text for f in checked(tmp_path).findings if f.code == "RCP101"]
+    assert text == ("RCP test failed: RCP found: convergence was not compared with the reference")
+
+
 def test_the_score(tmp_path: Path) -> None:
     report = checked(write_submission(tmp_path))
     row, minutes = only(report), sorted(run.minutes or 0 for run in report.runs)
@@ -160,7 +99,8 @@ def test_the_score(tmp_path: Path) -> None:
 
 
 def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
-    diverge(write_submission(tmp_path), 2)
+    write_submission(tmp_path)
+    rewrite(tmp_path, 2, diverged(102)(b""))
     report = checked(tmp_path)
     minutes = sorted(run.minutes or 0 for run in report.runs if run.path != f"{SET}/result_2.txt")
     assert only(report).score_minutes == pytest.approx(sum(minutes[1:]) / 3, rel=1e-12)
@@ -247,71 +187,10 @@ def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:
     assert report.verdict.official.value == "fail"
 
 
-def copy_of(root: Path, index: int, *changes: Any) -> None:
-    """Run ``index`` becomes run 0 with another seed, shifted in time."""
-    fields = records(log(root, 0).read_bytes())
-    shifted = [{**r, "time_ms": r["time_ms"] + 86_400_000} for r in fields]
-    lines = (b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in shifted)
-    rewrite(root, index, edited(b"".join(lines), "seed", value=4711))
-
-
-def other_line(root: Path) -> None:
-    for index in (0, 1):
-        source_line = {"file": "a.py", "lineno": index}
-        rewrite(
-            root,
-            index,
-            edited(log(root, index).read_bytes(), "seed", value=5, metadata=source_line),
-        )
-
-
-def reworded(root: Path) -> None:
-    """A later record whose key only holds the word that the RCP checker looks for."""
-    extra = {"key": "eval_global_batch_size", "value": 128, "time_ms": 1, "metadata": {}}
-    for index in range(5):
-        path = log(root, index)
-        path.write_bytes(path.read_bytes() + b":::MLLOG " + json.dumps(extra).encode() + b"\n")
-
-
-def named(root: Path, key: str, value: Any) -> None:
-    for index in range(5):
-        rewrite(root, index, edited(log(root, index).read_bytes(), key, value=value))
-
-
 def code(root: Path, benchmark: str, name: str) -> None:
     path = root / "benchmarks" / benchmark / name
     path.parent.mkdir(parents=True)
     path.write_text("x")
-
-
-# what was done, the code of the finding, its basis and severity
-TRAPS = [
-    ("a copy with another seed and time", lambda r: copy_of(r, 3), "SET112", "rules", "error"),
-    ("same seed elsewhere", other_line, "SEED104", "advice", "note"),
-    ("batch size of another key", reworded, "RCP104", "rules", "warning"),
-    ("placeholder", lambda r: named(r, "submission_platform", "1xSUBMISSION_PLATFORM_PLACEHOLDER"), "SET114", "advice", "note"),
-    ("another organisation", lambda r: named(r, "submission_org", "Others"), "SET115", "advice", "note"),
-    ("no code at all", lambda r: None, "CODE100", "rules", "warning"),
-    ("code of others only", lambda r: code(r, "bert", "a.sh"), "CODE101", "rules", "warning"),
-    ("a system without results", lambda r: write_system(r / "systems", "idle"), "TREE120", "advice", "warning"),
-    ("aborted", lambda r: rewrite(r, 0, edited(log(r, 0).read_bytes(), "run_stop", metadata={"status": "aborted"})), "RUN130", "rules", "note"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "change", "expected", "basis", "severity"), TRAPS, ids=[t[0] for t in TRAPS])  # fmt: skip
-def test_what_the_official_checker_lets_pass(
-    tmp_path: Path, name: str, change: Any, expected: str | None, basis: str, severity: str
-) -> None:
-    change(write_submission(tmp_path / "Graphcore"))
-    report = checked(tmp_path / "Graphcore")
-    findings = {(f.code, f.basis.value, f.severity.value) for f in report.findings}
-    assert expected is None or (expected, basis, severity) in findings
-    assert report.verdict.official.value == "pass"
-
-
-def test_a_good_submission_has_only_its_code_unchecked(tmp_path: Path) -> None:
-    report = checked(write_submission(tmp_path / "Graphcore"))
-    assert [f.code for f in report.findings] == ["CODE100"]
 
 
 @pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "warning")])
@@ -327,31 +206,104 @@ def test_a_copy_of_the_results_of_a_round_has_no_code(
     assert of_code == {severity}
 
 
-def test_code_is_found(tmp_path: Path) -> None:
-    root = write_submission(tmp_path / "Graphcore")
-    code(root, "resnet", "run_and_time.sh")
-    (root / "benchmarks" / "resnet" / "README.md").write_text("bash run_and_time.sh")
-    assert checked(tmp_path / "Graphcore").findings == ()
+MINUTE = 60_000.0
 
 
-def test_overlapping_runs_are_noted(tmp_path: Path) -> None:
-    root = write_submission(tmp_path / "Graphcore")
-    first, second = (records(log(root, index).read_bytes()) for index in (0, 1))
-    earlier = second[0]["time_ms"] - first[0]["time_ms"]
-    moved = [{**r, "time_ms": r["time_ms"] - earlier} for r in second]
-    lines = (b":::MLLOG " + json.dumps(r).encode() + b"\n" for r in moved)
-    rewrite(root, 1, b"".join(lines))
-    report = checked(root)
-    assert ("SET113", "note") in {(f.code, f.severity.value) for f in report.findings}
-    assert report.verdict.rules.value == "pass"
+@pytest.mark.parametrize(
+    ("runs", "required", "score"),
+    [
+        ([Span("a", 0, MINUTE), Span("b", MINUTE, 3 * MINUTE)], 2, Score(3.0)),
+        ([Span("a", 5, 5 + MINUTE)], 1, Score(1.0)),
+        ([Span("a", 0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
+        ([], 1, Score(None, (), "only 0 of 1 models were trained")),
+    ],
+)
+def test_from_the_first_start_to_the_last_stop(
+    runs: list[Span], required: int, score: Score
+) -> None:
+    assert weak_score(runs, [], required) == score
 
 
-def test_a_configuration_file_that_is_not_there(tmp_path: Path) -> None:
+def test_models_that_are_not_trained_are_dropped() -> None:
+    score = weak_score([Span("a", 0, MINUTE)], [("b", True), ("c", False)], 1)
+    assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
+
+
+@pytest.mark.parametrize(
+    ("records", "scale"),
+    [
+        ([("number_of_nodes", 128), ("accelerators_per_node", 4)], 512),
+        ([("accelerators_per_node", 0), ("number_of_nodes", 7)], 7),
+        ([("number_of_nodes", "2"), ("accelerators_per_node", "8")], 16),
+        ([("number_of_nodes", 1), ("number_of_nodes", 2), ("accelerators_per_node", 3)], 6),
+        ([("number_of_nodes", 2), ("accelerators_per_node", 3), ("number_of_nodes", 9)], 6),
+        ([("number_of_nodes", 2), ("number_of_nodes", None), ("accelerators_per_node", 3)], None),
+        ([("number_of_nodes", 2)], None),
+        ([("number_of_nodes", "x"), ("accelerators_per_node", 3)], None),
+        ([], None),
+    ],
+)
+def test_instance_scale(records: list[tuple[str, Any]], scale: int | None) -> None:
+    reader = InstanceScale()
+    for key, value in records:
+        reader.take(Record(key, 0, value, {}), 0)
+    assert reader.result() == scale
+    assert official_scale(records) == scale
+
+
+def official_scale(records: list[tuple[str, Any]]) -> int | None:
+    class Line:
+        def __init__(self, key: str, value: Any) -> None:
+            self.key, self.value = key, {"value": value}
+
+    try:
+        scale: int = result_summarizer._query_instance_scale(
+            [Line(key, value) for key, value in records]
+        )
+    except ValueError:
+        return None
+    return scale
+
+
+# ---- in a submission ----------------------------------------------------------------------
+
+
+@cache
+def models(runs: int = 5) -> tuple[bytes, ...]:
+    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
+    return tuple(simulate_set(plan, seed=7, runs=runs))
+
+
+def one_seed(log: bytes) -> bytes:
+    return edited(log, "seed", value=5)
+
+
+@pytest.mark.parametrize(
+    ("scalings", "changed", "verdicts", "errors"),
+    [
+        (("strong", "weak"), 0, ("pass", "pass"), []),
+        (("weak",), 0, ("pass", "fail"), ["SET131 rules"]),
+        (("strong",), 0, ("pass", "pass"), []),
+        (("strong", "weak"), 2, ("fail", "fail"), ["SEED102 both", "SEED102 both"]),
+        (("strong",), 2, ("fail", "fail"), ["SEED102 both"]),
+    ],
+)
+def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    scalings: tuple[str, ...],
+    changed: int,
+    verdicts: tuple[str, str],
+    errors: list[str],
+) -> None:
     root = tmp_path / "Graphcore"
-    write_system(root / "systems")
-    write_set(root / "results" / SYSTEM / "flux1", simulated("flux1", round_="6.1"))
-    (named,) = {r["value"] for r in records(simulated("flux1", round_="6.1")[0]) if r["key"] == "config_filename"}  # fmt: skip
-    code(root, "flux1", "other.sh")
-    assert "CODE102" in {f.code for f in checked(root, "6.1").findings}
-    (root / "benchmarks" / "flux1" / Path(named).name).write_text("x")
-    assert "CODE102" not in {f.code for f in checked(root, "6.1").findings}
+    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    logs = (*map(one_seed, models()[:changed]), *models()[changed:])
+    for scaling in scalings:
+        write_set(root / "results" / SYSTEM / scaling / "deepcam", logs)
+    report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
+    codes = sorted(f"{f.code} {f.basis}" for f in report.findings if f.severity.value == "error")
+    assert (report.verdict.official.value, report.verdict.rules.value) == verdicts
+    assert codes == errors
+    official, _ = official_verdict(root, tmp_path, caplog, usage="hpc", ruleset="2.0.0")
+    assert official == verdicts[0]

@@ -6,8 +6,10 @@ verdict is our official one, and our findings are all that the row names.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,11 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report
 from tests.checks.test_power import line, node
-from tests.helpers.logs import edited, good_log, joined, line_of, records, without
+from tests.helpers.logs import edited, good_log, joined, line_of, moved, records, without
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_system
+from tests.run.test_written_rules import initialised, later, logged, positions, stopped
 
 SET = f"results/{SYSTEM}/resnet"
 DEEP = f"results/{SYSTEM}/strong/resnet"
@@ -393,6 +396,240 @@ REJECTED = [
 ]  # fmt: skip
 
 
+# ---- the runs of a result set together ----------------------------------------------------
+
+LORA, LLAMA, SD, OSS = (
+    f"results/{SYSTEM}/{name}"
+    for name in ("llama2_70b_lora", "llama31_405b", "stable_diffusion", "gpt_oss_20b")
+)
+
+
+def change(folder: str, edit: Callable[[bytes], bytes], *indexes: int) -> Change:
+    """Change some logs of a set, or all."""
+
+    def apply(root: Path) -> None:
+        for index in indexes or range(len(list((root / folder).glob("result_*.txt")))):
+            path = root / folder / f"result_{index}.txt"
+            path.write_bytes(edit(path.read_bytes()))
+
+    return apply
+
+
+def both(*changes: Change) -> Change:
+    def apply(root: Path) -> None:
+        for step in changes:
+            step(root)
+
+    return apply
+
+
+def file_with(path: str, text: str) -> Change:
+    return lambda root: (root / path).write_text(text)
+
+
+def factor(value: Any) -> Change:
+    return file_with(f"{SET}/scaling.json", json.dumps({"scaling_factor": value}))
+
+
+def killed(text: bytes) -> bytes:
+    """The log ends after the first evaluation."""
+    fields = records(text)
+    first = [record["key"] for record in fields].index("eval_accuracy")
+    return joined(fields[: first + 1])
+
+
+def killed_while_writing(text: bytes) -> bytes:
+    return killed(text) + b':::MLLOG {"key": "blo'
+
+
+def killed_early(text: bytes) -> bytes:
+    """The log ends before ``run_start``."""
+    fields = records(text)
+    return joined(fields[: [record["key"] for record in fields].index("run_start")])
+
+
+def placeholder(_: bytes) -> bytes:
+    return b"placeholder\n"
+
+
+def seed(value: int) -> Callable[[bytes], bytes]:
+    return lambda text: edited(text, "seed", value=value)
+
+
+def another_seed(text: bytes) -> bytes:
+    """One more seed, by the same source line."""
+    fields = records(text)
+    first = [record["key"] for record in fields].index("seed")
+    extra = {**fields[first], "value": fields[first]["value"] + 10**6}
+    return joined([*fields[: first + 1], extra, *fields[first + 1 :]])
+
+
+def value(key: str, new: Any) -> Callable[[bytes], bytes]:
+    return lambda text: edited(text, key, value=new)
+
+
+def earlier(samples: int) -> Callable[[bytes], bytes]:
+    """All evaluations are earlier by this number of samples."""
+
+    def moved(record: dict[str, Any]) -> dict[str, Any]:
+        count = record["metadata"].get("samples_count") if record["metadata"] else None
+        if record["key"] != "eval_accuracy" or count is None:
+            return record
+        return {**record, "metadata": {**record["metadata"], "samples_count": count - samples}}
+
+    return lambda text: joined([moved(record) for record in records(text)])
+
+
+def fewer_checkpoints(*counts: int) -> Callable[[bytes], bytes]:
+    """The checkpoints at these ``counts`` of images were not evaluated."""
+
+    def is_kept(record: dict[str, Any]) -> bool:
+        metadata = record["metadata"] or {}
+        return record["key"] != "eval_accuracy" or metadata["samples_count"] not in counts
+
+    return lambda text: joined(list(filter(is_kept, records(text))))
+
+
+def other_log(benchmark: str = "resnet", **fields: Any) -> bytes:
+    """Another log of the same system and submitter."""
+    log = edited(good_log(benchmark, **fields), "submission_platform", value=SYSTEM)
+    return edited(log, "submission_org", value="Graphcore")
+
+
+def diverged(seed: int) -> Callable[[bytes], bytes]:
+    return lambda _: other_log(failure="diverged", seed=seed)
+
+
+BYPASS, OVERLAP = "rcp-bypass", f"SET113 note advice {SET}"
+CLOSED, OPEN = system(division="Closed"), system(division="Open")
+MORE_RATE = value("lars_opt_base_learning_rate", 11.0)
+
+OF_SETS = [
+    Trap("a diverged run", change(SET, diverged(101), 1), "pass", "pass", (f"RN103 warning official {SET}/result_1.txt:339", f"RUN130 note rules {SET}/result_1.txt:342", OVERLAP), OLYMPIC),
+    Trap("two diverged runs", both(change(SET, diverged(101), 1), change(SET, diverged(102), 2)), "fail", "fail", (f"RCP101 error official {SET}", f"RN103 error official {SET}/result_1.txt:339", f"RN103 error official {SET}/result_2.txt:339", f"RUN130 warning rules {SET}/result_1.txt:342", f"RUN130 warning rules {SET}/result_2.txt:342", f"SET102 error both {SET}", f"SET103 error official {SET}", OVERLAP)),
+    Trap("two runs without cache_clear", change(SET, lambda text: without(text, "cache_clear"), 1, 2), "fail", "fail", (f"RUN105 error both {SET}/result_1.txt", f"RUN105 error both {SET}/result_2.txt", f"SET103 error official {SET}")),
+    Trap("a run too few", lambda r: remove(log(r, 4)), "fail", "fail", (f"SET101 error both {SET}",)),
+    Trap("a run too many", lambda r: log(r, 5).write_bytes(other_log(seed=9)), "fail", "fail", (f"SET101 error both {SET}", OVERLAP)),
+    Trap("the same seed", field("seed", 5, 0, 1), "fail", "pass", (f"SEED102 error official {SET}/result_1.txt:21",)),
+    Trap("no seed", change(SET, lambda text: without(text, "seed"), 0), "fail", "pass", (f"SEED101 error official {RUN}",)),
+    Trap("a seed that is text", field("seed", "x", 0), "fail", "pass", (f"SEED103 error official {RUN}",)),
+    Trap("a batch size above all points", field("global_batch_size", 10**7), "fail", "pass", (f"RCP101 error official {SET}",)),
+    Trap("a log of another benchmark", change(SET, lambda _: other_log("bert"), 0), "fail", "fail", (f"RCP103 error official {SET}", f"SET107 error rules {RUN}", f"SET108 error rules {SET}")),
+    Trap("a description that is not JSON", file_with(FILE, "{"), "fail", "fail", (f"SET110 error both {SET}", f"SYS001 error both {FILE}:1"), "crash"),
+    Trap("a killed run", change(SET, killed, 0), "pass", "pass", (f"RUN130 note rules {RUN}",), OLYMPIC),
+    Trap("a killed run of another platform", both(change(SET, killed, 0), field("submission_platform", "another", 0)), "pass", "pass", (f"RUN130 note rules {RUN}",), OLYMPIC),
+    Trap("a killed run without power", both(measured(), change(SET, killed, 0), lambda r: remove(r / SET / "power/result_0")), "pass", "pass", (f"POW101 warning official {SET}/power", f"RUN130 note rules {RUN}"), OLYMPIC),
+    Trap("a run without power", both(measured(), lambda r: remove(r / SET / "power/result_0")), "pass", "fail", (f"POW101 error rules {SET}/power", f"POW105 warning official {SET}/power"), OLYMPIC),
+    Trap("a run killed early", change(SET, killed_early, 0), "pass", "pass", (f"RUN130 note rules {RUN}",), OLYMPIC),
+    Trap("a run killed while it writes", change(SET, killed_while_writing, 0), "fail", "pass", (f"LOG101 warning official {RUN}:197", f"RUN130 note rules {RUN}", f"SEED103 error official {RUN}")),
+    Trap("a placeholder of a run", change(SET, placeholder, 0), "fail", "pass", (f"LOG110 note official {RUN}", f"RCP103 error official {SET}", f"SEED101 error official {RUN}")),
+    Trap("a placeholder of a run, open", change(SET, placeholder, 0), "pass", "pass", (f"LOG110 note official {RUN}",), division="open"),
+    Trap("two killed runs", change(SET, killed, 0, 1), "fail", "fail", (f"RCP101 error official {SET}", f"RN103 error official {RUN}:196", f"RN103 error official {SET}/result_1.txt:196", f"RUN109 error official {RUN}", f"RUN109 error official {SET}/result_1.txt", f"RUN115 error official {RUN}", f"RUN115 error official {SET}/result_1.txt", f"RUN130 warning rules {RUN}", f"RUN130 warning rules {SET}/result_1.txt", f"SET102 error both {SET}", f"SET103 error official {SET}")),
+    Trap("Closed with one seed, 2.0", both(CLOSED, change(SET, seed(5), 0, 1)), "pass", "pass", (f"SYS201 warning advice {FILE}:3",)),
+    Trap("Closed with one seed", both(CLOSED, change(LORA, seed(5), 0, 1)), "pass", "fail", (f"SEED102 error rules {LORA}/result_1.txt:17", f"SYS201 warning advice {FILE}:3"), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (f"SEED105 warning rules {LORA}/result_0.txt:18",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="4.0", benchmark="llama2_70b_lora"),
+    Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="5.0", benchmark="llama2_70b_lora", division="open"),
+    Trap("no seed", change(LORA, lambda text: without(text, "seed"), 0), "fail", "fail", (f"SEED101 error both {LORA}/result_0.txt",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("no seed", change(LORA, lambda text: without(text, "seed"), 0), "pass", "pass", (), round="5.0", benchmark="llama2_70b_lora", division="open"),
+    Trap("Closed and too early", both(CLOSED, change(LORA, earlier(1152))), "pass", "fail", (f"RCP101 error rules {LORA}", f"SYS201 warning advice {FILE}:3"), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("Open for open", OPEN, "pass", "pass", (f"SYS201 warning advice {FILE}:3",), division="open"),
+    Trap("Closed for open logs", CLOSED, "pass", "fail", (f"SET111 error rules {SET}", f"SYS201 warning advice {FILE}:3"), division="open"),
+    Trap("too early", change(LORA, earlier(1152)), "fail", "fail", (f"RCP101 error both {LORA}",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("too early, to be reviewed", both(change(LORA, earlier(1152)), file_with(f"{LORA}/package_checker_params", BYPASS)), "pass", "pass", (f"RCP102 warning rules {LORA}",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("405b one evaluation early", change(LLAMA, earlier(36_864)), "pass", "pass", (), round="5.0", benchmark="llama31_405b"),
+    Trap("405b one evaluation early", change(LLAMA, earlier(36_864)), "pass", "fail", (f"RCP105 error rules {LLAMA}",), round="5.1", benchmark="llama31_405b"),
+    Trap("405b one evaluation early", change(LLAMA, earlier(36_864)), "pass", "fail", (f"RCP105 error rules {LLAMA}",), round="6.0", benchmark="llama31_405b"),
+    Trap("a factor below 1", factor(0.9), "pass", "fail", (f"SET118 error rules {SET}/scaling.json",)),
+    Trap("a factor of 0", factor(0), "pass", "fail", (f"SET118 error rules {SET}/scaling.json",)),
+    Trap("a factor that is text", factor("1.02"), "pass", "fail", (f"SET119 error rules {SET}/scaling.json",)),
+    Trap("a factor that is not finite", factor(float("nan")), "pass", "fail", (f"SET119 error rules {SET}/scaling.json",)),
+    Trap("no JSON for a factor", file_with(f"{SET}/scaling.json", "{"), "pass", "fail", (f"SET119 error rules {SET}/scaling.json:1",)),
+    Trap("a factor of 1", factor(1.0), "pass", "pass", ()),
+    Trap("a factor by review", factor(1.5), "pass", "pass", (f"SET120 note advice {SET}/scaling.json",)),
+    Trap("a factor of an open set", factor(0.5), "pass", "fail", (f"SET118 error rules {SET}/scaling.json",), division="open"),
+    Trap("another platform", field("submission_platform", "another", 0), "pass", "fail", (f"SET121 error rules {SET}",)),
+    Trap("a platform in capitals", field("submission_platform", SYSTEM.upper(), 0), "pass", "pass", ()),
+    Trap("another learning rate", change(SET, MORE_RATE, 0), "pass", "fail", (f"SET122 error rules {SET}",)),
+    Trap("another learning rate", change(SET, MORE_RATE, 0), "pass", "fail", (f"SET122 error rules {SET}",), division="open"),
+    Trap("another accumulation", field("gradient_accumulation_steps", 2, 0), "pass", "fail", (f"SET122 error rules {SET}",)),
+    Trap("all checkpoints", nothing, "pass", "pass", (), round="5.0", benchmark="stable_diffusion"),
+    Trap("the last two checkpoints", change(SD, fewer_checkpoints(512_000, 1_024_000), *range(9)), "pass", "pass", (), round="5.0", benchmark="stable_diffusion"),
+    Trap("only the last two checkpoints", change(SD, fewer_checkpoints(512_000, 1_024_000)), "pass", "pass", (f"SET124 note advice {SD}",), round="5.0", benchmark="stable_diffusion"),
+    Trap("only the last checkpoint", change(SD, fewer_checkpoints(1_536_000), 0), "pass", "fail", (f"SET123 error rules {SD}/result_0.txt",), round="5.0", benchmark="stable_diffusion"),
+    Trap("another end rate", change(OSS, value("opt_base_learning_rate", 3e-4)), "pass", "pass", (), round="6.0", benchmark="gpt_oss_20b"),
+    Trap("another end rate, too early", both(change(OSS, value("opt_base_learning_rate", 3e-4)), change(OSS, earlier(36_864)), file_with(f"{OSS}/package_checker_params", BYPASS)), "pass", "fail", (f"RCP102 warning rules {OSS}", f"RCP106 error rules {OSS}"), round="6.0", benchmark="gpt_oss_20b"),
+]  # fmt: skip
+
+
+# ---- sentences of the written rules about runs and descriptions: kept at the boundary, broken
+
+BERT, FLUX, RNNT = (f"results/{SYSTEM}/{name}" for name in ("bert", "flux1", "rnnt"))
+IN_BERT: dict[str, Any] = {"round": "5.0", "benchmark": "bert"}
+IN_FLUX: dict[str, Any] = {"round": "6.0", "benchmark": "flux1"}
+IN_LORA: dict[str, Any] = {"round": "6.0", "benchmark": "llama2_70b_lora"}
+IN_LLAMA: dict[str, Any] = {"round": "6.0", "benchmark": "llama31_405b"}
+SIX = (
+    "host_networking",
+    "host_networking_topology",
+    "host_memory_configuration",
+    "accelerator_host_interconnect",
+    "accelerator_interconnect",
+    "cooling",
+)
+RDI = "Research, Development, or Internal"
+CURRENT = {"status": "Available on-premise"}
+
+
+def first(finding: str, folder: str = BERT, key: str = "") -> tuple[str, ...]:
+    """The finding of the first run."""
+    return of_all(finding, key, folder, 1)
+
+
+OF_RUNS = [
+    # the clock
+    Trap("30 minutes", change(BERT, initialised(30), 0), "pass", "pass", first("RUN121 warning official", key="@init_stop"), OLYMPIC, **IN_BERT),
+    Trap("31 minutes", change(BERT, initialised(31), 0), "pass", "fail", first("RUN121 error rules", key="@init_stop"), OLYMPIC, **IN_BERT),
+    Trap("30 minutes in all runs", change(BERT, initialised(30)), "fail", "pass", (f"SET103 error official {BERT}", *of_all("RUN121 error official", "@init_stop", BERT, 10)), **IN_BERT),
+    Trap("200 minutes", change(BERT, initialised(200)), "pass", "pass", division="open", **IN_BERT),
+    Trap("241 minutes", change(BERT, initialised(241), 0), "pass", "fail", first("RUN122 error rules", key="@init_stop"), division="open", **IN_BERT),
+    Trap("start after data", change(BERT, later("run_start", 30), 0), "pass", "fail", first("RUN156 error rules", key="@run_start"), **IN_BERT),
+    Trap("start after data", change(SD, later("run_start", 30), 0), "pass", "fail", first("RUN156 error rules", SD, "@run_start"), round="5.0", benchmark="stable_diffusion"),
+    Trap("start before data", change(BERT, later("run_start", -1)), "pass", "pass", **IN_BERT),
+    Trap("stop before the evaluation", change(BERT, partial(stopped, seconds=5), 0), "pass", "fail", first("RUN157 error rules", key="@run_stop"), **IN_BERT),
+    Trap("stop at the evaluation", change(BERT, partial(stopped, seconds=0)), "pass", "pass", **IN_BERT),
+    Trap("stop before the evaluation", change(BERT, partial(stopped, seconds=5), 0), "pass", "pass", division="open", **IN_BERT),
+    # caches
+    Trap("cache not flushed", change(BERT, value("cache_clear", False), 0), "pass", "fail", first("RUN159 error rules", key="@cache_clear"), **IN_BERT),
+    Trap("cache flushed late", change(BERT, later("cache_clear", 36_000), 0), "pass", "fail", first("RUN160 error rules", key="@cache_clear"), **IN_BERT),
+    Trap("cache logged late", change(BERT, lambda text: moved(text, "cache_clear", "run_stop"), 0), "pass", "pass", first("RUN164 warning rules", key="@cache_clear"), **IN_BERT),
+    # evaluations
+    Trap("too few samples", change(BERT, value("eval_samples", 9_999), 0), "pass", "fail", first("BERT122 error rules", key="@eval_samples"), **IN_BERT),
+    Trap("more samples", change(BERT, value("eval_samples", 10_001)), "pass", "pass", **IN_BERT),
+    Trap("too few samples", change(LORA, value("eval_samples", 172), 0), "pass", "fail", first("LORA120 error rules", LORA, "@eval_samples"), **IN_LORA),
+    Trap("skipped too many", change(LORA, positions(lambda n: n + 384, "samples_count"), 0), "pass", "fail", (f"LORA121 error rules {LORA}/result_0.txt:23",), **IN_LORA),
+    # formats, rates and other hyperparameters
+    Trap("no such format", change(FLUX, logged("lowest_numerical_precision_in_linear", "fp6")), "fail", "fail", (f"SET103 error official {FLUX}", *of_all("RUN131 error both", "@lowest_numerical_precision_in_linear", FLUX, 10)), **IN_FLUX),
+    Trap("no such format", change(FLUX, logged("lowest_numerical_precision_in_linear", "fp6")), "fail", "pass", (f"SET103 error official {FLUX}", *of_all("RUN131 error official", "@lowest_numerical_precision_in_linear", FLUX, 10)), division="open", **IN_FLUX),
+    Trap("mxfp4", change(FLUX, logged("lowest_numerical_precision_in_linear", "mxfp4")), "pass", "pass", **IN_FLUX),
+    Trap("another dropout", change(LORA, logged("lora_dropout", 0.2)), "pass", "pass", of_all("LORA122 warning rules", "@lora_dropout", LORA, 10), **IN_LORA),
+    Trap("dropout logged by two runs", change(LORA, logged("lora_dropout", 0.1), 1, 2), "pass", "pass", **IN_LORA),
+    Trap("another end rate", change(OSS, value("opt_end_learning_rate", 5e-5)), "pass", "pass", of_all("OSS125 warning rules", "@opt_end_learning_rate", OSS, 10), round="6.0", benchmark="gpt_oss_20b"),
+    Trap("another end rate", change(LLAMA, value("opt_end_learning_rate", 8e-6)), "pass", "pass", of_all("LLAMAL125 warning rules", "@opt_end_learning_rate", LLAMA, 3), **IN_LLAMA),
+    Trap("another bucket of data", change(RNNT, value("data_train_max_duration", 14.0), 0), "pass", "fail", (f"SET122 error rules {RNNT}",), round="3.1", benchmark="rnnt"),
+    # descriptions
+    Trap("six empty fields", system(**dict.fromkeys(SIX, "")), "pass", "pass"),
+    Trap("six empty fields", system(**dict.fromkeys(SIX, ""), **CURRENT), "pass", "pass", (f"SYS202 warning advice {FILE}:17",), **IN_BERT),
+    Trap("a preview without processors", system(status="Preview", host_processor_core_count="", host_processor_vcpu_count=""), "pass", "pass", **IN_BERT),
+    Trap("a spelling of the rules", system(status=RDI), "fail", "pass", (f"SYS103 error official {FILE}:4",), "status", **IN_BERT),
+    Trap("a spelling of the checker", system(status=f"{RDI} (RDI)"), "pass", "pass", **IN_BERT),
+    Trap("no such availability", system(status="soon"), "fail", "fail", (f"SYS103 error both {FILE}:4",), "status", **IN_BERT),
+    Trap("processors by one count", system(host_processor_vcpu_count="8", host_processor_core_count="", **CURRENT), "pass", "pass", **IN_BERT),
+]  # fmt: skip
+
+ALL = (*PASSED, *INVENTED, *REJECTED, *OF_SETS, *OF_RUNS)
+
+
 def written(root: Path, report: Report) -> list[str]:
     """Its findings as the table has them."""
     return sorted(
@@ -412,7 +649,7 @@ def numbered(root: Path, finding: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "trap", [*PASSED, *INVENTED, *REJECTED], ids=lambda trap: f"{trap.name} {trap.round}"
+    "trap", ALL, ids=lambda trap: f"{trap.name} {trap.benchmark} {trap.division} {trap.round}"
 )
 def test_traps(trap: Trap, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     root = submission(tmp_path / trap.submitter, trap)

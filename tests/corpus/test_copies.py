@@ -16,11 +16,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import pairs_of
-from mlperf_pkg.checks.copy_rules import findings_on
-from mlperf_pkg.checks.previews import check_previews
-from mlperf_pkg.checks.shared_runs import shared_runs
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.copies import check_previews, findings_on, pairs_of, shared_runs
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_round
@@ -70,7 +67,7 @@ def copied() -> tuple[Finding, ...]:
     return tuple(finding for finding in report.findings if finding.code in CODES)
 
 
-def sets_of(finding: Finding) -> frozenset[str]:
+def sets_with_copies(finding: Finding) -> frozenset[str]:
     original = Path(finding.places[0].found[0]).parent
     return frozenset(str(Path(path).relative_to(CORPUS)) for path in (finding.about, original))
 
@@ -89,7 +86,7 @@ def test_exactly_the_pairs_of_the_corpus_are_reported() -> None:
         pair for pair in recorded_pairs(below=False) if all((CORPUS / p).is_dir() for p in pair)
     }
     assert held
-    assert {sets_of(finding) for finding in copied()} == held | UNDER_OTHER_BYTES
+    assert {sets_with_copies(finding) for finding in copied()} == held | UNDER_OTHER_BYTES
     assert len(copied()) == len(held | UNDER_OTHER_BYTES)
 
 
@@ -108,7 +105,7 @@ def test_every_pair_is_a_resubmission() -> None:
         ("SET151", "note", "advice", True),
         ("SET151", "warning", "rules", True),
     }
-    assert {sets_of(f) for f in copied() if f.severity == "warning"} == UNDER_OTHER_BYTES
+    assert {sets_with_copies(f) for f in copied() if f.severity == "warning"} == UNDER_OTHER_BYTES
 
 
 # ---- the record ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 from mlperf_pkg.commands.results.publication import rounded
 from mlperf_pkg.published.results import published_results
-from tests.corpus.test_published_scores import CONFIRMED, published
+from tests.corpus.test_published import CONFIRMED, published
 from tests.helpers.corpus import corpus_folder, needs_corpus
 from tests.helpers.program import call
 

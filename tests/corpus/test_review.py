@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review.round import read_side, record_side
+from mlperf_pkg.submission.params import KEEP_SCALING
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
 from tests.helpers.program import call
 
@@ -30,3 +34,20 @@ def test_a_round(round_: str, tmp_path: Path) -> None:
     submitters = document["sections"][0]["tables"][0]["rows"]
     folders = {path.name for path in (corpus / round_).iterdir() if path.is_dir()}
     assert {row[0] for row in submitters} == folders
+
+
+pytestmark = needs_corpus
+
+UNKNOWN = "global_batch_size"  # of a folder, where nothing compares it
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_as_published(name: str) -> None:
+    side = read_side(f"{corpus_folder()}/{name}", Options(jobs=1, flags=frozenset({KEEP_SCALING})))
+    usage = "hpc" if name.startswith("hpc") else "training"
+    record = {(entry.row.round, entry.row.path): entry for entry in record_side(usage).entries}
+    assert side.entries
+    for entry in side.entries:
+        published = record[entry.row.round, entry.row.path]
+        assert asdict(entry.row) | {UNKNOWN: None} == asdict(published.row) | {UNKNOWN: None}
+        assert {*entry.logs} <= {*published.logs}

@@ -23,7 +23,7 @@ from unittest import mock
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.systems import check_system
+from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.config import read_config_file
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.workspace import Folders, Workspace
 from mlperf_pkg.config import Config
 from mlperf_pkg.infra.resources import data_folder

@@ -23,7 +23,7 @@ from typing import Any
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.described import as_published
+from mlperf_pkg.checks.descriptions import as_published
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.published.encode import Facts, Log, encoded
 from mlperf_pkg.published.hashing import digests_of, log_hash

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import published_results

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.copies import copies_in, find_pairs, with_findings
-from mlperf_pkg.checker.fold import system_row, tool
+from mlperf_pkg.checker.fold import copies_in, find_pairs, system_row, tool, with_findings
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.copies import shared_runs
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult, check_set
-from mlperf_pkg.checks.shared_runs import shared_runs
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME, Config
@@ -18,7 +18,7 @@ from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
 from mlperf_pkg.results import wording as words
-from mlperf_pkg.results.selection import Selection, select, start_order
+from mlperf_pkg.results.scoring import Selection, select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.run.model import Run

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_lines import MAX_BYTES

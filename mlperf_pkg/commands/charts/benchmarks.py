@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts.chart import (
     BLUE,
     GREEN,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.text import visible
 

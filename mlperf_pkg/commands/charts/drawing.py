@@ -18,20 +18,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.scores import ScoredSet, scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, ScoredSet, scores
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.rcp import rcp
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, timeline, times
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.files import cached
+from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
-from mlperf_pkg.infra.user_cache import cached
-from mlperf_pkg.infra.work import WorkerLostError
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.names import set_name
+from mlperf_pkg.submission.model import set_name
 
 MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")

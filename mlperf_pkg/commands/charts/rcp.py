@@ -30,8 +30,14 @@ from mlperf_pkg.commands.charts.chart import (
 )
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit, in_words
+from mlperf_pkg.results.rcp import (
+    NO_LIMIT,
+    ReferencePoint,
+    has_limit,
+    margin_in_words,
+    prune,
+    reference_points,
+)
 from mlperf_pkg.results.report import RcpRow
 
 _TITLE = "Reference convergence points"

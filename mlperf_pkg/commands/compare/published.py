@@ -9,10 +9,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
-from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.system_names import plain_name
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checker.values import Checked, Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
+from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.compare.ratios import Result, ResultGroup
 from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
 from mlperf_pkg.errors import UserError

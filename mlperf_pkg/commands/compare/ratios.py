@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.described import category
+from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.config import Price, read_prices
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict

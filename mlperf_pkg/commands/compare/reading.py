@@ -16,19 +16,17 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checker.check import check_inputs
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checker.values import Checked, Options, scores
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.find import labels
-from mlperf_pkg.submission.part import find_part
+from mlperf_pkg.submission.find import find_part, labels
 
 _Key = tuple[AnyPath, str, int]
 """The identity of a result: its folder or file, its name, and its number among equal names."""

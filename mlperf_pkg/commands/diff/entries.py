@@ -16,7 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import is_same_submitter
-from mlperf_pkg.checks.described import PREVIEW, category
+from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.commands.diff.changes import paired
 from mlperf_pkg.commands.diff.model import (
     Comparison,

@@ -12,18 +12,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.copies import copies_in, find_pairs
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.fold import copies_in, find_pairs
+from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.previews import check_previews
-from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
-from mlperf_pkg.checks.system_values import is_text
+from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
+from mlperf_pkg.checks.system_schema import is_text
 from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
 from mlperf_pkg.findings import Finding, folded, in_order
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown

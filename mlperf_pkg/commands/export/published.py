@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mlperf_pkg.checks.described import category
+from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.rows import Rows, division_of, in_order, number_of
 from mlperf_pkg.commands.export.schema import TABLES

@@ -13,13 +13,11 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from mlperf_pkg.checker.log import evaluations_of
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.check import evaluations_of
+from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.described import batch_size_of, category
-from mlperf_pkg.checks.system_values import is_text, whole_number
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category
+from mlperf_pkg.checks.system_schema import is_text, whole_number
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts

@@ -11,8 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.scores import Rank, Standing
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, Rank, Standing
 from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.page.entries import Card, Entry, cards
 from mlperf_pkg.errors import UserError

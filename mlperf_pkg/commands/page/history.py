@@ -15,9 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.accelerators import words_of
-from mlperf_pkg.checks.described import as_published, batch_size_of
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.checks.descriptions import as_published, batch_size_of
+from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.rulebook.explain import describe

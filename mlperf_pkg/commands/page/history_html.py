@@ -12,7 +12,7 @@ from functools import partial
 from math import log
 from typing import Any
 
-from mlperf_pkg.checks.described import category
+from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.charts.chart import Chart, prepared, rounded
 from mlperf_pkg.commands.page.history import Entry, History, Trend
 from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts

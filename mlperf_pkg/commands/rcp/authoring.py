@@ -28,17 +28,16 @@ from mlperf_pkg.commands.rcp.reference import (
 from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune
-from mlperf_pkg.results.rcp_margin import NO_LIMIT, has_limit
+from mlperf_pkg.results.rcp import NO_LIMIT, ReferencePoint, by_size, has_limit, prune
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds, usages

@@ -18,12 +18,11 @@ from msgspec.structs import asdict
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.commands.rcp.table import about, add_heading, add_item, number, size
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import Column, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import ALPHA, ReferencePoint, reaches
-from mlperf_pkg.results.rcp_margin import has_limit
+from mlperf_pkg.results.rcp import ALPHA, ReferencePoint, has_limit, reaches
 from mlperf_pkg.results.wording import counted
 
 if TYPE_CHECKING:

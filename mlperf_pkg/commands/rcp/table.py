@@ -22,8 +22,7 @@ from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint
-from mlperf_pkg.results.rcp_margin import has_limit
+from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint, has_limit
 from mlperf_pkg.results.wording import counted
 
 FORMAT = "mlperf-pkg/rcp/1"

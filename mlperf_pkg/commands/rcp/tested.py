@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
@@ -17,15 +17,15 @@ from mlperf_pkg.commands.rcp.reference import Origin, benchmarks_in, reference_o
 from mlperf_pkg.commands.rcp.table import number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
-from mlperf_pkg.render.view import View
-from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
 from mlperf_pkg.results.wording import VERDICTS, counted
 
@@ -200,7 +200,7 @@ def _limit(item: TestedSet) -> str:
 
 
 def _margin(value: float | None) -> str:
-    return "-" if value is None else in_words(value)
+    return "-" if value is None else margin_in_words(value)
 
 
 def _factor(item: TestedSet) -> str:
@@ -214,11 +214,11 @@ def text(result: TestedSets, view: View) -> str:
     """Render for a terminal: a line per set, by benchmark, and why a set does not pass."""
     terminal = Terminal(view)
     if not result.sets:
-        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        terminal.line((findings.NO_RESULT_SET, PLAIN))
         return terminal.text()
     if result.source:
         terminal.line((f"reference points: {result.source}", PLAIN))
-    title = headings.system_titles(result.report)
+    title = findings.system_titles(result.report)
     is_detailed = view.verbose or len(result.sets) <= _FEW
     hides_passing = not view.verbose and len(result.sets) > _MANY
     by_benchmark: dict[str, list[TestedSet]] = {}
@@ -236,7 +236,7 @@ def text(result: TestedSets, view: View) -> str:
     terminal.table(Table(_columns(title), groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
     terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
-    terminal.paragraph((headings.round_in_words(result.report), PLAIN))
+    terminal.paragraph((findings.round_in_words(result.report), PLAIN))
     return terminal.text()
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.described import CATEGORIES, category
+from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.commands.results.systems import (
     COLUMNS,

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.described import CATEGORIES, category
+from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.commands.results.ids import PrivateIds
 from mlperf_pkg.commands.results.systems import System, known_cells, systems_of, url_cells
@@ -31,7 +31,7 @@ from mlperf_pkg.results.report import Report, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.membership import submitters
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.model import SCALINGS
 
 FORMAT = "mlperf-pkg/publication/1"
 

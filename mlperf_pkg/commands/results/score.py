@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.values import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings

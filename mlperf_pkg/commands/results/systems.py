@@ -17,8 +17,8 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.commands.results.ids import Candidate, hashed_text, own_id
 from mlperf_pkg.infra.json_lines import parse_json
 from mlperf_pkg.infra.listed_path import ListedPath

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.described import CATEGORIES
+from mlperf_pkg.checks.descriptions import CATEGORIES
 from mlperf_pkg.commands.page.template import environment, page_head, raw
 from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids

@@ -23,7 +23,7 @@ from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import usable_results
 from mlperf_pkg.render.table import by_key, table_of
-from mlperf_pkg.results.rcp import in_words
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
 from mlperf_pkg.rulebook.load import codes
@@ -414,7 +414,9 @@ def convergence(subject: Subject) -> Iterator[str]:
     close = [(margin, name) for name, margin in margins if margin is not None]
     close = [(margin, name) for margin, name in close if 0 <= margin < _CLOSE]
     if close:
-        words = (f"{name} {in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0)))
+        words = (
+            f"{name} {margin_in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0))
+        )
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
         yield f"no reference point: {_sets(missing)}"

@@ -15,7 +15,7 @@ from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Cell, Section, column
 from mlperf_pkg.render.table import Column, Table, by_key, table_of
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.rcp_margin import in_words
+from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.load import submission_date
@@ -199,7 +199,7 @@ def _summary(
     for row in rows:
         if state(row) in (FAIL, BYPASSED):
             margin = row.rcp.margin_percent if row.rcp else None
-            shown = "" if margin is None else f", margin {in_words(margin)}"
+            shown = "" if margin is None else f", margin {margin_in_words(margin)}"
             yield f"{state(row)}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:
         yield (

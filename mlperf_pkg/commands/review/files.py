@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mlperf_pkg.checker.guard import guarded
+from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review import (
     checklist,

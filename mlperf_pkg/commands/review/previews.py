@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.accelerators import Likeness, likeness, words_of
-from mlperf_pkg.checks.described import PREVIEW, category
-from mlperf_pkg.checks.organisations import are_related, are_same
-from mlperf_pkg.checks.previews import AVAILABLE, Performance
+from mlperf_pkg.checks.copies import AVAILABLE, Performance
+from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
 from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.infra.text import letters

@@ -9,9 +9,9 @@ from operator import attrgetter
 import msgspec
 from msgspec import Struct
 
-from mlperf_pkg.checks.copy_rules import different_fields
-from mlperf_pkg.checks.described import PREVIEW, category, published_differences
-from mlperf_pkg.checks.organisations import are_alike
+from mlperf_pkg.checks.copies import different_fields
+from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
+from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.findings import Verdict, in_words

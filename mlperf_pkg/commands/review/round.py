@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.checks.described import as_published
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.published.hashing import digests_of, log_hash
@@ -20,7 +19,7 @@ from mlperf_pkg.published.model import PublishedSet, comparable
 from mlperf_pkg.published.results import published_results, usable_results
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
-from mlperf_pkg.rulebook.codes import codes
+from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
 from mlperf_pkg.submission.membership import submitters

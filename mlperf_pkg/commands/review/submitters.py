@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_values import whole_number
+from mlperf_pkg.checks.system_schema import whole_number
 from mlperf_pkg.commands.review.round import Round, failing
 from mlperf_pkg.commands.review.section import Section, column
 from mlperf_pkg.errors import UserError

@@ -13,8 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import headings
 from mlperf_pkg.render import table as tables
@@ -24,7 +23,7 @@ from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
-from mlperf_pkg.results.selection import Selection, select
+from mlperf_pkg.results.scoring import Selection, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.inputs import not_read
-from mlperf_pkg.checks.systems import SystemFile, check_system, unchecked_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
+from mlperf_pkg.checks.tree import not_read
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.infra.json_lines import MAX_BYTES

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_names import FIELDS as NAME_FIELDS
-from mlperf_pkg.checks.system_names import published_spelling
+from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
+from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.system_schema import (
     FILL_IN,
     SIMILAR,

@@ -10,8 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.system_schema import FILL_IN
-from mlperf_pkg.checks.system_values import is_answer, is_to_fill_in, shown, whole_number
+from mlperf_pkg.checks.system_schema import FILL_IN, is_answer, is_to_fill_in, shown, whole_number
 from mlperf_pkg.commands.system.check import description_files
 from mlperf_pkg.commands.system.describe import ONE_NODE, UserValues, completed, user_fields
 from mlperf_pkg.errors import UserError

@@ -25,8 +25,7 @@ from mlperf_pkg.compat.console import (
     refuse_in_submissions,
     run,
 )
-from mlperf_pkg.compat.judged import summary_crash_paths
-from mlperf_pkg.compat.scaling import write_as_summarized
+from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.builder.judge import JudgedSet, judge, reasons, report
 from mlperf_pkg.commands.builder.plan import make_plan
 from mlperf_pkg.findings import Verdict

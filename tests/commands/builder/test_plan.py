@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import Config, SystemConfig
-from mlperf_pkg.results.selection import select
+from mlperf_pkg.results.scoring import select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 from tests.helpers.workspaces import (

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import scores
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.commands.compare import published
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS, hyperparameters, shown_rows
 from mlperf_pkg.commands.compare.published import read_rounds, with_standings

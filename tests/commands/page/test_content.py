@@ -7,8 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import Rank, Standing
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Options, Rank, Standing
 from mlperf_pkg.commands.page.content import choices, columns, excerpts, in_words
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Finding

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.systems import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.page.entries import Card, Entry, cards
 from mlperf_pkg.findings import Verdict, Verdicts
 from tests.helpers.charts import drawn

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing, scores
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Options, Rank, ScoredSet, Scores, Standing, scores
 from mlperf_pkg.commands.results.score import SCORE_FORMATS, verdict_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.render import View

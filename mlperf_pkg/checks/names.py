@@ -1,12 +1,49 @@
-"""Names of accelerators, which the descriptions of two rounds spell in different ways."""
+"""Names of processors, accelerators and organisations, which are spelt in different ways."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 
-from mlperf_pkg.checks.system_names import plain_name
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
+
+FIELDS = ("host_processor_model_name", "accelerator_model_name")
+"""The fields of a description of which ``published_spelling`` knows names."""
+
+_LEFT_OUT = r"(?:\((?:r|tm)\)|[^\w+]|_)+"  # trademarks, spaces and punctuation
+
+
+def published_spelling(field: str, name: str) -> str | None:
+    """Return the published spelling of a name; None for one that is unlike all that are known.
+
+    Spellings of one name differ in nothing but case, spaces, punctuation and trademarks.
+    """
+    return name if name in _names(field) else _spellings(field).get(plain_name(name))
+
+
+@cache
+def _names(field: str) -> Sequence[str]:
+    file = data_folder("rules") / "systems" / "names.json"
+    names: list[str] = json.loads(file.read_text(encoding="utf-8"))[field]
+    return names
+
+
+@cache
+def _spellings(field: str) -> Mapping[str, str]:
+    return {plain_name(name): name for name in _names(field)}
+
+
+def plain_name(name: str) -> str:
+    """Return the letters, digits and pluses of a name, which distinguish models; no trademarks."""
+    return re.sub(_LEFT_OUT, "", name.lower())
+
+
+# ---- accelerators, which the descriptions of two rounds name in different ways ------------
 
 _REMARKS = re.compile(r"\((?:r|tm|c|[\d ]+w)\)|[®™]")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -67,3 +104,34 @@ def likeness(one: PublishedSet, other: PublishedSet) -> Likeness | None:
     if first == second:
         return Likeness.SPELLING
     return Likeness.NAME if first and second and (first < second or second < first) else None
+
+
+# ---- organisations, which logs, descriptions and folders name in different ways -----------
+
+
+def are_same(name: str, other: str) -> bool:
+    """Return whether two names differ in nothing but case, punctuation and order of words."""
+    return _words(name) == _words(other) or letters(name) == letters(other)
+
+
+def are_alike(name: str, other: str) -> bool:
+    """Return whether one name is part of the other, or abbreviates it."""
+    one, another = letters(name), letters(other)
+    return one in another or another in one or are_related(name, other)
+
+
+def are_related(name: str, other: str) -> bool:
+    """Return whether one name begins the other, abbreviates it, or has all its words.
+
+    Unlike for ``are_alike``, ``Eta`` and ``Beta`` are two organisations.
+    """
+    one, another = letters(name), letters(other)
+    words = [set(_words(text)) for text in (name, other)]
+    is_part = words[0] <= words[1] or words[1] <= words[0]
+    begins = one.startswith(another) or another.startswith(one)
+    initials = {"".join(word[0] for word in _WORD.findall(text.lower())) for text in (name, other)}
+    return is_part or begins or not initials.isdisjoint({one, another})
+
+
+def _words(name: str) -> list[str]:
+    return sorted(_WORD.findall(name.lower()))

@@ -1,3 +1,5 @@
+"""System descriptions: tables of files and findings, and the official checker live."""
+
 from __future__ import annotations
 
 import json
@@ -12,7 +14,7 @@ from jsonschema import Draft202012Validator
 from mlperf_logging.system_desc_checker import system_desc_checker
 
 from mlperf_pkg.checks import system_schema
-from mlperf_pkg.checks.systems import SystemFile, check_system
+from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.load import codes
@@ -343,12 +345,6 @@ def test_every_code_is_found_here() -> None:
     assert tested == {code for code in codes() if code.startswith("SYS")}
 
 
-def test_every_source_is_that_of_its_code() -> None:
-    for _, data, round_, _ in CASES:
-        for finding in check_system("a.json", data, "training", round_).findings:
-            assert finding.source == codes()[finding.code].source
-
-
 SYSTEMS = sorted(data_folder("systems").glob("*.json"))
 
 
@@ -382,5 +378,5 @@ def test_wrong_fields_are_those_of_json_schema(contents: dict[str, Any]) -> None
     validator = Draft202012Validator(system_schema.schema("system"))
     errors = [e for e in validator.iter_errors(contents) if e.validator != "required"]
     theirs = [(str(e.validator), str(e.path[0]), e.validator_value) for e in errors]
-    ours = [(v.keyword, v.field, v.expected) for v in system_schema.violations(contents)]
+    ours = list(system_schema.violations(contents))
     assert sorted(ours, key=repr) == sorted(theirs, key=repr)

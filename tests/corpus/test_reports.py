@@ -1,4 +1,4 @@
-"""The reports of whole rounds fit on a few screens, and no rule fills them."""
+"""Reports on published rounds obey the schema, fit on a few screens, and drop no finding."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from functools import lru_cache
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Options, scores
 from mlperf_pkg.commands.page.content import content
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.render import FORMATS, Show, View
 from mlperf_pkg.render.groups import by_code
 from mlperf_pkg.results.report import Report
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.helpers.report_schema import complaints_on
+
+
+@needs_corpus
+@pytest.mark.parametrize("round_", ["v0.7", "v2.0", "v4.1", "hpc_v2.0"])
+def test_published_submissions(round_: str) -> None:
+    folder = corpus_folder()
+    assert folder
+    smallest = sorted(
+        (path for path in (folder / round_).iterdir() if path.is_dir()),
+        key=lambda path: sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+    )
+    for path in smallest[:3]:
+        assert complaints_on(path) == []
+
 
 pytestmark = needs_corpus
 MOST = {"v2.0": 200, "v5.1": 150}
@@ -48,3 +64,13 @@ def test_no_format_for_people_drops_a_finding(tree: str) -> None:
     lines = FORMATS["text"](report, View(show=Show.ALL)).splitlines()
     for group in groups:
         assert sum(f"  {group.first.code}" in line for line in lines) >= len(group.findings)
+
+
+@pytest.mark.parametrize(
+    ("tree", "most"), [("v2.0", 80), ("v5.1", 45), ("v0.7/Google", 60), ("hpc_v2.0", 12)]
+)
+def test_lines_of_scores(tree: str, most: int) -> None:
+    shown = SCORE_FORMATS["text"](scores(check([f"{corpus_folder()}/{tree}"], Options())), View())
+    lines = shown.splitlines()
+    assert len(lines) <= most
+    assert max(map(len, lines)) <= 80

@@ -1,0 +1,495 @@
+"""System descriptions: ``<submitter>/systems/<system_desc_id>.json``, and the rules on a field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
+from mlperf_pkg.checks.names import published_spelling
+from mlperf_pkg.checks.system_schema import (
+    SIMILAR,
+    has_fixed_statuses,
+    is_answer,
+    is_text,
+    is_to_fill_in,
+    logged_statuses,
+    needing_answer,
+    one_of,
+    optional_fields,
+    schema,
+    shown,
+    system_finding,
+    violations,
+    whole_number,
+)
+from mlperf_pkg.findings import (
+    MAX_LINES,
+    Basis,
+    Finding,
+    Occurrence,
+    Severity,
+    Unchecked,
+    in_order,
+    values_of,
+)
+from mlperf_pkg.infra.json_lines import (
+    JsonDocument,
+    JsonLimitError,
+    JsonSyntaxError,
+    read_json,
+)
+from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.rulebook.load import unchecked_of
+from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.names import set_name
+
+
+class SystemFile(Struct, frozen=True):
+    """A system description: the fields that other checks use, and its findings in order.
+
+    ``id`` is the stem of the file name, to which folders of results refer. Fields are None where
+    the file lacks them or holds something other than text; ``contents`` where it is not a JSON
+    object. ``accelerators`` is the total over all ``nodes``; both are None where they are unknown.
+    """
+
+    path: str
+    id: str
+    contents: dict[str, Any] | None
+    submitter: str | None
+    division: str | None
+    status: str | None
+    system_name: str | None
+    accelerators: int | None
+    findings: tuple[Finding, ...]
+    nodes: int | None = None
+    submitter_line: int | None = None
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether it could not be checked."""
+        return any(isinstance(finding, Unchecked) for finding in self.findings)
+
+
+_PROBLEMS = {
+    "bom": "SYS002",
+    "encoding": "SYS003",
+    "duplicate_key": "SYS005",
+    "not_finite": "SYS006",
+}
+
+
+def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
+    """Read and check the bytes of one system description for a round such as ``"2.0"``.
+
+    ``verdicts_of`` its findings are the official verdict, fail also where the system description
+    checker would raise an exception, and that of the written rules.
+    """
+    try:
+        document = read_json(data)
+    except JsonLimitError as error:
+        return unchecked_system(path, unchecked_of("SYS001", error.message, path, line=error.line))
+    except JsonSyntaxError as error:
+        return unchecked_system(path, system_finding("SYS001", path, error.line, error.message))
+    findings = [
+        system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in document.problems
+    ]
+    contents = document.value
+    if not isinstance(contents, dict):
+        message = f"the file holds {shown(contents)}; expected an object of fields"
+        findings.append(system_finding("SYS004", path, document.line(()), message))
+        return _system_file(path, None, findings)
+    findings += _check_fields(_Description(path, contents, document, usage, round_))
+    system = _system_file(path, contents, findings)
+    return replace(system, submitter_line=document.line(("submitter",)))
+
+
+def unchecked_system(path: str, finding: Finding) -> SystemFile:
+    """Return a system description of which there is only a finding."""
+    return _system_file(path, None, [finding])
+
+
+def _system_file(
+    path: str, contents: dict[str, Any] | None, findings: Iterable[Finding]
+) -> SystemFile:
+    fields = contents or {}
+    texts = {name: value for name, value in fields.items() if is_text(value)}
+    nodes = whole_number(fields.get("number_of_nodes"))
+    per_node = whole_number(fields.get("accelerators_per_node"))
+    return SystemFile(
+        path=path,
+        id=PurePosixPath(path).stem,
+        contents=contents,
+        submitter=texts.get("submitter"),
+        division=texts.get("division"),
+        status=texts.get("status"),
+        system_name=texts.get("system_name"),
+        accelerators=None if nodes is None or per_node is None else nodes * per_node,
+        findings=in_order(findings),
+        nodes=nodes,
+    )
+
+
+# ---- rules on the fields ------------------------------------------------------------------
+
+_COUNTS = {  # field: what the results table counts with it
+    "number_of_nodes": "accelerators",
+    "host_processors_per_node": "processors",
+    "accelerators_per_node": "accelerators",
+}
+_ANSWERED_BY_MOST = frozenset({  # published sets; others are empty in more than one of 25
+    *("submitter", "division", "status", "system_name", "framework", "host_network_card_count"),
+    *("number_of_nodes", "host_processors_per_node", "accelerators_per_node"),
+    "accelerator_model_name",
+})  # fmt: skip
+_MOST_NAMED, _LONGEST_NAME = 40, 80  # fields to fill in; characters of a name
+_PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
+
+
+class _Description(Struct, frozen=True):
+    """A system description that is a JSON object, and the round that it is checked for."""
+
+    path: str
+    fields: dict[str, Any]
+    document: JsonDocument
+    usage: str
+    round: str
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether it is of a Preview."""
+        return self.text("status").lower() == "preview"
+
+    def text(self, field: str) -> str:
+        """The text of a field without spaces around it, empty if it has none."""
+        value = self.fields.get(field)
+        return value.strip() if is_text(value) else ""
+
+    def line(self, field: str) -> int:
+        """The line of a field."""
+        return self.document.line((field,))
+
+    def finding(self, code: str, field: str, message: str, **fields: Any) -> Finding:
+        """Return a finding about the value of a field."""
+        fields = {"found": self.fields.get(field), **fields}
+        return system_finding(code, self.path, self.line(field), message, **fields)
+
+
+def _check_fields(description: _Description) -> Iterator[Finding]:
+    """Yield the findings about the fields, each value's once.
+
+    Of a value that is still to be filled in, SYS203 says so; the rules say no more about it.
+    """
+    for rule in RULES:
+        for finding in rule(description):
+            is_official = finding.basis in (Basis.OFFICIAL, Basis.BOTH)
+            if finding.code == "SYS203" or is_official or not is_to_fill_in(finding.found):
+                yield finding
+
+
+def _file_name(description: _Description) -> Iterator[Finding]:
+    """Advise only, as the check of the tree judges names like the repository checker."""
+    name = PurePosixPath(description.path).stem
+    if " " in name or name.startswith("."):
+        message = "the file name is {found}; expected no space and no dot at its start"
+        yield system_finding("SYS302", description.path, None, message, found=name)
+
+
+def _required_fields(description: _Description) -> Iterator[Finding]:
+    """Check that fields exist and have the right type, and that the checkers know the division."""
+    for field in schema("system")["required"]:
+        if field not in description.fields:
+            yield _missing(description, field)
+    for keyword, field, expected in violations(description.fields):
+        if keyword == "enum":
+            yield _unknown_division(description, expected)
+        elif expected == "string":  # on anything else, the official checker raises a TypeError
+            message, hint = f"{field} is {{found}}; expected text", "write it in double quotes"
+            yield description.finding("SYS102", field, message, expected=expected, hint=hint)
+        else:
+            message = f"{field} is {{found}}; expected text"
+            yield description.finding("SYS303", field, message, expected=expected)
+
+
+def _missing(description: _Description, field: str) -> Finding:
+    """Return a finding at the line of a field of a similar name, if there is one."""
+    properties = schema("system")["properties"]
+    unknown = [name for name in description.fields if name not in properties]
+    similar = nearest(field, unknown, SIMILAR)
+    return system_finding(
+        "SYS101",
+        description.path,
+        description.document.line(() if similar is None else (similar,)),
+        "missing fields: {expected:s}",
+        basis=Basis.OFFICIAL if _may_be_missing(description, field) else Basis.BOTH,
+        expected=field,
+        hint=None if similar is None else f"rename {shown(similar)}",
+    )
+
+
+def _may_be_missing(description: _Description, field: str) -> bool:
+    """Return whether the rules allow a field to be missing.
+
+    One of the two counts is enough, a Preview needs none, and earlier rounds required fewer fields.
+    """
+    optional = optional_fields(description.round, preview=description.is_preview)
+    if field in optional or field not in _PROCESSOR_COUNTS:
+        return field in optional
+    return any(name in description.fields for name in _PROCESSOR_COUNTS)
+
+
+def _unknown_division(description: _Description, options: Sequence[str]) -> Finding:
+    """Return a finding; the official checkers treat other divisions as Open: no seeds, no RCP.
+
+    The examples of the rules are spelt "Closed" and "Open".
+    """
+    value = description.fields["division"]
+    similar = nearest(value.strip(), options) if is_text(value) else None
+    spelling = {"basis": Basis.ADVICE, "severity": Severity.WARNING}
+    return description.finding(
+        "SYS201",
+        "division",
+        f"division is {{found}}; expected {one_of(options)}",
+        expected=options,
+        hint=f"did you mean {similar}?" if similar else None,
+        **spelling if is_text(value) and value.lower() in options else {},
+    )
+
+
+def _status(description: _Description) -> Iterator[Finding]:
+    """Check the status: MLPerf Training fixes its values from round 4.0 on."""
+    if "status" not in description.fields:
+        return
+    status = description.fields["status"]
+    category = status.strip().lower() if is_text(status) else status
+    categories = schema("availability_0.7")["properties"]["status"]["enum"]
+    is_known = category in categories
+    if has_fixed_statuses(description.usage, description.round):
+        if status not in schema("availability_4.0")["properties"]["status"]["enum"]:
+            yield _not_fixed_status(description, category, is_known=is_known)
+    elif not is_known and is_answer(status):
+        message = (
+            "status is {found}; expected a category such as available, onprem, cloud, preview"
+            " or research"
+        )
+        yield description.finding("SYS104", "status", message, expected=categories)
+
+
+def _not_fixed_status(description: _Description, category: Any, *, is_known: bool) -> Finding:
+    """Return a finding: the rules allow any name of a category, the checker only four values."""
+    fixed = schema("availability_4.0")
+    options = fixed["properties"]["status"]["enum"]
+    formerly = {**fixed["x-formerly"], **{option.lower(): option for option in options}}
+    similar = nearest(category, formerly, SIMILAR) if is_text(category) else None
+    return description.finding(
+        "SYS103",
+        "status",
+        f"status is {{found}}; expected {one_of(options)}",
+        basis=Basis.OFFICIAL if is_known else Basis.BOTH,
+        expected=options,
+        hint=f"did you mean {shown(formerly[similar])}?" if similar else None,
+    )
+
+
+def _answers(description: _Description) -> Iterator[Finding]:
+    """Warn about unanswered fields: as advice of those that many published files leave empty.
+
+    One answer is enough for fields that replace one another, such as cores or virtual processors.
+    """
+    fields = description.fields
+    required = needing_answer(description.round, preview=description.is_preview)
+    groups = ([field for field in group if field in fields] for group in required)
+    empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
+    by_most = [group for group in empty if _ANSWERED_BY_MOST.issuperset(group)]
+    by_some = [group for group in empty if group not in by_most]
+    for unanswered, basis in ((by_most, Basis.RULES), (by_some, Basis.ADVICE)):
+        if unanswered:
+            yield system_finding(
+                "SYS202",
+                description.path,
+                min(description.line(group[0]) for group in unanswered),
+                "no value for {expected:s}",
+                basis=basis,
+                expected=[" or ".join(group) for group in unanswered],
+            )
+
+
+def _nodes(description: _Description) -> Iterator[Finding]:
+    """Check that the system has a node."""
+    value = description.fields.get("number_of_nodes")
+    text = str(value).strip()
+    if whole_number(value) == 0 or (text[:1] == "-" and whole_number(text[1:]) is not None):
+        message = "number_of_nodes is {found}; expected at least 1"
+        yield description.finding("SYS204", "number_of_nodes", message, expected="at least 1")
+
+
+def _names(description: _Description) -> Iterator[Finding]:
+    """Note names of processors and accelerators that published descriptions spell otherwise."""
+    for field in NAME_FIELDS:
+        name = description.text(field)
+        spelling = published_spelling(field, name)
+        if spelling and spelling != name:
+            message = f"{field} is {{found}}; expected {{expected}} as in published descriptions"
+            yield description.finding("SYS304", field, message, found=name, expected=spelling)
+
+
+def _to_fill_in(description: _Description) -> Iterator[Finding]:
+    """Report, as one finding, the values that ``system init`` or ``merge`` left to fill in."""
+    left = [(path, value) for path, value in _values(description.fields) if is_to_fill_in(value)]
+    if not left:
+        return
+    names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    message = f"{names[0]} is {{found}}; expected its value"
+    if len(left) > 1:
+        message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
+    lines = [line for path, _ in left if (line := description.document.line(path))]
+    finding = system_finding(
+        "SYS203",
+        description.path,
+        lines[0] if lines else None,
+        message,
+        found=left[0][1] if len(left) == 1 else names,
+    )
+    place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
+    yield replace(finding, places=(place,))
+
+
+def _values(fields: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values of all fields and of their members, each with its path."""
+    for field, value in fields.items():
+        if isinstance(value, dict):
+            yield from (((field, name), member) for name, member in value.items())
+        else:
+            yield (field,), value
+
+
+def _counts(description: _Description) -> Iterator[Finding]:
+    """Check counts, of which the results table takes int(); the package checker accepts any."""
+    for field, counted in _COUNTS.items():
+        if field in description.fields and whole_number(description.fields[field]) is None:
+            message = (
+                f"{field} is {{found}}; expected a whole number, without which the results"
+                f" table cannot count {counted}"
+            )
+            yield description.finding("SYS301", field, message)
+
+
+RULES: tuple[Callable[[_Description], Iterator[Finding]], ...] = (
+    _file_name,
+    _required_fields,
+    _status,
+    _answers,
+    _nodes,
+    _to_fill_in,
+    _counts,
+    _names,
+)
+"""The rules on a system description. That on its submitter is in ``tree``, with the folder."""
+
+
+# ---- fields that published results also have ----------------------------------------------
+
+PREVIEW = "preview"
+
+CATEGORIES = {  # in the order of the rules
+    "cloud": "Available cloud",
+    "onprem": "Available on-premise",
+    PREVIEW: "Preview",
+    "research": "Research, Development, or Internal (RDI)",
+}
+"""The titles of availabilities by ``category``. Source: submission_rules, Results categories"""
+
+TEXTS = {
+    "system_name": "system_name",
+    "accelerator_model": "accelerator_model_name",
+    "host_processor": "host_processor_model_name",
+    "framework": "framework",
+}
+COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_nodes"}
+"""Fields of ``PublishedSet`` and their names in a description."""
+
+
+def texts_of(system: SystemFile | None) -> dict[str, Any]:
+    """Return the strings of a description by fields of ``PublishedSet``; missing ones are empty."""
+    contents = (system and system.contents) or {}
+    values = {name: contents.get(field) for name, field in TEXTS.items()}
+    return {name: value.strip() if is_text(value) else "" for name, value in values.items()}
+
+
+def _counts_of(system: SystemFile | None) -> dict[str, Any]:
+    """Return the numbers of a description by fields of ``PublishedSet``."""
+    contents = (system and system.contents) or {}
+    return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
+
+
+def as_published(
+    row: ResultSetRow, runs: Sequence[Run], system: SystemFile | None, batch_size: int | None = None
+) -> PublishedSet:
+    """Return a checked result set as if it were published."""
+    contents = (system and system.contents) or {}
+    return PublishedSet(
+        usage=runs[0].usage if runs else TRAINING,
+        round=row.round,
+        submitter=row.submitter or "",
+        system=row.system or "",
+        benchmark=row.benchmark,
+        division=_stripped(contents.get("division")),
+        path=row.path if set_name(row.path) else row.id,  # the path of raw logs does not name a set
+        status=_stripped(contents.get("status")),
+        accelerators=system.accelerators if system else None,
+        **texts_of(system),
+        **_counts_of(system),
+        global_batch_size=batch_size,
+        runs=len(runs),
+        score_minutes=row.score_minutes,
+        unscaled_minutes=row.unscaled_minutes,
+        official_minutes=row.official_minutes,
+        energy_joules=row.energy_joules,
+    )
+
+
+def batch_size_of(runs: Sequence[Run]) -> int | None:
+    """Return the batch size of all runs, None if they differ or log none."""
+    sizes = {size for run in runs for size in run.batch_sizes}
+    try:
+        return whole_number(json.loads(sizes.pop())) if len(sizes) == 1 else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def differences(system: SystemFile, published: PublishedSet) -> list[str]:
+    """Return the fields of a description that differ from those of a published set.
+
+    Its empty fields are not compared. Rounds spell the same availability in different ways.
+    """
+    now = {**texts_of(system), **_counts_of(system), "status": system.status or ""}
+    return published_differences(now, published)
+
+
+def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
+    """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
+    fields = [
+        field
+        for name, field in {**TEXTS, **COUNTS}.items()
+        if getattr(before, name) and getattr(before, name) != now[name]
+    ]
+    old, new = category(before.status), category(now["status"])
+    return [*fields, *(["status"] if old and old != new else [])]
+
+
+def _stripped(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def category(status: str) -> str | None:
+    """Return the name of an availability in logs, for any round; None for other text."""
+    return next(iter(logged_statuses(status)), None)

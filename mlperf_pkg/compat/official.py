@@ -1,0 +1,146 @@
+"""What the official tools say of a check, and the ``scaling.json`` that they write.
+
+No other module writes that file. The package checker and the summarizer test the convergence of
+Closed sets. If there is a reference point for a set, they remove its file, and write a new one if
+the set converges faster. (mlperf_logging: rcp_checker, package_checker, result_summarizer)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from mlperf_pkg.checker.values import Checked
+from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.results.rcp import RcpResult
+from mlperf_pkg.results.report import Report
+from mlperf_pkg.submission.model import Place
+from mlperf_pkg.submission.params import FILE as PARAMS
+
+_CRASHES = frozenset(
+    {
+        *("LOG113", "RCP103", "SET104", "SET110"),
+        *("SYS001", "SYS002", "SYS003", "SYS004", "SYS102"),
+        *("TREE103", "TREE104", "TREE106", "TREE107", "TREE108", "TREE109", "POW104", "POW105"),
+    }
+)
+"""Codes of findings on which an official tool raises an exception."""
+_SUMMARIZER_CRASHES = frozenset({"LOG113", "SET104", "TREE107", "TREE108", "POW105", "SET130"})
+"""Codes of findings on which the summarizer raises an exception, besides those on descriptions."""
+
+
+def rejects(findings: Iterable[Finding]) -> bool:
+    """Return whether the official package checker finds errors, or something was not checked."""
+    return any(
+        finding.fails(Basis.OFFICIAL) or isinstance(finding, Unchecked)
+        for finding in findings
+        if not finding.code.startswith("REPO")  # of the repository checker
+    )
+
+
+def crash_paths(findings: Iterable[Finding]) -> set[str]:
+    """Return the paths at which an official tool raises an exception."""
+    return _paths(f for f in findings if f.code in _CRASHES and f.fails(Basis.OFFICIAL))
+
+
+def package_crash_paths(checked: Checked) -> set[str]:
+    """Return the paths at which the package checker raises an exception.
+
+    It reads the division from the description of each system with results, even before round 1.0.
+    """
+    undivided = {
+        context.path
+        for context in checked.contexts
+        if context.system and "division" not in (context.system.contents or {"division"})
+    }
+    return crash_paths(checked.report.findings) | undivided
+
+
+def summary_crash_paths(findings: Iterable[Finding]) -> set[str]:
+    """Return the paths in result sets at which the summarizer raises an exception."""
+    return _paths(f for f in findings if f.code in _SUMMARIZER_CRASHES)
+
+
+def _paths(findings: Iterable[Finding]) -> set[str]:
+    return {place.path for finding in findings for place in finding.occurrences}
+
+
+def warned_runs(report: Report) -> set[str]:
+    """Return the logs that ``--werror`` rejects: a key is logged several times with one value."""
+    return {
+        place.path
+        for finding in report.findings
+        if finding.severity is Severity.NOTE and finding.expected == "logged once"
+        for place in finding.occurrences
+    }
+
+
+# ---- scaling.json -------------------------------------------------------------------------
+
+
+def write_as_checked(checked: Checked) -> None:
+    """Write the factors of the sets that the package checker tests before it ends or crashes."""
+    (submission,) = checked.inputs[0].submissions
+    crashes = package_crash_paths(checked)
+    systems = f"{submission.place.child('systems').label}/"
+    if any(path.startswith(systems) for path in crashes):
+        return
+    sets = {
+        context.path: (context, result.rcp_result)
+        for context, result in zip(checked.contexts, checked.sets, strict=True)
+    }
+    levels = 3 if checked.report.usage == "hpc" else 2
+    for folder in _folders(submission.place.child("results"), levels):
+        if _is_hit(folder.label, crashes):
+            return
+        context, result = sets.get(folder.label, (None, None))
+        if context and context.rcp_required and not context.officially_skipped:
+            write_factor(context.files.place.path, result)
+
+
+def write_as_summarized(checked: Checked, tested: Sequence[str]) -> None:
+    """Write the factors of the sets at the paths ``tested``, until the summarizer crashes."""
+    crashes = summary_crash_paths(checked.report.findings)
+    sets = {
+        context.path: (context.files.place.path, result.summarized.test)
+        for context, result in zip(checked.contexts, checked.sets, strict=True)
+    }
+    for path in tested:
+        if _is_hit(path, crashes):
+            return
+        write_factor(*sets[path])
+
+
+def _folders(folder: Place, levels: int) -> Iterator[Place]:
+    """Yield the folders ``levels`` below a folder, in the order of the file system."""
+    for path in Path(str(folder.path)).iterdir():
+        if path.is_dir():
+            child = folder.child(path.name)
+            yield from _folders(child, levels - 1) if levels > 1 else (child,)
+
+
+def _is_hit(folder: str, crashes: Collection[str]) -> bool:
+    """Return whether a tool crashes on a file in a folder, or on a folder around it."""
+    return any(
+        f"{path}/".startswith(f"{folder}/")
+        or folder.startswith(f"{path.removesuffix(f'/{PARAMS}')}/")
+        for path in crashes
+    )
+
+
+def write_factor(folder: AnyPath, test: RcpResult | None) -> None:
+    """Write the factor of a set into its folder, or remove the file if there is no factor.
+
+    A set that was not compared with a reference point keeps its file.
+    """
+    if test is None or test.reference_mean is None or isinstance(folder, ListedPath):
+        return
+    file = folder / "scaling.json"
+    if test.official_pass and test.normalization > 1:
+        text = json.dumps({"scaling_factor": test.normalization})
+        write_whole(file, text, replace=True)
+    else:
+        file.unlink(missing_ok=True)
