@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command, reads
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder import show
 from mlperf_pkg.commands.builder.accept import acceptance
@@ -26,11 +26,11 @@ from mlperf_pkg.infra.text import visible
 _FOLDER = LocalPath(file_okay=False, path_type=Path)
 _ADVICE = (
     ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
-    " or all of these with --drop-invalid, or build it anyway with --keep-invalid"
+    " or all of these with --invalid drop, or build it anyway with --invalid keep"
 )
 
 
-@click.command(name="build")
+@click.command(name="build", cls=Command)
 @click.argument("workspace", default=".", type=_FOLDER)
 @options.division_option(
     "Build only this division and keep the other one as it is in the tree (default: build both)."
@@ -44,17 +44,16 @@ _ADVICE = (
 @click.option(
     "--systems",
     type=_FOLDER,
-    metavar="DIR",
-    help="Read the system descriptions from DIR (default: systems/).",
+    metavar="FOLDER",
+    help="Read the system descriptions from FOLDER (default: systems/).",
 )
 @click.option(
     "-o",
     "--output",
     type=_FOLDER,
-    metavar="DIR",
-    help="Write the submission into DIR (default: submissions/).",
+    metavar="FOLDER",
+    help="Write the submission into FOLDER (default: submissions/).",
 )
-@rules_option
 @options.round_option(options.ROUND)
 @click.option(
     "--leave-out",
@@ -63,27 +62,17 @@ _ADVICE = (
     help="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK); repeatable.",
 )
 @click.option(
-    "--select",
+    "--choose-runs",
     is_flag=True,
     help="If there are too many runs, use those of the median window.",
 )
-@options.keep_invalid_option("Build result sets even if they are not valid.")
-@options.drop_invalid_option
+@options.invalid_option
 @click.option(
     "--as-open",
     is_flag=True,
     help="Submit Closed logs as Open if their system is described as Open.",
 )
-@click.option(
-    "--rcp-bypass",
-    is_flag=True,
-    help="Build result sets that fail the RCP test and request a review of them.",
-)
-@click.option(
-    "--seed-checker-bypass",
-    is_flag=True,
-    help="Build result sets that fail the seed test and request a review of them.",
-)
+@options.bypass_options(*BYPASSES)
 @click.option(
     "--allow-outside",
     is_flag=True,
@@ -97,6 +86,7 @@ _ADVICE = (
 @click.option(
     "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."
 )
+@reads("usage")
 def command(
     *,
     workspace: Path,
@@ -105,10 +95,10 @@ def command(
     systems: Path | None,
     output: Path | None,
     round_: str | None,
+    usage: str | None,
     leave_out: tuple[str, ...],
-    select: bool,
-    keep_invalid: bool,
-    drop_invalid: bool,
+    choose_runs: bool,
+    invalid: str | None,
     as_open: bool,
     allow_outside: bool,
     force: bool,
@@ -129,6 +119,9 @@ def command(
     and accelerators in the log, if they fit only one system. HPC logs below a folder
     named weak are of weak scaling, all others of strong scaling.
 
+    With --rcp-bypass and --seed-checker-bypass, package_checker_params requests a review
+    of the result sets that fail the test.
+
     With --division, the results of the other division stay in the tree unchanged.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
@@ -141,11 +134,10 @@ def command(
       mlperf-pkg build --dry-run
       mlperf-pkg build --explain > mlperf-pkg.yaml
       mlperf-pkg build --leave-out dgx-a100/bert --force
-      mlperf-pkg build --drop-invalid
+      mlperf-pkg build --invalid drop
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
-    if keep_invalid and drop_invalid:
-        raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")
+    keep_invalid = invalid == "keep"
     chosen_bypasses = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     prepared = prepare(
         Folders.of(workspace, logs, systems, output),
@@ -155,10 +147,11 @@ def command(
             leave_out,
             chosen_bypasses,
             keep_invalid,
-            select,
-            drop_invalid,
+            choose_runs,
+            invalid == "drop",
             allow_outside,
             as_open,
+            usage,
         ),
     )
     plan = prepared.plan

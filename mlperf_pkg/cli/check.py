@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options, reporting
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.render import FORMATS
 
 
-@click.command(name="check")
+@click.command(name="check", cls=Command)
 @options.checked
 @options.bypassing
 @options.scaled
@@ -82,8 +83,8 @@ def command(
       mlperf-pkg check training_results_v2.0/ACME
       mlperf-pkg check logs/ --round 2.0 -o report.json
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
-      mlperf-pkg check submissions/ --ignore CODE,REPO102 --strict
-      mlperf-pkg check submissions/ --statistics
+      mlperf-pkg check submissions/ --ignore CODE,REPO102 --fail-on warning
+      mlperf-pkg check submissions/ --show statistics
       mlperf-pkg check submissions/ --fail-on official
       mlperf-pkg check ACME --round 5.1 --rcp-bypass --log-output check.log
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786

@@ -122,7 +122,7 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _usages(ctx: click.Context) -> list[str]:
-    usage = ctx.params.get("usage")
+    usage = ctx.find_root().params.get("usage")
     return [usage] if usage else list(reversed(usages()))
 
 

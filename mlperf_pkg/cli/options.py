@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Options, with_config
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.destinations import destinations
+from mlperf_pkg.cli.group import reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.cli.progress import progress
-from mlperf_pkg.cli.rules_folder import rules_option
 from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.config import CONFIG_NAME, round_name
 from mlperf_pkg.infra.text import visible
@@ -56,22 +56,15 @@ def checked(function: _Command) -> _Command:
 
 def judged(function: _Command) -> _Command:
     """Add the options of a check: the function receives ``check_options`` (``Options``)."""
-    return _ruled(function, jobs_option, _scheduler_option)
 
-
-def ruled(function: _Command) -> _Command:
-    """Add the options of ``judged`` without those for several processes."""
-    return _ruled(function)
-
-
-def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
+    @reads("usage", "config", "jobs", "scheduler")
     @wraps(function)
     def with_options(
         round_: str | None,
         usage: str | None,
         config: Path | None,
-        jobs: int | None = None,
-        scheduler: str | None = None,
+        jobs: int | None,
+        scheduler: str | None,
         **others: Any,
     ) -> Any:
         if jobs and scheduler:
@@ -81,14 +74,7 @@ def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
         with progress() as observer:
             return function(check_options=replace(check_options, observer=observer), **others)
 
-    return _decorated(
-        with_options,
-        round_option(ROUND),
-        usage_option(USAGE),
-        *of_processes,
-        _config_option,
-        rules_option,
-    )
+    return round_option(ROUND)(with_options)
 
 
 def _inputs() -> list[str]:
@@ -144,90 +130,47 @@ def _round_name(_: click.Context, __: click.Parameter, value: str | None) -> str
     return value if value is None else round_name(value)
 
 
-USAGE = (
-    "Apply the rules of MLPerf Training or MLPerf HPC (default: inferred from the folder"
-    " name or the benchmark, else training)."
-)
-
-
-def usage_option(text: str) -> Callable[[_Function], _Function]:
-    """Add ``usage``."""
-    return click.option("--usage", type=Choice(["training", "hpc"]), help=text)
-
-
-_SAMPLES = {
+_FLAGS = {
+    "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
+    "seed-checker-bypass": "Accept result sets that fail the seed test. As in"
+    " package_checker_params.",
     "rcp-bert-train-samples": "Take the convergence of BERT from train_samples. As in"
-    " package_checker_params."
-}
-_KEPT = {
+    " package_checker_params.",
     KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
-    " of the RCP test."
+    " of the RCP test.",
 }
 _KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test (--keep-scaling)"
-_BYPASSES = {
-    "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
-    "seed-checker-bypass": "Do not check seeds. As in package_checker_params.",
-    **_SAMPLES,
-}
 
 
-def bypassing(function: _Command, flags: Mapping[str, str] = _BYPASSES) -> _Command:
-    """Add the options of the official package checker that apply to all result sets.
+def bypass_options(*flags: str) -> Callable[[_Function], _Function]:
+    """Add flags of ``package_checker_params``, or ``keep_scaling``."""
+    options = [click.option(f"--{flag}", is_flag=True, help=_FLAGS[flag]) for flag in flags]
+    return lambda function: _decorated(function, *options)
+
+
+def flagged(*flags: str) -> Callable[[_Command], _Command]:
+    """Add the options of ``bypass_options``, which apply to all result sets.
 
     They are added to ``check_options``, so this decorator comes after ``checked``.
     """
 
-    @wraps(function)
-    def with_flags(check_options: Options, **others: Any) -> Any:
-        chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
-        if KEEP_SCALING in chosen:
-            click.echo(f"note: {_KEPT_NOTE}", err=True)
-        flagged = replace(check_options, flags=check_options.flags | chosen)
-        return function(check_options=flagged, **others)
+    def decorate(function: _Command) -> _Command:
+        @wraps(function)
+        def with_flags(check_options: Options, **others: Any) -> Any:
+            chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
+            if KEEP_SCALING in chosen:
+                click.echo(f"note: {_KEPT_NOTE}", err=True)
+            options = replace(check_options, flags=check_options.flags | chosen)
+            return function(check_options=options, **others)
 
-    return _decorated(
-        with_flags,
-        *(click.option(f"--{flag}", is_flag=True, help=text) for flag, text in flags.items()),
-    )
+        return bypass_options(*flags)(with_flags)
 
-
-def counting_samples(function: _Command) -> _Command:
-    """Add ``--rcp-bert-train-samples``, but no other option of ``bypassing``."""
-    return bypassing(function, _SAMPLES)
+    return decorate
 
 
-def scaled(function: _Command) -> _Command:
-    """Add ``--keep-scaling`` in the way of ``bypassing``."""
-    return bypassing(function, _KEPT)
-
-
-def _config_option(function: _Function) -> _Function:
-    return click.option(
-        "--config",
-        type=LocalPath(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help=f"Read settings and waivers from FILE (default: {CONFIG_NAME} in the current folder,"
-        " unless that is inside the input).",
-    )(function)
-
-
-def jobs_option(function: _Function) -> _Function:
-    """Add ``jobs``, a number of processes."""
-    return click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Use N processes (default: one per core).",
-    )(function)
-
-
-def _scheduler_option(function: _Function) -> _Function:
-    return click.option(
-        "--scheduler",
-        metavar="URL",
-        help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786 (see docs/scale.md).",
-    )(function)
+counting_samples = flagged("rcp-bert-train-samples")
+scaled = flagged(KEEP_SCALING)
+bypassing = flagged("rcp-bypass", "seed-checker-bypass", "rcp-bert-train-samples")
 
 
 def division_option(text: str) -> Callable[[_Function], _Function]:
@@ -307,17 +250,21 @@ def written(
             help=f"Write to FILE; - is standard output, the default{suffix}.",
         ),
         force_option(),
-        verbose_option,
     )
 
 
 def _with_target(function: _Command, formats: tuple[str, ...], *, repeatable: bool) -> _Command:
+    @reads("verbose")
     @wraps(function)
     def with_target(
-        format_: str | None, output: tuple[str, ...], force: bool, verbose: bool, **others: Any
+        format_: str | None,
+        output: tuple[str, ...],
+        force: bool,
+        verbose: bool | None,
+        **others: Any,
     ) -> Any:
         outputs = tuple(
-            (name, Output(file, force, verbose))
+            (name, Output(file, force, bool(verbose)))
             for name, file in destinations(output, format_, formats)
         )
         if repeatable:
@@ -348,28 +295,56 @@ def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function
     return click.option("--force", is_flag=True, help=text)
 
 
-def keep_invalid_option(text: str) -> Callable[[_Function], _Function]:
-    """Add ``keep_invalid``."""
-    return click.option("--keep-invalid", is_flag=True, help=text)
-
-
-def drop_invalid_option(function: _Function) -> _Function:
-    """Add ``drop_invalid``."""
+def invalid_option(function: _Function) -> _Function:
+    """Add ``invalid``."""
     return click.option(
-        "--drop-invalid",
-        is_flag=True,
-        help="Leave out every result set that is not valid, and say why.",
+        "--invalid",
+        type=Choice(("keep", "drop")),
+        help="Keep result sets that are not valid, or drop each of them and say why (default: write"
+        " nothing if there is one).",
     )(function)
 
 
-def verbose_option(function: _Function) -> _Function:
-    """Add ``verbose``."""
+def published_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``published``, names of rounds or ``all``, which is also meant without a name."""
     return click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        help="Show all runs and result sets.",
-    )(function)
+        "--published",
+        multiple=True,
+        is_flag=False,
+        flag_value="all",
+        metavar="ROUND",
+        callback=_names_of_rounds,
+        shell_complete=completion.published_rounds,
+        help=f"{text} the published results of ROUND, such as 5.1, or of all; repeatable or"
+        " comma-separated.",
+    )
+
+
+def _names_of_rounds(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    names = [name.strip().removeprefix("v") for value in values for name in value.split(",")]
+    return tuple(filter(None, names))
+
+
+def chart_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``chart``, a local file."""
+    return click.option(
+        "--chart",
+        type=LocalPath(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Also draw {text} (needs pip install 'mlperf-pkg[report]').",
+    )
+
+
+def private_ids_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``private_ids``, a local file."""
+    return click.option(
+        "--private-ids",
+        type=LocalPath(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Keep the private ids in FILE{text}.",
+    )
 
 
 def _decorated(function: _Function, *decorators: Callable[[Any], Any]) -> _Function:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,6 +72,17 @@ class Output(Struct, frozen=True):
         encoding = sys.stdout.encoding or "utf-8"
         text = content.encode(encoding, "backslashreplace").decode(encoding)
         click.echo(text, nl=False, color=_shows_colors())
+
+    @contextmanager
+    def as_stdout(self) -> Iterator[None]:
+        """Write what is printed meanwhile into the file, line by line, as it comes."""
+        if self.file is None:
+            yield
+            return
+        if not isinstance(self.file, Path):
+            raise UserError(f"{self.file}: expected a local file")
+        with self.file.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+            yield
 
 
 def _shows_colors() -> bool:

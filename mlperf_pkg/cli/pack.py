@@ -8,6 +8,7 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import Choice, LocalPath
@@ -25,7 +26,7 @@ from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.report import Report
 
 
-@click.command(name="pack")
+@click.command(name="pack", cls=Command)
 @click.argument("tree", type=LocalPath(exists=True, file_okay=False, path_type=Path))
 @options.output_option(
     "Write the archive to FILE (default: TREE.tar.gz, beside TREE).", metavar="FILE"
@@ -43,8 +44,7 @@ from mlperf_pkg.results.report import Report
     help="Encrypt for KEY, age1... or ssh-... (age only); repeatable.",
 )
 @secret.option("Encrypt")
-@options.keep_invalid_option("Pack the tree even if it is not valid.")
-@options.drop_invalid_option
+@options.invalid_option
 @options.force_option()
 def command(
     *,
@@ -54,8 +54,7 @@ def command(
     encrypt: str | None,
     recipient: tuple[str, ...],
     passphrase_file: Path | None,
-    keep_invalid: bool,
-    drop_invalid: bool,
+    invalid: str | None,
     force: bool,
 ) -> int:
     """Pack a submission tree into one archive with a checksum file.
@@ -64,7 +63,7 @@ def command(
     contains MANIFEST.json, the SHA-256 of each file, which is generated if the tree
     has none. TREE is checked first and never written to.
 
-    --drop-invalid leaves out the result sets that are not valid, together with the
+    --invalid drop leaves out the result sets that are not valid, together with the
     system descriptions and code that only they need, and checks the rest again. The
     tables and MANIFEST.json in the archive list the rest.
 
@@ -79,12 +78,10 @@ def command(
     Examples:
       mlperf-pkg pack submissions/ACME
       mlperf-pkg pack submissions/ACME -o /scratch/ACME.tar.gz --force
-      mlperf-pkg pack submissions/ACME --drop-invalid
+      mlperf-pkg pack submissions/ACME --invalid drop
       mlperf-pkg pack submissions/ACME --encrypt age --recipient age1...
       mlperf-pkg pack submissions/ACME --encrypt openssl --passphrase-file FILE
     """
-    if keep_invalid and drop_invalid:
-        raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")
     with stop_cleanly():
         if not (tree / "results").is_dir():
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
@@ -93,9 +90,9 @@ def command(
         _refuse_early(tree, target, form, force=force)
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
-        if drop_invalid and not integrity_failed(report.findings):
+        if invalid == "drop" and not integrity_failed(report.findings):
             contents, report = _without_invalid(contents, report, check_options)
-        if reason := refusal(report, keep_invalid=keep_invalid):
+        if reason := refusal(report, keep_invalid=invalid == "keep"):
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)
             return 1

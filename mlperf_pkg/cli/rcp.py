@@ -8,7 +8,6 @@ from mlperf_pkg.cli.group import LazyGroup
 
 COMMANDS = {
     "show": "mlperf_pkg.cli.rcp_show",
-    "chart": "mlperf_pkg.cli.rcp_chart",
     "check": "mlperf_pkg.cli.rcp_check",
     "new": "mlperf_pkg.cli.rcp_new",
     "bootstrap": "mlperf_pkg.cli.rcp_bootstrap",
@@ -30,7 +29,7 @@ def command() -> None:
     Examples:
       mlperf-pkg rcp show bert --round 5.0
       mlperf-pkg rcp show llama31_8b --batch-size 48
-      mlperf-pkg rcp chart llama31_8b -o points.svg
+      mlperf-pkg rcp show llama31_8b --chart points.svg
       mlperf-pkg rcp check logs/ --custom rcps_llama31_8b.json
       mlperf-pkg rcp new reference-logs/ -o new-point.json
       mlperf-pkg rcp bootstrap llama31_8b --batch-size 32

@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rcp_options import BATCH_SIZE, one_reference
 from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.reference import Reference
 
 
-@click.command(name="bootstrap")
+@click.command(name="bootstrap", cls=Command)
 @one_reference
 @click.option(
     "--batch-size",

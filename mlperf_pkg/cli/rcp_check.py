@@ -7,6 +7,7 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rcp_options import origin_options
 from mlperf_pkg.cli.reporting import noted
@@ -14,7 +15,7 @@ from mlperf_pkg.commands.rcp.reference import Origin
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 
 
-@click.command(name="check")
+@click.command(name="check", cls=Command)
 @options.checked
 @options.counting_samples
 @origin_options

@@ -5,26 +5,20 @@ from __future__ import annotations
 import click
 
 from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli.group import Command, reads
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.rcp_options import benchmark_argument
-from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
 
 
-@click.command(name="diff")
+@click.command(name="diff", cls=Command)
 @click.argument("old", shell_complete=completion.rounds)
 @click.argument("new", shell_complete=completion.rounds)
 @benchmark_argument(required=False)
-@click.option(
-    "--usage",
-    type=Choice(["training", "hpc"]),
-    default="training",
-    show_default=True,
-    help="The usage of the rounds.",
-)
+@reads("usage")
 @options.written(DIFF_FORMATS)
 def command(
-    *, old: str, new: str, benchmark: str | None, usage: str, format_: str, target: Output
+    *, old: str, new: str, benchmark: str | None, usage: str | None, format_: str, target: Output
 ) -> int:
     """Show how the reference points of rounds OLD and NEW differ.
 
@@ -41,6 +35,8 @@ def command(
       mlperf-pkg rcp diff 1.0 3.0 --usage hpc --format csv
     """
     target.refuse_early([])
-    result = differences(usage, old.removeprefix("v"), new.removeprefix("v"), benchmark)
+    result = differences(
+        usage or "training", old.removeprefix("v"), new.removeprefix("v"), benchmark
+    )
     target.write(DIFF_FORMATS[format_](result, target.view()))
     return 0

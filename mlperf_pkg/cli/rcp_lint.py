@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.rcp_options import round_option, usage_option
+from mlperf_pkg.cli.rcp_options import round_option
 from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.rcp.custom import benchmarks_in
 from mlperf_pkg.commands.rcp.mistakes import (
@@ -21,7 +22,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="lint")
+@click.command(name="lint", cls=Command)
 @click.argument("file", required=False, type=LocalPath(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--benchmark",
@@ -30,7 +31,6 @@ from mlperf_pkg.infra.text import visible
     help="Check only this benchmark (default with FILE: that of its points).",
 )
 @round_option
-@usage_option
 @options.written(LINT_FORMATS)
 def command(
     *,

@@ -9,13 +9,14 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.commands.rcp.creation import Author, new_point
 from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="new")
+@click.command(name="new", cls=Command)
 @options.checked
 @options.counting_samples
 @click.option("--creator", metavar="ORG", help="Name the organisation (default: as logged).")

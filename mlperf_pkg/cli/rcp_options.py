@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.rules_folder import rules_option
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.group import reads
+from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference
 
 _Command = Callable[..., Any]
@@ -29,19 +29,10 @@ def benchmark_argument(*, required: bool = True) -> Callable[[_Command], _Comman
     )
 
 
-def usage_option(function: _Command) -> _Command:
-    """Add ``usage``."""
-    return click.option(
-        "--usage",
-        type=Choice(["training", "hpc"]),
-        help="Use MLPerf Training or MLPerf HPC (default: the one that has the benchmark).",
-    )(function)
-
-
 def round_option(function: _Command) -> _Command:
-    """Add ``round_`` and ``--rules``."""
+    """Add ``round_`` and ``usage``, by default that which has the benchmark."""
     text = "Use this round (default: the newest with points of the benchmark)."
-    with_round: _Command = options.round_option(text)(rules_option(function))
+    with_round: _Command = options.round_option(text)(reads("usage")(function))
     return with_round
 
 
@@ -80,6 +71,6 @@ def one_reference(function: _Command) -> _Command:
         return function(reference=points, **others)
 
     decorated: _Command = with_reference
-    for decorate in (origin_options, usage_option, round_option, benchmark_argument()):
+    for decorate in (origin_options, round_option, benchmark_argument()):
         decorated = decorate(decorated)
     return decorated

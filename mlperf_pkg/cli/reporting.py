@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import UNREAD, Checked
+from mlperf_pkg.cli.group import reads
 from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
@@ -20,6 +21,7 @@ from mlperf_pkg.results.report import Report
 _Command = Callable[..., Any]
 _NAMED = 3  # logs in a note
 _OFFICIAL = "official"
+_STATISTICS = "statistics"
 
 
 def noted(checked: Checked) -> Checked:
@@ -51,54 +53,44 @@ Status = Callable[[Report], int]
 
 
 def shown(function: _Command) -> _Command:
-    """Add ``--show``, ``--statistics`` and ``--quiet``: the function receives ``showing``."""
+    """Add ``--show`` and read ``--quiet``: the function receives ``showing``."""
 
+    @reads("quiet")
     @wraps(function)
-    def with_showing(show: str, quiet: bool, statistics: bool, **others: Any) -> Any:
-        return function(showing=Showing(Show(show), quiet, statistics), **others)
+    def with_showing(show: str, quiet: bool | None, **others: Any) -> Any:
+        statistics = show == _STATISTICS
+        level = Show.WARNINGS if statistics else Show(show)
+        return function(showing=Showing(level, bool(quiet), statistics), **others)
 
-    for option in (
-        click.option(
-            "-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."
-        ),
-        click.option(
-            "--statistics", is_flag=True, help="Count findings by code and submitter, as a table."
-        ),
-        click.option(
-            "--show",
-            type=Choice([level.value for level in Show]),
-            default=Show.WARNINGS.value,
-            show_default=True,
-            help="Show findings of this severity and above; 'all' lists each with its source.",
-        ),
-    ):
-        with_showing = option(with_showing)
-    return with_showing
+    option: Callable[[_Command], _Command] = click.option(
+        "--show",
+        type=Choice([*(level.value for level in Show), _STATISTICS]),
+        default=Show.WARNINGS.value,
+        show_default=True,
+        help="Show findings of this severity and above; 'all' lists each with its source,"
+        " 'statistics' counts them by code and submitter, as a table.",
+    )
+    return option(with_showing)
 
 
 def failing(function: _Command) -> _Command:
-    """Add ``--fail-on`` and ``--strict``: the function receives ``status`` (``Status``)."""
+    """Add ``--fail-on``: the function receives ``status`` (``Status``)."""
 
     @wraps(function)
-    def with_status(fail_on: str | None, strict: bool, **others: Any) -> Any:
-        if strict and fail_on not in (None, Severity.WARNING.value):
-            raise click.UsageError(f"--strict cannot be used with --fail-on {fail_on}")
+    def with_status(fail_on: str, **others: Any) -> Any:
         if fail_on == _OFFICIAL:
             return function(
                 status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
             )
-        default = Severity.WARNING if strict else Severity.ERROR
-        severity = Severity(fail_on) if fail_on else default
+        severity = Severity(fail_on)
         return function(status=lambda report: int(report.fails_on(severity)), **others)
 
-    for option in (
-        click.option("--strict", is_flag=True, help="Fail on warnings, as --fail-on warning."),
-        click.option(
-            "--fail-on",
-            type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
-            help="Exit with status 1 on findings of this severity and above (default: error), or"
-            " only if the official verdict is not pass (official).",
-        ),
-    ):
-        with_status = option(with_status)
-    return with_status
+    option: Callable[[_Command], _Command] = click.option(
+        "--fail-on",
+        type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
+        default=Severity.ERROR.value,
+        show_default=True,
+        help="Exit with status 1 on findings of this severity and above, or only if the official"
+        " verdict is not pass (official).",
+    )
+    return option(with_status)

@@ -11,6 +11,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import Scores, scores
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.cli.types import LocalPath
@@ -19,7 +20,7 @@ from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="score")
+@click.command(name="score", cls=Command)
 @options.checked
 @options.bypassing
 @options.scaled
@@ -27,15 +28,10 @@ from mlperf_pkg.infra.text import visible
 @click.option(
     "--tables",
     type=LocalPath(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Also write the tables of the official summarizer into DIR.",
+    metavar="FOLDER",
+    help="Also write the tables of the official summarizer into FOLDER.",
 )
-@click.option(
-    "--private-ids",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep the private ids of the tables in FILE, as 'results --ids'; needs --tables.",
-)
+@options.private_ids_option(" (needs --tables)")
 def command(
     *,
     paths: tuple[str, ...],
@@ -75,7 +71,7 @@ def command(
     """
     target.refuse_early(paths)
     if private_ids and not tables:
-        raise click.UsageError("--private-ids needs --tables DIR")
+        raise click.UsageError("--private-ids needs --tables FOLDER")
     table_folder = TableFolder(tables, target.force) if tables else None
     if table_folder:
         table_folder.refuse_early(paths)

@@ -7,11 +7,12 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.errors import UserError
 
 
-@click.command(name="completion")
+@click.command(name="completion", cls=Command)
 @click.argument("shell", type=Choice(("bash", "zsh", "fish", "powershell")))
 @click.pass_context
 def command(ctx: click.Context, *, shell: str) -> int:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.infra.text import did_you_mean
 
 
@@ -27,6 +26,8 @@ class LocalPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or fail with a usage error where it is a URL."""
+        from mlperf_pkg.infra.stores import is_url  # noqa: PLC0415 - "--version" needs none
+
         if is_url(value):
             self.fail(f"{value} is a URL; expected a local path", param, ctx)
         return super().convert(value, param, ctx)

@@ -8,6 +8,7 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, reporting, secret
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.signals import stop_cleanly
 from mlperf_pkg.cli.types import LocalPath
@@ -18,14 +19,14 @@ from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.report import Report
 
 
-@click.command(name="verify")
+@click.command(name="verify", cls=Command)
 @click.argument("packed", metavar="ARCHIVE|TREE", type=LocalPath(exists=True, path_type=Path))
 @options.judged
 @click.option(
     "--extract",
     type=LocalPath(path_type=Path),
-    metavar="DIR",
-    help="Unpack into the new folder DIR, if nothing changed since packing.",
+    metavar="FOLDER",
+    help="Unpack into the new folder FOLDER, if nothing changed since packing.",
 )
 @click.option(
     "--max-unpacked",

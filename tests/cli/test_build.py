@@ -296,17 +296,16 @@ def test_code_outside_the_workspace_needs_an_option(tmp_path: Path, code: str) -
 def test_drop_invalid_names_each_with_its_reasons(tmp_path: Path) -> None:
     root = closed_workspace(tmp_path)
     (root / "logs/b0.log").unlink()
-    result = call("build", root, "--drop-invalid")
+    result = call("build", root, "--invalid", "drop")
     assert result.exit_code == 0
     assert "note: left out: bow-pod16/bert is not valid:\n  results/bow-pod16/bert" in (
         result.stderr
     )
     assert built_results(root) == RESULTS
     (root / "logs/r0.log").unlink()
-    result = call("build", root, "--drop-invalid", "--force")
+    result = call("build", root, "--invalid", "drop", "--force")
     assert result.exit_code == 1
     assert "no result set is valid: nothing is left to build" in result.stderr
-    assert call("build", root, "--drop-invalid", "--keep-invalid").exit_code == 2
 
 
 def test_failure_while_writing_leaves_the_old_tree(
@@ -369,4 +368,4 @@ def test_what_only_the_whole_tree_shows_is_refused(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "the tree would not be valid:\n  results/bow-pod16/resnet" in result.stderr
     assert bytes_below(root) == before
-    assert call("build", root, "--keep-invalid").exit_code == 0
+    assert call("build", root, "--invalid", "keep").exit_code == 0

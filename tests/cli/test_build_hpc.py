@@ -93,8 +93,8 @@ def test_weak_scaling_is_not_packed_without_strong_scaling(
     other = ("--usage", "hpc", "--benchmark", "deepcam", "--system", "box", "--submitter", "ACME")
     assert call("simulate", root / "logs", *other).exit_code == 0
     (root / "logs/box_cosmoflow_0.log").unlink()
-    assert call("build", root, "--keep-invalid").exit_code == 0
-    result = call("pack", root / TREE, "--drop-invalid")
+    assert call("build", root, "--invalid", "keep").exit_code == 0
+    result = call("pack", root / TREE, "--invalid", "drop")
     assert result.exit_code == 0, result.output
     left_out = re.findall(r"(?m)^note: left out: (\S+) is not valid:\n  \S+ (\w+): ", result.stderr)
     assert left_out == [(STRONG, "SET101"), (WEAK, "SET131")]

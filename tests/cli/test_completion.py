@@ -35,9 +35,10 @@ def completed(line: str) -> list[str]:
     [
         ("mlperf-pkg ", list(COMMANDS)),
         ("mlperf-pkg s", ["score", "select", "system", "simulate"]),
-        ("mlperf-pkg --v", ["--version"]),
-        ("mlperf-pkg system ", ["init", "merge", "check"]),
-        ("mlperf-pkg rules ", ["diff", "list", "show", "verify"]),
+        ("mlperf-pkg --vers", ["--version"]),
+        ("mlperf-pkg check logs --sche", ["--scheduler"]),
+        ("mlperf-pkg system ", ["init", "check"]),
+        ("mlperf-pkg rules ", ["list", "show", "diff", "verify"]),
         ("mlperf-pkg check --con", ["--config"]),
         ("mlperf-pkg check --format ", list(FORMATS)),
         ("mlperf-pkg check --format s", ["sarif"]),
@@ -62,11 +63,11 @@ def completed(line: str) -> list[str]:
         ("mlperf-pkg compare --published 5.", ["5.1", "5.0"]),
         ("mlperf-pkg compare --published 5.1,0", ["5.1,0.7"]),
         ("mlperf-pkg compare --published a", ["all"]),
-        ("mlperf-pkg review previews 5.", ["5.1", "5.0"]),
-        ("mlperf-pkg review resubmitted 4.1 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg review compare previews 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg review compare resubmitted 4.1 5.", ["5.1", "5.0"]),
         ("mlperf-pkg simulate logs --failure a", ["aborted"]),
         ("mlperf-pkg chekc logs ", list(COMMANDS)),
-        ("mlperf-pkg rules shwo ", ["diff", "list", "show", "verify"]),
+        ("mlperf-pkg rules shwo ", ["list", "show", "diff", "verify"]),
     ],
 )  # fmt: skip
 def test_words(line: str, words: list[str]) -> None:

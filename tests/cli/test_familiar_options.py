@@ -143,7 +143,7 @@ def test_private_ids(tmp_path: Path) -> None:
 def test_private_ids_need_tables(tmp_path: Path) -> None:
     result = call("score", write_submission(tmp_path / "ACME"), "--private-ids", tmp_path / "ids")
     assert result.exit_code == 2
-    assert "--private-ids needs --tables DIR" in result.stderr
+    assert "--private-ids needs --tables FOLDER" in result.stderr
 
 
 def test_usage_of_a_description(tmp_path: Path) -> None:

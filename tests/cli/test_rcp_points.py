@@ -1,4 +1,4 @@
-"""The output of ``mlperf-pkg rcp show``, ``chart``, ``diff`` and ``lint``."""
+"""The output of ``mlperf-pkg rcp show``, ``diff`` and ``lint``."""
 
 from __future__ import annotations
 
@@ -132,7 +132,10 @@ def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
         (("--round", "9.9"), "the rulebook has no round '9.9'"),
         (("--round", "0.7"), "has no reference points of training 0.7"),
         (("bert", "--usage", "hpc"), "the rulebook has no benchmark 'bert' of hpc"),
-        (("--batch-size", "5"), "--batch-size, --interpolate and --custom need a BENCHMARK"),
+        (
+            ("--batch-size", "5"),
+            "--batch-size, --interpolate, --chart and --custom need a BENCHMARK",
+        ),
         (("bert", "--batch-size", "0"), "not in the range"),
         (("bert", "--batch-size", "nan"), "not a valid integer"),
         (("bert", "--merge"), "--merge needs --custom FILE"),
@@ -201,9 +204,9 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
 def test_chart(ending: str, start: bytes, tmp_path: Path) -> None:
     file = tmp_path / f"bert.{ending}"
-    assert shown("chart", "bert", "-o", file) == f"{file}\n"
+    assert shown("show", "bert", "--chart", file) == shown("show", "bert")
     assert file.read_bytes().startswith(start)
-    status, text = call("chart", "bert", "-o", file)
+    status, text = call("show", "bert", "--chart", file)
     assert (status, text) == (
         2,
         f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n",
@@ -213,14 +216,14 @@ def test_chart(ending: str, start: bytes, tmp_path: Path) -> None:
 def test_chart_of_a_hostile_file_in_a_page(tmp_path: Path) -> None:
     points = {"<script>": point(RUNS, Hyperparams={}), "\x00": point(RUNS, BS=8, Hyperparams={})}
     page = tmp_path / "page.html"
-    shown("chart", "gpt3", "--custom", custom(tmp_path, points), "-o", page)
+    shown("show", "gpt3", "--custom", custom(tmp_path, points), "--chart", page)
     text = page.read_text("utf-8")
     assert "<script" not in text
     assert "default-src 'none'; img-src data:" in text
 
 
 def test_chart_refuses_another_format(tmp_path: Path) -> None:
-    status, text = call("chart", "bert", "-o", tmp_path / "x.pdf")
+    status, text = call("show", "bert", "--chart", tmp_path / "x.pdf")
     assert (status, "expected .svg, .png or .html" in text) == (2, True)
 
 

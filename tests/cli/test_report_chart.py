@@ -1,4 +1,4 @@
-"""``mlperf-pkg report --chart``."""
+"""``mlperf-pkg report --draw``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def names(folder: Path) -> list[str]:
 
 def test_a_file_of_each_chart(tmp_path: Path) -> None:
     tree, out = write_submission(tmp_path / "training_results_v2.0" / "A&B"), tmp_path / "out"
-    result = call("report", tree, "-o", out, "--chart", "all")
+    result = call("report", tree, "-o", out, "--draw", "all")
     assert (result.exit_code, result.stderr) == (0, "")
     assert names(out) == [
         "resnet.scoreboard.svg",
@@ -42,7 +42,7 @@ def test_a_folder_inside_a_submission_has_the_system_names_of_its_tree(
     tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
     (tree / "results" / SYSTEM).rename(tree / "results" / "my_system")
     write_system(tree / "systems", "my_system")
-    result = call("report", tree / part, "-o", out, "--chart", "times")
+    result = call("report", tree / part, "-o", out, "--draw", "times")
     assert (result.exit_code, names(out)) == (0, ["results-my_system-resnet.times.svg"])
     text = (out / names(out)[0]).read_text("utf-8")
     assert ">ACME, my_system, resnet (closed, round 2.0)<" in text
@@ -52,15 +52,15 @@ def test_parts_of_one_submission_are_drawn_once(tmp_path: Path) -> None:
     tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
     write_set(tree / "results" / SYSTEM / "bert", simulated("bert"))
     folders = [tree / "results" / SYSTEM / name for name in ("resnet", "bert", "bert")]
-    assert call("report", *folders, "-o", out, "--chart", "times").exit_code == 0
+    assert call("report", *folders, "-o", out, "--draw", "times").exit_code == 0
     assert len(names(out)) == 2
-    assert call("report", tree, *folders, "-o", out, "--chart", "times", "--force").exit_code == 0
+    assert call("report", tree, *folders, "-o", out, "--draw", "times", "--force").exit_code == 0
     assert len({name.rpartition("results-")[2] for name in names(out)}) == 2
 
 
 def test_one_chart_as_pixels(tmp_path: Path) -> None:
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
-    assert call("report", logs, "-o", out, "--chart", "times", "--format", "png").exit_code == 0
+    assert call("report", logs, "-o", out, "--draw", "times", "--format", "png").exit_code == 0
     (file,) = out.iterdir()
     assert file.name == "Graphcore-bow-pod16-resnet-closed.times.png"
     assert file.read_bytes().startswith(b"\x89PNG")
@@ -68,16 +68,16 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
 
 def test_the_former_name(tmp_path: Path) -> None:
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
-    assert call("plot", logs, "-o", out, "--chart", "times").exit_code == 0
+    assert call("plot", logs, "-o", out, "--draw", "times").exit_code == 0
     assert names(out) == ["Graphcore-bow-pod16-resnet-closed.times.svg"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--chart", "all", "--history"), "--chart and --history cannot be used together"),
-        (("--format", "png"), "--format needs --chart"),
-        (("--chart", "time"), "did you mean times?"),
+        (("--draw", "all", "--history"), "--draw and --history cannot be used together"),
+        (("--format", "png"), "--format needs --draw"),
+        (("--draw", "time"), "did you mean times?"),
     ],
 )
 def test_mistyped(options: tuple[str, ...], message: str) -> None:
@@ -88,7 +88,7 @@ def test_mistyped(options: tuple[str, ...], message: str) -> None:
 def test_the_same_input_is_the_same_picture(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     for name in ("one", "two"):
-        assert call("report", logs, "-o", tmp_path / name, "--chart", "curves").exit_code == 0
+        assert call("report", logs, "-o", tmp_path / name, "--draw", "curves").exit_code == 0
     (one,), (two,) = (tmp_path / "one").iterdir(), (tmp_path / "two").iterdir()
     assert one.read_bytes() == two.read_bytes()
 
@@ -97,7 +97,7 @@ def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
     for number, name in enumerate(("a ß", "a é", "..")):
         of_system = (edited(log, "submission_platform", value=name) for log in simulated())
         write_set(tmp_path / "logs" / str(number), tuple(of_system))
-    call("report", tmp_path / "logs", "-o", tmp_path / "out", "--chart", "times")
+    call("report", tmp_path / "logs", "-o", tmp_path / "out", "--draw", "times")
     assert names(tmp_path / "out") == [
         "Graphcore-..-resnet-closed.times.svg",
         "Graphcore-a-resnet-closed.times-2.svg",
@@ -107,7 +107,7 @@ def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
-    arguments = ("report", logs, "-o", out, "--chart", "times")
+    arguments = ("report", logs, "-o", out, "--draw", "times")
     assert [call(*arguments).exit_code, call(*arguments).exit_code] == [0, 2]
     assert call(*arguments, "--force").exit_code == 0
 
@@ -117,7 +117,7 @@ def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
 ) -> None:
     monkeypatch.setattr(charts, "rcp", fail)
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
-    result = call("report", logs, "-o", out, "--chart", "all")
+    result = call("report", logs, "-o", out, "--draw", "all")
     name = "Graphcore-bow-pod16-resnet-closed"
     assert result.exit_code == 1
     assert result.stderr == f"mlperf-pkg: {name}.rcp: cannot be drawn: {DEFECT}\n"
@@ -131,7 +131,7 @@ def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", (without(simulated()[0], "run_start"),))
-    result = call("report", logs, "-o", tmp_path / "out", "--chart", "times")
+    result = call("report", logs, "-o", tmp_path / "out", "--draw", "times")
     assert (result.exit_code, result.stderr) == (1, "mlperf-pkg: nothing to draw\n")
     assert not (tmp_path / "out").exists()
 
@@ -145,7 +145,7 @@ def test_without_the_extra_it_says_how_to_install_it(
         write_set(tmp_path / "logs", simulated()),
         "-o",
         tmp_path / "out",
-        "--chart",
+        "--draw",
         "all",
     )
     assert result.exit_code == 2

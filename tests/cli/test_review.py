@@ -11,7 +11,7 @@ from click.shell_completion import ShellComplete
 from jsonschema import Draft202012Validator
 
 from mlperf_pkg.cli.main import cli
-from mlperf_pkg.cli.review import COMMANDS
+from mlperf_pkg.cli.review import command
 from mlperf_pkg.infra.resources import data_folder
 from tests.helpers.program import call
 from tests.helpers.report_schema import closed
@@ -181,20 +181,20 @@ def test_loose_logs_are_not_a_round(a_round: Path, tmp_path: Path) -> None:
 
 def test_the_help_lists_the_other_commands() -> None:
     text = call("review", "--help").output
-    assert text.startswith("Usage: mlperf-pkg review [OPTIONS] ROUND_DIR\n")
-    assert all(f"\n  {name} " in text for name in COMMANDS)
+    assert text.startswith("Usage: mlperf-pkg review [OPTIONS] ROUND_FOLDER\n")
+    assert all(f"\n  {name} " in text for name in command.commands)
 
 
 def test_a_folder_named_like_a_command(
     a_round: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(a_round, tmp_path / "previews")
+    shutil.copytree(a_round, tmp_path / "compare")
     monkeypatch.chdir(tmp_path)
-    assert call("review", "./previews", "-j", "1").exit_code == 0
+    assert call("review", "./compare", "-j", "1").exit_code == 0
     assert (tmp_path / "review/review.html").is_file()
 
 
-@pytest.mark.parametrize(("words", "expected"), [("prev", {"previews"}), ("./", {"./"})])
+@pytest.mark.parametrize(("words", "expected"), [("comp", {"compare"}), ("./", {"./"})])
 def test_completion(words: str, expected: set[str]) -> None:
     complete = ShellComplete(cli, {}, "mlperf-pkg", "_X")
     assert {item.value for item in complete.get_completions(["review"], words)} == expected

@@ -1,4 +1,4 @@
-"""``mlperf-pkg review previews`` and ``review resubmitted``: rounds, formats, exit statuses."""
+"""``mlperf-pkg review compare``: rounds, formats, exit statuses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sides(rounds: Path) -> list[str]:
 
 
 def as_json(*arguments: str) -> Any:
-    return json.loads(call("review", *arguments, "--format", "json").stdout)
+    return json.loads(call("review", "compare", *arguments, "--format", "json").stdout)
 
 
 def test_folders(rounds: Path) -> None:
@@ -59,12 +59,12 @@ def test_new_runs_prove_a_preview(rounds: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_formats(name: str, rounds: Path) -> None:
-    text = call("review", name, *sides(rounds))
+    text = call("review", "compare", name, *sides(rounds))
     assert text.exit_code == 1
     assert max(map(len, text.stdout.splitlines())) <= 80
-    markdown = call("review", name, *sides(rounds), "--format", "markdown").stdout
+    markdown = call("review", "compare", name, *sides(rounds), "--format", "markdown").stdout
     assert markdown.startswith("## ")
-    rows = list(csv.DictReader(io.StringIO(call("review", name, *sides(rounds), "--format", "csv").stdout)))  # fmt: skip
+    rows = list(csv.DictReader(io.StringIO(call("review", "compare", name, *sides(rounds), "--format", "csv").stdout)))  # fmt: skip
     (row,) = as_json(name, *sides(rounds))[name]
     assert [r["path"] for r in rows] == [row["path"]]
     assert rows[0].keys() == row.keys()
@@ -106,7 +106,7 @@ def test_a_folder_named_like_a_round(
 
 
 def test_nothing_to_settle() -> None:
-    result = call("review", "previews", "2.0", "2.1")
+    result = call("review", "compare", "previews", "2.0", "2.1")
     assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "no Previews")
 
 
@@ -123,7 +123,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_mistakes(name: str, arguments: tuple[str, ...], message: str) -> None:
-    result = call("review", name, *arguments)
+    result = call("review", "compare", name, *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
 
@@ -133,7 +133,7 @@ def test_without_published_results(
 ) -> None:
     monkeypatch.setattr(results, "PATH", tmp_path / "missing")
     for name in COMMANDS:
-        result = call("review", name, "4.1", "5.0")
+        result = call("review", "compare", name, "4.1", "5.0")
         assert (result.exit_code, result.stdout) == (2, "")
         assert "the published results are missing: reinstall mlperf-pkg" in result.stderr
     assert as_json("previews", *sides(rounds))["counts"] == {"own logs only": 1}
@@ -144,7 +144,7 @@ def test_without_published_results(
 def test_a_file_without_a_result_set(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n")
     for name in COMMANDS:
-        result = call("review", name, "4.1", tmp_path / "notes.md")
+        result = call("review", "compare", name, "4.1", tmp_path / "notes.md")
         assert result.exit_code == 2
         assert "no result set; expected a folder of submissions or a round" in result.stderr
 

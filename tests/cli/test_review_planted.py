@@ -38,7 +38,7 @@ def lists(root: Path) -> Rows:
     rows["missing"] = document["problems"]
     rows["diff"] = as_json("diff", root / NEW, final)["entries"]
     for name in ("previews", "resubmitted"):
-        rows[name] = as_json("review", name, root / OLD, final)[name]
+        rows[name] = as_json("review", "compare", name, root / OLD, final)[name]
     rows["check"] = [
         finding for finding in as_json("check", final)["findings"] if finding["severity"] != "note"
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.cli import system_init
+from mlperf_pkg.cli import system
 from mlperf_pkg.rulebook.files import rounds
 from tests.helpers.machines import EPYC
 from tests.helpers.program import call
@@ -20,7 +20,7 @@ KNOWN = ("--submitter", "ACME", "--division", "closed", "--name", "X8", "--nodes
 @pytest.fixture(autouse=True)
 def epyc(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = EPYC.sources(tmp_path_factory.mktemp("root"))
-    monkeypatch.setattr(system_init, "this_machine", lambda: sources)
+    monkeypatch.setattr(system, "this_machine", lambda: sources)
 
 
 def test_to_standard_output() -> None:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlperf_pkg.checks.described import category
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.rows import Rows, division_of, in_order, number_of
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.submission.membership import set_id
 
+_ALL = "all"
 
-def rows_of_published(results: PublishedResults) -> Rows:
-    """Return the rows of the published results: systems, result sets and settings."""
-    sets = [published for published in results.sets if published.runs]
+
+def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,)) -> Rows:
+    """Return the rows of the published results: systems, result sets and settings.
+
+    ``names`` are those of rounds; ``all`` means every round.
+
+    Raises:
+        UserError: there is no such round.
+    """
+    existing = dict.fromkeys(of.name for of in results.provenance.rounds)
+    if unknown := next((name for name in names if name not in (_ALL, *existing)), None):
+        suggestion = did_you_mean(unknown, [*existing, _ALL])
+        raise UserError(
+            f"--published {unknown}: no such round{suggestion} (of {', '.join(existing)}, all)"
+        )
+    sets = [of for of in results.sets if of.runs and (_ALL in names or of.round in names)]
+    paths = {of.path for of in sets}
     systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
     benchmarks = sorted({published.benchmark for published in sets})
     return in_order(
@@ -23,6 +42,7 @@ def rows_of_published(results: PublishedResults) -> Rows:
                 _published_setting(setting, results.sets[setting.set])
                 for benchmark in benchmarks
                 for setting in results.settings(benchmark)
+                if results.sets[setting.set].path in paths
             ],
         }
     )

@@ -173,7 +173,8 @@ def section(reviewed: Round) -> Section:
         title="Objections",
         text=(
             "Errors by the written rules may be filed as objections, one for each code and"
-            " submitter. 'mlperf-pkg review objection CODES ROUND_DIR -o FOLDER' writes the texts.",
+            " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
+            " texts.",
         ),
         tables=(table,) if rows else (),
         summary=(f"{number} to file" if rows else "no errors by the rules",),

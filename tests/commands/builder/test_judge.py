@@ -94,8 +94,8 @@ def test_findings_of_a_kind_are_folded() -> None:
 def test_more_runs_than_required_are_not_chosen_for_the_user() -> None:
     (reason,) = reasons(judged(logs_of("bow-pod16", runs=6)))
     assert reason.endswith(
-        "\n    --select takes the 5 consecutive runs whose result is closest to the median of all"
-        " such windows; 'mlperf-pkg select' shows them"
+        "\n    --choose-runs takes the 5 consecutive runs whose result is closest to the median of"
+        " all such windows; 'mlperf-pkg select' shows them"
     )
 
 

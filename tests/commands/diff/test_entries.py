@@ -245,7 +245,7 @@ def test_one_submission_of_a_round(old: Path, tmp_path: Path) -> None:
     shutil.copytree(old, new)
     rerun(**BORROWED)(new)
     borrowed = [("borrowed", True, ALL), (*FASTER[1:2], True, FASTER[3])]
-    for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--from", old]):
+    for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--borrowed-from", old]):
         assert [rest for _, *rest in found(*arguments)] == list(map(list, borrowed))
     assert found(old / "ACME", new / "ACME")[0][1] == "hyperparameters changed"
 
