@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import click
 
-from mlperf_pkg.cli.group import LazyGroup
+from mlperf_pkg.cli.group import Group
 
-COMMANDS = {
-    "show": "mlperf_pkg.cli.rcp_show",
-    "check": "mlperf_pkg.cli.rcp_check",
-    "new": "mlperf_pkg.cli.rcp_new",
-    "bootstrap": "mlperf_pkg.cli.rcp_bootstrap",
-    "diff": "mlperf_pkg.cli.rcp_diff",
-    "lint": "mlperf_pkg.cli.rcp_lint",
-}
-
-
-@click.group(name="rcp", cls=LazyGroup, modules=COMMANDS)
+@click.group(name="rcp", cls=Group)
 def command() -> None:
     """Show, check and write reference convergence points.
 

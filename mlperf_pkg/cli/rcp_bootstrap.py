@@ -12,7 +12,7 @@ from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.reference import Reference
 
 
-@click.command(name="bootstrap", cls=Command)
+@command.command(name="bootstrap")
 @one_reference
 @click.option(
     "--batch-size",
@@ -38,7 +38,7 @@ from mlperf_pkg.commands.rcp.reference import Reference
     help="Seed the random numbers; the same options and seed give the same result.",
 )
 @options.written(BOOTSTRAP_FORMATS)
-def command(
+def bootstrap(
     *,
     reference: Reference,
     batch_size: int,

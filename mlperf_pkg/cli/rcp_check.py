@@ -15,12 +15,12 @@ from mlperf_pkg.commands.rcp.reference import Origin
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 
 
-@click.command(name="check", cls=Command)
+@command.command(name="check")
 @options.checked
 @options.counting_samples
 @origin_options
 @options.written(CHECK_FORMATS)
-def command(
+def check_points(
     *,
     paths: tuple[str, ...],
     check_options: Options,

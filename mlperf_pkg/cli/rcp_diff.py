@@ -11,13 +11,13 @@ from mlperf_pkg.cli.rcp_options import benchmark_argument
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
 
 
-@click.command(name="diff", cls=Command)
+@command.command(name="diff")
 @click.argument("old", shell_complete=completion.rounds)
 @click.argument("new", shell_complete=completion.rounds)
 @benchmark_argument(required=False)
 @reads("usage")
 @options.written(DIFF_FORMATS)
-def command(
+def diff_points(
     *, old: str, new: str, benchmark: str | None, usage: str | None, format_: str, target: Output
 ) -> int:
     """Show how the reference points of rounds OLD and NEW differ.

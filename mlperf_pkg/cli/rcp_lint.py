@@ -22,7 +22,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="lint", cls=Command)
+@command.command(name="lint")
 @click.argument("file", required=False, type=LocalPath(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--benchmark",
@@ -32,7 +32,7 @@ from mlperf_pkg.infra.text import visible
 )
 @round_option
 @options.written(LINT_FORMATS)
-def command(
+def lint(
     *,
     file: Path | None,
     benchmark: str | None,

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.rcp.creation import Author, new_point
 from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="new", cls=Command)
+@command.command(name="new")
 @options.checked
 @options.counting_samples
 @click.option("--creator", metavar="ORG", help="Name the organisation (default: as logged).")
@@ -34,7 +34,7 @@ from mlperf_pkg.infra.text import visible
     show_default=True,
 )
 @options.force_option()
-def command(
+def new(
     *,
     paths: tuple[str, ...],
     check_options: Options,

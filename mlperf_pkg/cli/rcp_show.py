@@ -21,7 +21,7 @@ from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
 from mlperf_pkg.infra.files import write_whole
 
 
-@click.command(name="show", cls=Command)
+@command.command(name="show")
 @benchmark_argument(required=False)
 @round_option
 @click.option(
@@ -48,7 +48,7 @@ from mlperf_pkg.infra.files import write_whole
 @options.chart_option("all reference runs and points into FILE, .svg, .png or .html")
 @origin_options
 @options.written(SHOW_FORMATS)
-def command(
+def show(
     *,
     benchmark: str | None,
     round_: str | None,

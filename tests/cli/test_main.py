@@ -129,9 +129,9 @@ def test_general_options_stand_before_a_command_or_after_it(folder: Path) -> Non
     assert after != call("check", folder).stdout
     assert after == call("-q", "-j", "1", "check", folder).stdout
     assert after == call("-j", "1", "check", "-q", folder).stdout
-    listed = call("rcp", "show", "--usage", "hpc").stdout
-    assert listed == call("rcp", "--usage", "hpc", "show").stdout
-    assert listed == call("--usage", "hpc", "rcp", "show").stdout
+    points = call("rcp", "show", "--usage", "hpc").stdout
+    assert points == call("rcp", "--usage", "hpc", "show").stdout
+    assert points == call("--usage", "hpc", "rcp", "show").stdout
 
 
 def test_the_last_of_two_values_counts() -> None:
