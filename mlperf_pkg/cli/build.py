@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command, reads
+from mlperf_pkg.cli.group import FOLDER, Command, LocalPath, reads
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.builder import show
 from mlperf_pkg.commands.builder.accept import acceptance
 from mlperf_pkg.commands.builder.explain import explained
@@ -23,7 +22,6 @@ from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 
-_FOLDER = LocalPath(file_okay=False, path_type=Path)
 _ADVICE = (
     ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
     " or all of these with --invalid drop, or build it anyway with --invalid keep"
@@ -31,28 +29,21 @@ _ADVICE = (
 
 
 @click.command(name="build", cls=Command)
-@click.argument("workspace", default=".", type=_FOLDER)
+@click.argument("workspace", default=".", type=FOLDER)
 @options.division_option(
     "Build only this division and keep the other one as it is in the tree (default: build both)."
 )
 @click.option(
     "--logs",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="PATH",
     help="Read the raw logs from PATH, a folder or an archive (default: logs/, else WORKSPACE).",
 )
 @click.option(
-    "--systems",
-    type=_FOLDER,
-    metavar="FOLDER",
-    help="Read the system descriptions from FOLDER (default: systems/).",
+    "--systems", type=FOLDER, help="Read the system descriptions from FOLDER (default: systems/)."
 )
 @click.option(
-    "-o",
-    "--output",
-    type=_FOLDER,
-    metavar="FOLDER",
-    help="Write the submission into FOLDER (default: submissions/).",
+    "-o", "--output", type=FOLDER, help="Write the submission into FOLDER (default: submissions/)."
 )
 @options.round_option(options.ROUND)
 @click.option(

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.cli import options, reporting
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import FILE, Command
 from mlperf_pkg.cli.output import Output, Outputs
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.render import FORMATS
 
 
@@ -22,8 +21,8 @@ from mlperf_pkg.render import FORMATS
 @options.bypassing
 @options.scaled
 @options.filtered
-@reporting.shown
-@reporting.failing
+@options.shown
+@options.failing
 @click.option(
     "--partial",
     is_flag=True,
@@ -31,14 +30,12 @@ from mlperf_pkg.render import FORMATS
 )
 @click.option(
     "--objections",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Say on stderr which objections in FILE are settled (see 'review objections').",
 )
 @click.option(
     "--log-output",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Also write the findings to FILE as plain log lines; an existing file is replaced.",
 )
 @options.written(FORMATS, repeatable=True)
@@ -47,8 +44,8 @@ def command(
     paths: tuple[str, ...],
     check_options: Options,
     filter_findings: options.Filter,
-    showing: reporting.Showing,
-    status: reporting.Status,
+    showing: options.Showing,
+    status: options.Status,
     partial: bool,
     objections: Path | None,
     log_output: Path | None,

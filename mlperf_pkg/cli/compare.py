@@ -9,10 +9,9 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import FILE, Command
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.baseline import baseline_test
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.model import Result, Row
@@ -51,8 +50,7 @@ def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Cal
 )
 @click.option(
     "--prices",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Read list prices from FILE; they override those of --config and systems/prices.yaml.",
 )
 @options.chart_option("the ratios into FILE, .svg or .png")

@@ -11,9 +11,8 @@ from msgspec import structs
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.published.results import published_results
 
@@ -30,7 +29,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.option(
     "-o",
     "--output",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="FILE",
     required=True,
     help="Write to FILE, which ends in .parquet, .csv, .sqlite or .duckdb.",
@@ -44,9 +43,7 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
 @click.option("--evaluations", is_flag=True, help="Export the evaluations of all runs too.")
 @click.option("--append", is_flag=True, help="Add the rounds to those that FILE contains.")
 @click.option(
-    "--replace",
-    is_flag=True,
-    help="Like --append, but replace rounds that FILE contains already.",
+    "--replace", is_flag=True, help="Like --append, but replace rounds that FILE contains already."
 )
 @options.force_option("Overwrite FILE.")
 def command(

@@ -12,12 +12,12 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli.streams import OUTPUT, discard_output
-from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.text import did_you_mean, visible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
 
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
@@ -57,6 +57,43 @@ class Failure(click.ClickException):
         """Print the message as compilers do, free of terminal escapes."""
         lines = "\n".join(visible(line) for line in self.message.split("\n"))
         click.echo(f"mlperf-pkg: error: {lines}", file=file, err=True)
+
+
+# ---- types of arguments and options ------------------------------------------------------
+
+
+class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions
+    """A ``click.Choice`` whose error message suggests the nearest choice."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return one of the choices, or fail with a usage error."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            suggestion = did_you_mean(str(value), map(str, self.choices))
+            self.fail(error.message.rstrip(".") + (suggestion or "."), param, ctx)
+
+
+class LocalPath(click.Path):
+    """A ``click.Path`` on this machine: a URL is a usage error."""
+
+    def __init__(self, **attributes: Any) -> None:
+        """Create a type whose values are ``Path``, with FILE, FOLDER or PATH in the help."""
+        super().__init__(path_type=Path, **attributes)
+        self.name = "folder" if self.name == "directory" else self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or fail with a usage error where it is a URL."""
+        from mlperf_pkg.infra.stores import is_url  # noqa: PLC0415 - "--version" needs none
+
+        if is_url(value):
+            self.fail(f"{value} is a URL; expected a local path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = LocalPath(dir_okay=False)
+EXISTING_FILE = LocalPath(exists=True, dir_okay=False)
+FOLDER = LocalPath(file_okay=False)
 
 
 # ---- general options ----------------------------------------------------------------------
@@ -102,8 +139,7 @@ GENERAL = (
     ),
     _General(
         "--config",
-        type=LocalPath(dir_okay=False, path_type=Path),
-        metavar="FILE",
+        type=FILE,
         help="Read settings and waivers from FILE (default: mlperf-pkg.yaml in the current folder,"
         " unless that is inside the input).",
     ),

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.propose import Proposal, left_to_fill_in, proposed
 from mlperf_pkg.commands.builder.template import config_text
@@ -21,7 +20,7 @@ from mlperf_pkg.infra.text import visible
 
 
 @click.command(name="init", cls=Command)
-@click.argument("workspace", default=".", type=LocalPath(file_okay=False, path_type=Path))
+@click.argument("workspace", default=".", type=FOLDER)
 @options.force_option("Overwrite an existing configuration.")
 def command(*, workspace: Path, force: bool) -> int:
     """Write mlperf-pkg.yaml, the configuration of a workspace.

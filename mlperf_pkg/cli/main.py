@@ -22,7 +22,7 @@ SECTIONS = {
 """The commands by who types them, in the order of the help."""
 COMMANDS = {
     **{name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names},
-    "completion": "mlperf_pkg.cli.shells",
+    "completion": "mlperf_pkg.cli.completion",
 }
 
 

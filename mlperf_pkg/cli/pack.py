@@ -8,10 +8,9 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import Choice, Command, LocalPath
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.signals import stop_cleanly
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive.dropping import reasons, without_sets
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
 from mlperf_pkg.commands.archive.hashed_tree import HashedTree
@@ -27,7 +26,7 @@ from mlperf_pkg.results.report import Report
 
 
 @click.command(name="pack", cls=Command)
-@click.argument("tree", type=LocalPath(exists=True, file_okay=False, path_type=Path))
+@click.argument("tree", type=LocalPath(exists=True, file_okay=False))
 @options.output_option(
     "Write the archive to FILE (default: TREE.tar.gz, beside TREE).", metavar="FILE"
 )

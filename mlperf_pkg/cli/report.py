@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import text
@@ -44,7 +43,7 @@ _FORMATS = ("svg", "png")
 @click.option(
     "--from",
     "export",
-    type=LocalPath(exists=True, path_type=Path),
+    type=LocalPath(exists=True),
     metavar="EXPORT",
     help="With --history, show the results of an export instead of the published ones.",
 )
@@ -64,7 +63,7 @@ _FORMATS = ("svg", "png")
 @click.option(
     "-o",
     "--output",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="FILE",
     help=f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
     f" {DEFAULT_HISTORY}). With --draw, a folder (default: {DEFAULT_CHARTS}).",

@@ -10,9 +10,8 @@ from click.shell_completion import CompletionItem
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import RENAMED, Command, Group
+from mlperf_pkg.cli.group import FILE, RENAMED, Choice, Command, Group
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.commands.review.listing import LISTING_FORMATS
 from mlperf_pkg.commands.review.objection_formats import OBJECTION_FORMATS
 
@@ -201,7 +200,7 @@ def objection(
 
 
 @command.command(name="objections")
-@click.argument("file", type=LocalPath(dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @click.argument("tree", type=click.Path(), required=False)
 @options.judged
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Change this objection; repeatable.")

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Group, reads
+from mlperf_pkg.cli.group import Choice, Group, LocalPath, reads
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
@@ -45,10 +44,7 @@ def _round(_: click.Context, __: click.Parameter, value: str | None) -> str | No
 
 _written = options.written(("text", "json"))
 _benchmark = click.option(
-    "--benchmark",
-    metavar="NAME",
-    shell_complete=completion.benchmarks,
-    help="Only this benchmark.",
+    "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
 )
 
 
@@ -259,7 +255,7 @@ def diff(
 @command.command()
 @click.option(
     "--against",
-    type=LocalPath(exists=True, file_okay=False, path_type=Path),
+    type=LocalPath(exists=True, file_okay=False),
     metavar="FOLDER",
     help="Compare with the mlperf_logging in FOLDER instead of the installed one.",
 )

@@ -11,10 +11,9 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.scores import Scores, scores
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.group import FOLDER, Command
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.official_tables.files import TableFolder
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
 from mlperf_pkg.infra.text import visible
@@ -26,10 +25,7 @@ from mlperf_pkg.infra.text import visible
 @options.scaled
 @options.written(SCORE_FORMATS, repeatable=True)
 @click.option(
-    "--tables",
-    type=LocalPath(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Also write the tables of the official summarizer into FOLDER.",
+    "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
 )
 @options.private_ids_option(" (needs --tables)")
 def command(

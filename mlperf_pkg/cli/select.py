@@ -8,8 +8,8 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED, Command
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.commands.select.formats import SELECT_FORMATS
 from mlperf_pkg.commands.select.selections import Selections, State, selections
 

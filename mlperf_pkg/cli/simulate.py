@@ -10,8 +10,7 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Command, reads
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
 from mlperf_pkg.commands.simulate.result_set import LAYOUTS, SetOrder, write_set
 from mlperf_pkg.commands.simulate.whole_round import RoundOrder, write_whole_round
 from mlperf_pkg.infra.text import visible
@@ -26,7 +25,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 
 
 @click.command(name="simulate", cls=Command)
-@click.argument("folder", metavar="FOLDER", type=LocalPath(file_okay=False, path_type=Path))
+@click.argument("folder", metavar="FOLDER", type=FOLDER)
 @click.option(
     "--benchmark",
     "benchmarks",
@@ -79,9 +78,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     " else 16).",
 )
 @click.option(
-    "--optimizer",
-    metavar="NAME",
-    help="Set the optimizer, where a benchmark allows several.",
+    "--optimizer", metavar="NAME", help="Set the optimizer, where a benchmark allows several."
 )
 @click.option(
     "--failure",

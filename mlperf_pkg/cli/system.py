@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mlperf_pkg.checks.system_schema import FILL_IN
-from mlperf_pkg.cli import options, reporting
+from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.commands.system import UserValues, describe, this_machine
@@ -48,11 +48,7 @@ def command() -> None:
 @click.option("--status", metavar="TEXT", help="Set the availability, such as onprem or cloud.")
 @click.option("--name", metavar="TEXT", help="Set the system's name in the results table.")
 @click.option(
-    "--nodes",
-    "number",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Set the number of nodes.",
+    "--nodes", "number", type=click.IntRange(min=1), metavar="N", help="Set the number of nodes."
 )
 @options.output_option("Write to FILE (default: standard output).", metavar="FILE")
 @options.force_option()
@@ -121,16 +117,16 @@ def _write(target: Output, fields: dict[str, Any]) -> None:
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.round_option(_ROUND)
 @reads("usage")
-@reporting.shown
-@reporting.failing
+@options.shown
+@options.failing
 @options.written(FORMATS, repeatable=True)
 def check(
     *,
     paths: tuple[str, ...],
     round_: str | None,
     usage: str | None,
-    showing: reporting.Showing,
-    status: reporting.Status,
+    showing: options.Showing,
+    status: options.Status,
     target: Outputs,
 ) -> int:
     """Check system descriptions, systems/<system_desc_id>.json.

@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli import options, reporting, secret
-from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli.group import EXISTING_FILE, Command, LocalPath
 from mlperf_pkg.cli.output import Outputs
-from mlperf_pkg.cli.signals import stop_cleanly
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
@@ -20,11 +19,11 @@ from mlperf_pkg.results.report import Report
 
 
 @click.command(name="verify", cls=Command)
-@click.argument("packed", metavar="ARCHIVE|TREE", type=LocalPath(exists=True, path_type=Path))
+@click.argument("packed", metavar="ARCHIVE|TREE", type=LocalPath(exists=True))
 @options.judged
 @click.option(
     "--extract",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="FOLDER",
     help="Unpack into the new folder FOLDER, if nothing changed since packing.",
 )
@@ -38,14 +37,10 @@ from mlperf_pkg.results.report import Report
 )
 @secret.option("Decrypt")
 @click.option(
-    "-i",
-    "--identity",
-    type=LocalPath(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Decrypt with the age or SSH identities in FILE.",
+    "-i", "--identity", type=EXISTING_FILE, help="Decrypt with the age or SSH identities in FILE."
 )
-@reporting.shown
-@reporting.failing
+@options.shown
+@options.failing
 @options.written(FORMATS, repeatable=True)
 def command(
     *,
@@ -55,8 +50,8 @@ def command(
     max_unpacked: int,
     passphrase_file: Path | None,
     identity: Path | None,
-    showing: reporting.Showing,
-    status: reporting.Status,
+    showing: options.Showing,
+    status: options.Status,
     target: Outputs,
 ) -> int:
     """Verify that an archive or a tree is unchanged and valid.

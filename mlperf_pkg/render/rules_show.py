@@ -16,11 +16,7 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Rule, ruleset_source, version_of
 
 _MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE"
-_SEVERITIES = {
-    Severity.ERROR: "an error",
-    Severity.WARNING: "a warning",
-    Severity.NOTE: "a note",
-}
+_SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
 
 
 def code_text(code: str) -> str:

@@ -11,12 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
 from mlperf_pkg.render import findings, headings
-from mlperf_pkg.render.groups import (
-    CodeGroup,
-    Submitters,
-    by_code,
-    subjects_in_words,
-)
+from mlperf_pkg.render.groups import CodeGroup, Submitters, by_code, subjects_in_words
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, shown, table_of
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.render.view import Show, View

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from mlperf_pkg.cli.destinations import destinations
+from mlperf_pkg.cli.output import destinations
 from mlperf_pkg.render import FORMATS
 
 TABLE = [

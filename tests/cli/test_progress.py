@@ -18,7 +18,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli.progress import Bar
+from mlperf_pkg.cli.streams import Bar
 from tests.helpers.program import COMMAND, start
 from tests.helpers.trees import simulated, write_set
 

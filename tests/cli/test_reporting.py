@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mlperf_pkg.cli import reporting
+from mlperf_pkg.cli import options as shared
 from mlperf_pkg.cli.group import Command
 from mlperf_pkg.findings import Finding, Severity, Waiver
 from mlperf_pkg.render import FORMATS, View
@@ -34,9 +34,9 @@ def run(made: list[Finding], *options: str) -> tuple[int, str]:
         ctx.params["quiet"] = False
 
     @program.command(cls=Command)
-    @reporting.shown
-    @reporting.failing
-    def command(*, showing: reporting.Showing, status: reporting.Status) -> None:
+    @shared.shown
+    @shared.failing
+    def command(*, showing: shared.Showing, status: shared.Status) -> None:
         checked = report(findings=made)
         click.echo(FORMATS["text"](checked, showing.view(View(80))), nl=False)
         click.get_current_context().exit(status(checked))
