@@ -1,4 +1,4 @@
-"""Shell completion of values that click cannot derive from the type of an option."""
+"""Completion of values that click cannot derive from an option, and ``mlperf-pkg completion``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CODE = r"(?m)(?:^|code: )([A-Z]{2,6}\d{3})\b"  # compiled when it is used
 
 
 def _with_the_users_rules(complete: _Complete) -> _Complete:
-    """Let a completion know the rounds, benchmarks and codes of ``mlperf-pkg --rules DIR``."""
+    """Let a completion know the rounds, benchmarks and codes of ``mlperf-pkg --rules FOLDER``."""
 
     @wraps(complete)
     def with_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -17,7 +17,7 @@ from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.group import FILE, FOLDER, Choice, reads
 from mlperf_pkg.cli.output import Output, Outputs, destinations
 from mlperf_pkg.cli.streams import progress
-from mlperf_pkg.config import CONFIG_NAME, round_name
+from mlperf_pkg.config import round_name
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import Show, View
@@ -32,11 +32,9 @@ Filter = Callable[[Report], Report]
 """Return a report without the findings that the user does not want to see."""
 
 DEFAULT_FOLDER = "logs"
-SYSTEM_ROUND = (
-    f"Apply the rules of this round, such as 2.0 (default: that of {CONFIG_NAME}, else the newest"
-    " in the rulebook)."
-)
-
+_NAMED = 3  # logs in a note
+_OFFICIAL = "official"
+_STATISTICS = "statistics"
 ROUND = (
     "Apply the rules of this round, such as 2.0 (default: inferred from the folder name or the run"
     " timestamps)."
@@ -222,6 +220,78 @@ def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> t
     return tuple(map(known_prefix, prefixes))
 
 
+def noted(checked: Checked) -> Checked:
+    """Return ``checked``, whose findings are not shown; print which logs cannot be read."""
+    files: dict[str, list[str]] = {}
+    for finding in checked.report.findings:
+        if finding.code in UNREAD:
+            files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
+    for text, paths in files.items():
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        click.echo(visible(f"note: {', '.join(paths[:_NAMED])}{more}: {text}"), err=True)
+    return checked
+
+
+class Showing(Struct, frozen=True):
+    """What a command shows of its findings."""
+
+    show: Show
+    quiet: bool
+    statistics: bool
+
+    def view(self, view: View) -> View:
+        """Return the view with these settings."""
+        return replace(view, show=self.show, quiet=self.quiet, statistics=self.statistics)
+
+
+Status = Callable[[Report], int]
+"""Return the exit status for a report: 1 if a finding or a verdict fails the command."""
+
+
+def shown(function: _Command) -> _Command:
+    """Add ``--show`` and read ``--quiet``: the function receives ``showing``."""
+
+    @reads("quiet")
+    @wraps(function)
+    def with_showing(show: str, quiet: bool | None, **others: Any) -> Any:
+        statistics = show == _STATISTICS
+        level = Show.WARNINGS if statistics else Show(show)
+        return function(showing=Showing(level, bool(quiet), statistics), **others)
+
+    option: Callable[[_Command], _Command] = click.option(
+        "--show",
+        type=Choice([*(level.value for level in Show), _STATISTICS]),
+        default=Show.WARNINGS.value,
+        show_default=True,
+        help="Show findings of this severity and above; 'all' lists each with its source,"
+        " 'statistics' counts them by code and submitter, as a table.",
+    )
+    return option(with_showing)
+
+
+def failing(function: _Command) -> _Command:
+    """Add ``--fail-on``: the function receives ``status`` (``Status``)."""
+
+    @wraps(function)
+    def with_status(fail_on: str, **others: Any) -> Any:
+        if fail_on == _OFFICIAL:
+            return function(
+                status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
+            )
+        severity = Severity(fail_on)
+        return function(status=lambda report: int(report.fails_on(severity)), **others)
+
+    option: Callable[[_Command], _Command] = click.option(
+        "--fail-on",
+        type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
+        default=Severity.ERROR.value,
+        show_default=True,
+        help="Exit with status 1 on findings of this severity and above, or only if the official"
+        " verdict is not pass (official).",
+    )
+    return option(with_status)
+
+
 # ---- output -------------------------------------------------------------------------------
 
 
@@ -341,80 +411,3 @@ def _decorated(function: _Function, *decorators: Callable[[Any], Any]) -> _Funct
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
-
-
-_NAMED = 3  # logs in a note
-_OFFICIAL = "official"
-_STATISTICS = "statistics"
-
-
-def noted(checked: Checked) -> Checked:
-    """Return ``checked``, whose findings are not shown; print which logs cannot be read."""
-    files: dict[str, list[str]] = {}
-    for finding in checked.report.findings:
-        if finding.code in UNREAD:
-            files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
-    for text, paths in files.items():
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        click.echo(visible(f"note: {', '.join(paths[:_NAMED])}{more}: {text}"), err=True)
-    return checked
-
-
-class Showing(Struct, frozen=True):
-    """What a command shows of its findings."""
-
-    show: Show
-    quiet: bool
-    statistics: bool
-
-    def view(self, view: View) -> View:
-        """Return the view with these settings."""
-        return replace(view, show=self.show, quiet=self.quiet, statistics=self.statistics)
-
-
-Status = Callable[[Report], int]
-"""Return the exit status for a report: 1 if a finding or a verdict fails the command."""
-
-
-def shown(function: _Command) -> _Command:
-    """Add ``--show`` and read ``--quiet``: the function receives ``showing``."""
-
-    @reads("quiet")
-    @wraps(function)
-    def with_showing(show: str, quiet: bool | None, **others: Any) -> Any:
-        statistics = show == _STATISTICS
-        level = Show.WARNINGS if statistics else Show(show)
-        return function(showing=Showing(level, bool(quiet), statistics), **others)
-
-    option: Callable[[_Command], _Command] = click.option(
-        "--show",
-        type=Choice([*(level.value for level in Show), _STATISTICS]),
-        default=Show.WARNINGS.value,
-        show_default=True,
-        help="Show findings of this severity and above; 'all' lists each with its source,"
-        " 'statistics' counts them by code and submitter, as a table.",
-    )
-    return option(with_showing)
-
-
-def failing(function: _Command) -> _Command:
-    """Add ``--fail-on``: the function receives ``status`` (``Status``)."""
-
-    @wraps(function)
-    def with_status(fail_on: str, **others: Any) -> Any:
-        if fail_on == _OFFICIAL:
-            return function(
-                status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
-            )
-        severity = Severity(fail_on)
-        return function(status=lambda report: int(report.fails_on(severity)), **others)
-
-    option: Callable[[_Command], _Command] = click.option(
-        "--fail-on",
-        type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
-        default=Severity.ERROR.value,
-        show_default=True,
-        help="Exit with status 1 on findings of this severity and above, or only if the official"
-        " verdict is not pass (official).",
-    )
-    return option(with_status)

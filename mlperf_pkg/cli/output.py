@@ -172,6 +172,8 @@ def checkout(inputs: Sequence[str]) -> Checkout:
     return Checkout(root.as_posix(), here.as_posix(), base.as_posix())
 
 
+# ---- the files and formats of --format and -o [FORMAT:]FILE -------------------------------
+
 STDOUT = "-"
 DEFAULT = "text"
 _ENDINGS = {

@@ -32,6 +32,8 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.text import visible
 
+_Command = Callable[..., Any]
+
 
 @click.group(name="rcp", cls=Group)
 def command() -> None:
@@ -55,7 +57,7 @@ def command() -> None:
     """
 
 
-_Command = Callable[..., Any]
+# ---- arguments and options that the commands share ----------------------------------------
 
 BATCH_SIZE = click.IntRange(min=1, max=999_999_999)
 
@@ -114,6 +116,9 @@ def one_reference(function: _Command) -> _Command:
     for decorate in (origin_options, round_option, benchmark_argument()):
         decorated = decorate(decorated)
     return decorated
+
+
+# ---- commands -----------------------------------------------------------------------------
 
 
 @command.command(name="show")

@@ -1,4 +1,4 @@
-"""Standard streams that are closed or full: output is an error, a lost message is not."""
+"""Standard streams that are closed or full, ending early, and the progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
     from rich.progress import Progress
 
-
 OUTPUT = "standard output"
 _STDIN, _STDOUT, _STDERR = range(3)
+
+
+# ---- standard streams ---------------------------------------------------------------------
 
 
 class _Lossy(io.FileIO):
@@ -86,6 +88,9 @@ def _is_open(number: int) -> bool:
     return True
 
 
+# ---- ending early -------------------------------------------------------------------------
+
+
 @contextmanager
 def stop_cleanly() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C, so that partial files are removed on the way out."""
@@ -97,6 +102,8 @@ def stop_cleanly() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGTERM, before)
 
+
+# ---- progress -----------------------------------------------------------------------------
 
 SHOWN_AFTER_S = 1.0
 

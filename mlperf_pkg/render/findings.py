@@ -11,7 +11,7 @@ from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity
 from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
-_MOST_NAMED = 3  # files of a finding that are named one by one
+_MOST_FILES = 3  # files of a finding that are named one by one
 _MOST_LINES = 3
 
 
@@ -75,7 +75,7 @@ def _unnamed(finding: Finding) -> bool:
 
 
 def _named(places: Sequence[Occurrence]) -> str:
-    names = [_short(place) for place in places[:_MOST_NAMED]]
+    names = [_short(place) for place in places[:_MOST_FILES]]
     rest = len(places) - len(names)
     return ", ".join(names) + (f" and {rest} more" if rest else "")
 

@@ -14,7 +14,7 @@ from mlperf_pkg.rulebook.rounds import has_ruleset
 NOT_DESCRIBED = "SET117"
 """The code of the finding that a system description was not checked."""
 
-_MOST_NAMED = 4  # systems found by the same evidence
+_MOST_SYSTEMS = 4  # systems found by the same evidence
 _TO_JUDGE_SETS = "to judge sets, check a folder without --partial"
 
 NO_RESULT_SET = "no result set: no log names its benchmark"
@@ -140,7 +140,7 @@ def systems_in_words(report: Report) -> Iterator[str]:
         if row.system_by:
             by_evidence.setdefault(row.system_by, {})[row.system or ""] = None
     for evidence, systems in by_evidence.items():
-        names = wording.shortened(list(systems), _MOST_NAMED)
+        names = wording.shortened(list(systems), _MOST_SYSTEMS)
         yield f"{'systems' if len(systems) > 1 else 'system'} found by {evidence}: {names}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
     yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)

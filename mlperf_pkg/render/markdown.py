@@ -20,10 +20,10 @@ MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
 
 def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
-    sections = ("## MLPerf check", verdicts(report), _submitters(report), _results(report))
+    sections = ("## MLPerf check", verdicts(report), _submitters_section(report), _results_section(report))
     lines = "\n\n".join(section for section in sections if section).split("\n")
     if shown := findings.shown(report.findings, view):
-        lines += ["", "### Findings", "", *map(_finding, shown)]
+        lines += ["", "### Findings", "", *map(_finding_item, shown)]
     return _bounded(lines)
 
 
@@ -53,7 +53,7 @@ def verdicts(report: Report) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _submitters(report: Report) -> str:
+def _submitters_section(report: Report) -> str:
     """Return a table of the submitters of a round; nothing for one submission."""
     submitters = Submitters(report)
     if submitters.number < 2:  # noqa: PLR2004 - several
@@ -61,11 +61,11 @@ def _submitters(report: Report) -> str:
     return f"### Submitters\n\n{markdown_table(table_of(SUBMITTERS, submitters.rows()))}"
 
 
-def _results(report: Report) -> str:
+def _results_section(report: Report) -> str:
     return f"### Results\n\n{tables.results_markdown(report).rstrip()}"
 
 
-def _finding(finding: Finding) -> str:
+def _finding_item(finding: Finding) -> str:
     lines = map(escape_markdown, (findings.sentence(finding), *findings.remarks(finding)))
     text = "\n  <br>".join(lines)
     return (
