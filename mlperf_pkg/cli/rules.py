@@ -15,9 +15,7 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.render import reference_points as points_render
 from mlperf_pkg.render import rules as render
-from mlperf_pkg.render import rules_show
 from mlperf_pkg.results.reference_changes import changed_points
 from mlperf_pkg.rulebook.explain.describe import (
     benchmark_layers,
@@ -199,11 +197,11 @@ def show(*, name: str, format_: str, target: Output) -> int:
 def _shown(kind: Kind, name: str, *, json: bool) -> str:
     match kind:
         case Kind.CODE:
-            return (rules_show.code_json if json else rules_show.code_text)(name)
+            return (render.code_json if json else render.code_text)(name)
         case Kind.FAMILY:
-            return (rules_show.family_json if json else rules_show.family_text)(name)
+            return (render.family_json if json else render.family_text)(name)
         case Kind.KEY:
-            write = rules_show.key_json if json else rules_show.key_text
+            write = render.key_json if json else render.key_text
             return write(name, histories_of_key(name))
         case Kind.BENCHMARK:
             newest = _rounds(None, None, name)[-1]
@@ -289,11 +287,11 @@ def verify(*, against: Path | None, accept: str | None, format_: str, target: Ou
     reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
     count = sum(len(rounds(usage)) for usage in usages())
     if format_ == "json":
-        fields = points_render.review_fields(points)
+        fields = render.review_fields(points)
         target.write(render.differences_json(differences, reference, fields))
     else:
         text = render.differences_text(differences, reference, count)
         if points.fails or not differences:
-            text += points_render.review_text(points)
+            text += render.review_text(points)
         target.write(text)
     return int(bool(differences) or points.fails)

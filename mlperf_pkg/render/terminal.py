@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
-from mlperf_pkg.render.view import View
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
-from mlperf_pkg.render.groups import SubmitterRow, Submitters, by_code, root, subjects_in_words
+from mlperf_pkg.render.text import SubmitterRow, Submitters, by_code, root, subjects_in_words
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import (
     FAIL,

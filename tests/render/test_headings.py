@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
-from mlperf_pkg.render import headings
-from mlperf_pkg.render.headings import (
+from mlperf_pkg.render import findings
+from mlperf_pkg.render.findings import (
     counts_in_words,
     system_titles,
     systems_in_words,
@@ -42,7 +42,7 @@ SKIPS = "not checked, mlperf-logging 9.9.9 skips what is not a benchmark of roun
 @pytest.fixture(autouse=True)
 def a_round_without_ruleset(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let mlperf-logging have the rules of every round but 7.0."""
-    monkeypatch.setattr(headings, "has_ruleset", lambda _, name: name != "7.0")
+    monkeypatch.setattr(findings, "has_ruleset", lambda _, name: name != "7.0")
 
 
 def path_of(index: int) -> str:

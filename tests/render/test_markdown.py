@@ -6,7 +6,7 @@ import pytest
 
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render import FORMATS, View
-from mlperf_pkg.render.markdown import MAX_BYTES
+from mlperf_pkg.render.text import MAX_BYTES
 from tests.helpers.reports import FAIL, SET, finding, report, result_set
 
 markdown = FORMATS["markdown"]

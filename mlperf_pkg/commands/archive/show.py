@@ -9,7 +9,7 @@ from mlperf_pkg.commands.archive.encryption import command as decrypt_command
 from mlperf_pkg.commands.archive.packing import Packed
 from mlperf_pkg.commands.archive.verification import integrity_failed
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
@@ -35,5 +35,5 @@ def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Re
     lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
     if how:
         lines.append(f"decrypt with: {decrypt_command(how, target)}")
-    lines.append(f"checked: {headings.counts_in_words(report)}")
+    lines.append(f"checked: {findings.counts_in_words(report)}")
     return "".join(f"{visible(line)}\n" for line in lines)

@@ -9,10 +9,10 @@ from mlperf_pkg.commands.builder.judge import JudgedSet, report
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.render.text import warnings_text
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording as words
 
 
@@ -65,7 +65,7 @@ def built_text(prepared: Prepared) -> str:
     results = report(prepared.judged, prepared.workspace)
     tables = results_markdown(results, remarks_on(prepared.judged, prepared.workspace))
     warnings = warnings_text(results, View())
-    return f"{_printable(lines)}{tables}\n{warnings}{headings.counts_in_words(results)}\n"
+    return f"{_printable(lines)}{tables}\n{warnings}{findings.counts_in_words(results)}\n"
 
 
 def _printable(lines: list[str]) -> str:

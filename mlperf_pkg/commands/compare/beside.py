@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mlperf_pkg.commands.compare.model import Row
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group, Span
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.wording import NOTHING, counted
 
 HYPERPARAMETERS = (

@@ -19,10 +19,10 @@ from mlperf_pkg.commands.compare.model import Result, Row
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 

@@ -14,9 +14,9 @@ from mlperf_pkg.commands.page.columns import Column, choices, columns, in_words
 from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.render import findings
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render import headings
-from mlperf_pkg.render.groups import SubmitterRow, Submitters
+from mlperf_pkg.render.text import SubmitterRow, Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
@@ -206,7 +206,7 @@ def badge(verdict: Verdict) -> Badge:
 
 def _verdict(report: Report, basis: Basis) -> VerdictSummary:
     verdict: Verdict = getattr(report.verdict, basis)
-    return VerdictSummary(basis.value, badge(verdict), headings.verdict_in_words(report, basis))
+    return VerdictSummary(basis.value, badge(verdict), findings.verdict_in_words(report, basis))
 
 
 def _finding(index: int, finding: Finding, lines: Mapping[tuple[str, int], str]) -> ShownFinding:

@@ -22,7 +22,7 @@ from mlperf_pkg.commands.score.standing import with_standings
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError, published_results
-from mlperf_pkg.render.groups import Submitters
+from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results.report import ResultSetRow
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown

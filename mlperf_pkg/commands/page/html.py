@@ -23,7 +23,7 @@ from mlperf_pkg.commands.charts.convergence import convergence
 from mlperf_pkg.commands.page.chart_data import packable, packed, payload
 from mlperf_pkg.commands.page.content import Content, amount, badge
 from mlperf_pkg.commands.page.template import environment, file, page_head, raw
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 
 MAX_BYTES = 2_000_000
@@ -51,7 +51,7 @@ def html(content: Content, runtime: str) -> str:
         "wording": wording,
         "amount": amount,
         "badge": badge,
-        "headings": headings,
+        "headings": findings,
     }
     charts = _charts(content, _DETAILS[0])
     missing = {

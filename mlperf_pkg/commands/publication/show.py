@@ -9,10 +9,10 @@ from textwrap import shorten, wrap
 from mlperf_pkg.commands.publication.files import OFFICIAL, Written
 from mlperf_pkg.commands.publication.tables import Kind, Table
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group
 from mlperf_pkg.render.table import Table as TextTable
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.wording import counted
 
 _WIDTH = 80

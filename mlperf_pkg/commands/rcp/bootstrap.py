@@ -19,9 +19,9 @@ from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.commands.rcp.table import about, heading, number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import ReferencePoint, numpy_mean, reaches
 from mlperf_pkg.results.rcp_margin import has_limit
 from mlperf_pkg.results.wording import counted

@@ -13,9 +13,9 @@ from mlperf_pkg.commands.rcp.table import number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, csv_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.results.rcp_margin import has_limit
 from mlperf_pkg.results.report import as_json

@@ -15,9 +15,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import installed_version, official_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, csv_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.files import rounds, usages
 from mlperf_pkg.rulebook.load import load_round

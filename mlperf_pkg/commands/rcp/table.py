@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint
 from mlperf_pkg.results.rcp_margin import has_limit
 from mlperf_pkg.results.wording import counted

@@ -20,10 +20,10 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.numbers import to_float
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings, tables
+from mlperf_pkg.render import findings, tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group, Span, Table, csv_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp_margin import in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
 from mlperf_pkg.results.wording import counted
@@ -174,11 +174,11 @@ def text(result: TestedSets, view: View) -> str:
     """Render for a terminal: a line per set, by benchmark, and why a set does not pass."""
     terminal = Terminal(view)
     if not result.sets:
-        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        terminal.line((findings.NO_RESULT_SET, PLAIN))
         return terminal.text()
     if result.source:
         terminal.line((f"reference points: {result.source}", PLAIN))
-    title = headings.system_titles(result.report)
+    title = findings.system_titles(result.report)
     is_detailed = view.verbose or len(result.sets) <= _FEW
     hides_passing = not view.verbose and len(result.sets) > _MANY
     by_benchmark: dict[str, list[TestedSet]] = {}
@@ -196,7 +196,7 @@ def text(result: TestedSets, view: View) -> str:
     terminal.table(Table(_COLUMNS, groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
     terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
-    terminal.paragraph((headings.round_in_words(result.report), PLAIN))
+    terminal.paragraph((findings.round_in_words(result.report), PLAIN))
     return terminal.text()
 
 

@@ -10,11 +10,11 @@ from msgspec import Struct
 from mlperf_pkg.commands.review.model import Cell, Section, Table
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, csv_text
 from mlperf_pkg.render.table import Table as TextTable
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
 _DECIMALS = 3

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from mlperf_pkg.commands.review.settled import Judged, NewError, Outcome, Standing
 from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
 FORMAT = "mlperf-pkg/objections/1"

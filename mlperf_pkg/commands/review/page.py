@@ -8,7 +8,7 @@ from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review.formats import cell_text, numbers
 from mlperf_pkg.commands.review.model import Round, Section, Table
 from mlperf_pkg.infra.text import escape_html
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 
 _STYLE = """
@@ -55,7 +55,7 @@ def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
     return _PAGE.format(
         head=page_head(title, file("page.css") + _STYLE),
         title=escape_html(title),
-        reason=escape_html(headings.round_in_words(reviewed.report)),
+        reason=escape_html(findings.round_in_words(reviewed.report)),
         links="\n".join(links),
         body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),
         version=escape_html(reviewed.report.tool["version"]),

@@ -13,11 +13,11 @@ from mlperf_pkg.checker.scores import ScoredSet, Scores
 from mlperf_pkg.commands.score import summary
 from mlperf_pkg.commands.score.ranks import standing_in_words
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import headings, tables
+from mlperf_pkg.render import findings, tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, RunRow, as_json, name
 
@@ -45,17 +45,17 @@ def text(scores: Scores, view: View) -> str:
     elif scores.sets:
         terminal.table(Table(_COLUMNS, _groups(scores)), apart=True)
     else:
-        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        terminal.line((findings.NO_RESULT_SET, PLAIN))
     for remark in _checked(scores.report):
         terminal.paragraph((remark, PLAIN))
-    terminal.paragraph((headings.round_in_words(scores.report), PLAIN))
+    terminal.paragraph((findings.round_in_words(scores.report), PLAIN))
     return terminal.text()
 
 
 def _checked(report: Report) -> Iterator[str]:
     """Yield how many findings there are, if any: the scores do not show them."""
     if report.findings or report.hidden:
-        yield f"{headings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
+        yield f"{findings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
 
 
 def _in_short(scores: Scores, view: View) -> bool:
@@ -63,7 +63,7 @@ def _in_short(scores: Scores, view: View) -> bool:
 
 
 def _groups(scores: Scores) -> list[Group]:
-    title = headings.system_titles(scores.report)
+    title = findings.system_titles(scores.report)
     return [_group(scored, title(scored.row)) for scored in scores.sets]
 
 
@@ -150,7 +150,7 @@ def markdown(scores: Scores, view: View) -> str:
     """Render for the summary of a CI job."""
     detailed = (markdown_table(Table((_RUN, *_COLUMNS[1:]), [group])) for group in _groups(scores))
     sections = summary.sections(scores) if _in_short(scores, view) else detailed
-    endings = (*_checked(scores.report), headings.round_in_words(scores.report))
+    endings = (*_checked(scores.report), findings.round_in_words(scores.report))
     paragraphs = ["## MLPerf scores", *sections, *map(escape_markdown, endings)]
     return "\n\n".join(paragraphs) + "\n"
 

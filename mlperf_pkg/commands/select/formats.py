@@ -8,11 +8,11 @@ from typing import Any
 
 from mlperf_pkg.commands.select.selections import SelectedSet, Selections, State
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import headings, tables
+from mlperf_pkg.render import findings, tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table, csv_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json, name
 from mlperf_pkg.results.selection import Window
@@ -37,7 +37,7 @@ def text(selections: Selections, view: View) -> str:
     if selections.sets:
         terminal.table(Table(_COLUMNS, _groups(selections)), apart=True)
     else:
-        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        terminal.line((findings.NO_RESULT_SET, PLAIN))
     for line in _ending(selections):
         terminal.paragraph((line, PLAIN))
     return terminal.text()
@@ -48,11 +48,11 @@ def _ending(selections: Selections) -> Iterator[str]:
         number = wording.counted(len(selections.left_out), "log")
         paths = ", ".join(selections.left_out)
         yield f"{number} without a benchmark name, in no window: {paths}"
-    yield headings.round_in_words(selections.report)
+    yield findings.round_in_words(selections.report)
 
 
 def _groups(selections: Selections) -> list[Group]:
-    title = headings.system_titles(selections.report)
+    title = findings.system_titles(selections.report)
     return [_group(selected, title(selected.row)) for selected in selections.sets]
 
 
