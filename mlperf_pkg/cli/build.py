@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command, LocalPath, reads
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Output, say
 from mlperf_pkg.commands.builder import show
 from mlperf_pkg.commands.builder.accept import acceptance
 from mlperf_pkg.commands.builder.explain import explained
@@ -20,7 +19,6 @@ from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.text import visible
 
 _ADVICE = (
     ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
@@ -151,13 +149,13 @@ def command(
         if explain
         else show.plan_text(prepared, logs=dry_run)
     )
-    _echo("note", prepared.notes)
+    say("note", prepared.notes)
     if prepared.lost:
-        _echo("error", prepared.refusals)
+        say("error", prepared.refusals)
         raise UserError(prepared.lost)
     if prepared.refusals:
         return _refuse(prepared)
-    _echo("kept although not valid", prepared.kept)
+    say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
         accept = () if keep_invalid else (acceptance(prepared),)
         division = prepared.plan.division
@@ -167,15 +165,9 @@ def command(
 
 
 def _refuse(prepared: Prepared) -> int:
-    _echo("error", prepared.refusals)
+    say("error", prepared.refusals)
     if prepared.plan.configuration:
         click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
         click.echo(prepared.plan.configuration, err=True)
     click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
     return 1
-
-
-def _echo(kind: str, messages: Iterable[str]) -> None:
-    for message in messages:
-        for line in f"{kind}: {message}".split("\n"):
-            click.echo(visible(line), err=True)

@@ -96,8 +96,8 @@ def command(
     click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)
     if log:
-        log.write(FORMATS["log"](report, showing.view(log.view())))
-    target.write(FORMATS, report, paths, showing.view)
+        log.write(FORMATS["log"](report, showing(log.view())))
+    target.write(FORMATS, report, paths, showing)
     if show_settled:
         show_settled(checked)
     return status(report)

@@ -41,12 +41,10 @@ def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Cal
     " * matches any text; repeatable.",
 )
 @_names_option("--division", "Compare only this division; repeatable.")
-@click.option(
+@options.count_option(
     "--accelerators",
     multiple=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Compare only systems of N accelerators (with --published, as --system); repeatable.",
+    text="Compare only systems of N accelerators (with --published, as --system); repeatable.",
 )
 @click.option(
     "--prices",

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import UNREAD, Checked, Options, with_config
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.group import FILE, FOLDER, Choice, reads
-from mlperf_pkg.cli.output import Output, Outputs, destinations
+from mlperf_pkg.cli.output import Output, Outputs, destinations, note
 from mlperf_pkg.cli.streams import progress
 from mlperf_pkg.config import round_name
 from mlperf_pkg.findings import Severity, Verdict
-from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
@@ -69,7 +67,7 @@ def judged(function: _Command) -> _Command:
         if jobs and scheduler:
             raise click.UsageError("--jobs and --scheduler cannot be used together")
         check_options = Options(usage, round_, jobs, scheduler=scheduler)
-        check_options = with_config(check_options, config, _inputs(), _note)
+        check_options = with_config(check_options, config, _inputs(), note)
         with progress() as observer:
             return function(check_options=replace(check_options, observer=observer), **others)
 
@@ -85,13 +83,9 @@ def _inputs() -> list[str]:
     return [str(value) for value in chain.from_iterable(lists)]
 
 
-def _note(text: str) -> None:
-    click.echo(visible(f"note: {text}"), err=True)
-
-
 def workspace_options(round_: str | None, usage: str | None = None) -> Options:
     """Return the options of a command about the workspace here, with its configuration."""
-    return with_config(Options(usage, round_), None, (), _note)
+    return with_config(Options(usage, round_), None, (), note)
 
 
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,7 +152,7 @@ def flagged(*flags: str) -> Callable[[_Command], _Command]:
         def with_flags(check_options: Options, **others: Any) -> Any:
             chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
             if KEEP_SCALING in chosen:
-                click.echo(f"note: {_KEPT_NOTE}", err=True)
+                note(_KEPT_NOTE)
             options = replace(check_options, flags=check_options.flags | chosen)
             return function(check_options=options, **others)
 
@@ -170,6 +164,12 @@ def flagged(*flags: str) -> Callable[[_Command], _Command]:
 counting_samples = flagged("rcp-bert-train-samples")
 scaled = flagged(KEEP_SCALING)
 bypassing = flagged("rcp-bypass", "seed-checker-bypass", "rcp-bert-train-samples")
+
+
+def count_option(*names: str, text: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Add a number from 1."""
+    number = click.IntRange(min=1)
+    return click.option(*names, type=number, metavar="N", help=text, **attributes)
 
 
 def division_option(text: str) -> Callable[[_Function], _Function]:
@@ -228,21 +228,12 @@ def noted(checked: Checked) -> Checked:
             files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
     for text, paths in files.items():
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        click.echo(visible(f"note: {', '.join(paths[:_NAMED])}{more}: {text}"), err=True)
+        note(f"{', '.join(paths[:_NAMED])}{more}: {text}")
     return checked
 
 
-class Showing(Struct, frozen=True):
-    """What a command shows of its findings."""
-
-    show: Show
-    quiet: bool
-    statistics: bool
-
-    def view(self, view: View) -> View:
-        """Return the view with these settings."""
-        return replace(view, show=self.show, quiet=self.quiet, statistics=self.statistics)
-
+Showing = Callable[[View], View]
+"""Return a view that shows what the user wants to see of the findings."""
 
 Status = Callable[[Report], int]
 """Return the exit status for a report: 1 if a finding or a verdict fails the command."""
@@ -256,7 +247,8 @@ def shown(function: _Command) -> _Command:
     def with_showing(show: str, quiet: bool | None, **others: Any) -> Any:
         statistics = show == _STATISTICS
         level = Show.WARNINGS if statistics else Show(show)
-        return function(showing=Showing(level, bool(quiet), statistics), **others)
+        showing = partial(replace, show=level, quiet=bool(quiet), statistics=statistics)
+        return function(showing=showing, **others)
 
     option: Callable[[_Command], _Command] = click.option(
         "--show",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.stores import StoredFile, is_url
-from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.render import Checkout, View
 
 _Result = TypeVar("_Result")
@@ -85,6 +85,18 @@ class Output(Struct, frozen=True):
             raise UserError(f"{self.file}: expected a local file")
         with self.file.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
             yield
+
+
+def note(text: str) -> None:
+    """Write a note, of one line, to standard error."""
+    click.echo(visible(f"note: {text}"), err=True)
+
+
+def say(kind: str, messages: Iterable[str]) -> None:
+    """Write messages, whose names are visible already, to standard error, each after its kind."""
+    for message in messages:
+        for line in f"{kind}: {message}".split("\n"):
+            click.echo(visible(line), err=True)
 
 
 def _shows_colors() -> bool:

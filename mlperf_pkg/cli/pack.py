@@ -9,7 +9,7 @@ import click
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.group import Choice, Command, LocalPath
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Output, note, say
 from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive.dropping import reasons, without_sets
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
@@ -20,7 +20,6 @@ from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tr
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.folders import sweep
-from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.report import Report
 
@@ -96,7 +95,7 @@ def command(
             click.echo(f"nothing was packed: {reason}", err=True)
             return 1
         for folder in contents.empty:
-            click.echo(visible(f"note: {folder} is empty and not packed"), err=True)
+            note(f"{folder} is empty and not packed")
         packed = pack(contents, target, encryption, force=force)
         Output().write(packed_text(packed, target, encryption, report))
         return 0
@@ -110,9 +109,7 @@ def _without_invalid(
     Repeat this, as the rest may depend on them: weak scaling needs strong scaling.
     """
     while 0 < len(invalid := reasons(report)) < len(report.result_sets):
-        for reason in invalid.values():
-            for line in f"note: left out: {reason}".split("\n"):
-                click.echo(visible(line), err=True)
+        say("note", (f"left out: {reason}" for reason in invalid.values()))
         tree, report = without_sets(tree, report, invalid, check_options)
     return tree, report
 

@@ -14,7 +14,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
 from mlperf_pkg.cli.options import noted
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.creation import Author, new_point
 from mlperf_pkg.commands.rcp.custom import benchmarks_in
@@ -291,8 +291,8 @@ def new(
     checked = noted(check(paths, check_options))
     point = new_point(checked, Author(creator, platform, when, precision))
     target.write(point.json())
-    for note in point.notes:
-        click.echo(visible(f"note: {note}"), err=True)
+    for text in point.notes:
+        note(text)
     return 0
 
 

@@ -13,10 +13,9 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
-from mlperf_pkg.cli.output import Outputs
+from mlperf_pkg.cli.output import Outputs, note
 from mlperf_pkg.commands.official_tables.files import TableFolder
 from mlperf_pkg.commands.score.formats import SCORE_FORMATS
-from mlperf_pkg.infra.text import visible
 
 
 @click.command(name="score", cls=Command)
@@ -74,8 +73,8 @@ def command(
     with_ids = _ids_of(private_ids, paths) if private_ids else None
     checked = noted(check(paths, check_options))
     if table_folder:
-        for note in table_folder.write(with_ids(checked) if with_ids else checked):
-            click.echo(visible(f"note: {note}"), err=True)
+        for text in table_folder.write(with_ids(checked) if with_ids else checked):
+            note(text)
     result = _with_standings(scores(checked), checked)
     target.write(SCORE_FORMATS, result, paths)
     return int(all(scored.row.score_minutes is None for scored in result.sets))
@@ -102,5 +101,5 @@ def _with_standings(result: Scores, checked: Checked) -> Scores:
     try:
         return with_standings(result, checked)
     except PublishedResultsError as error:
-        click.echo(visible(f"note: {error}"), err=True)
+        note(str(error))
         return result

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
+from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands.simulate.result_set import LAYOUTS, SetOrder, write_set
 from mlperf_pkg.commands.simulate.whole_round import RoundOrder, write_whole_round
 from mlperf_pkg.infra.text import visible
@@ -50,11 +51,8 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     type=Choice(DIVISIONS),
     help="Simulate this division (default: closed; whole round: both).",
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Simulate N runs (default: the number that the rules require).",
+@options.count_option(
+    "--runs", text="Simulate N runs (default: the number that the rules require)."
 )
 @click.option(
     "--seed",
@@ -70,11 +68,9 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     metavar="M",
     help="Set the mean time to train (default: estimated from benchmark and accelerators).",
 )
-@click.option(
+@options.count_option(
     "--accelerators",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Set the number of accelerators (default: from the packaged description of the system,"
+    text="Set the number of accelerators (default: from the packaged description of the system,"
     " else 16).",
 )
 @click.option(
@@ -104,24 +100,14 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Write all logs into one folder, or into folders as in results/.",
 )
 @click.option("--whole-round", is_flag=True, help="Write a whole round of submissions.")
-@click.option(
-    "--submitters",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Write a whole round with N submitters (default: 3).",
-)
-@click.option(
+@options.count_option("--submitters", text="Write a whole round with N submitters (default: 3).")
+@options.count_option(
     "--system-count",
     "systems",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Write a whole round with N systems, shared among all submitters (default: 10).",
+    text="Write a whole round with N systems, shared among all submitters (default: 10).",
 )
-@click.option(
-    "--sets",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Whole round: run N benchmarks on each system (default: 1 and 2 in turn).",
+@options.count_option(
+    "--sets", text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn)."
 )
 @click.option(
     "--power", is_flag=True, help="Whole round: add power logs to systems of up to four nodes."
@@ -172,8 +158,8 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         click.echo(visible(str(path)))
     if written.description:
         click.echo(visible(f"{written.description} (system description)"))
-    for note in written.notes:
-        click.echo(visible(f"note: {note}"), err=True)
+    for text in written.notes:
+        note(text)
     return 0
 
 

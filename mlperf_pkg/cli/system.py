@@ -47,9 +47,7 @@ def command() -> None:
 @options.division_option("Set the division.")
 @click.option("--status", metavar="TEXT", help="Set the availability, such as onprem or cloud.")
 @click.option("--name", metavar="TEXT", help="Set the system's name in the results table.")
-@click.option(
-    "--nodes", "number", type=click.IntRange(min=1), metavar="N", help="Set the number of nodes."
-)
+@options.count_option("--nodes", "number", text="Set the number of nodes.")
 @options.output_option("Write to FILE (default: standard output).", metavar="FILE")
 @options.force_option()
 @reads("usage")
@@ -151,5 +149,5 @@ def check(
     target.refuse_early(paths)
     chosen = round_of_systems(options.workspace_options(round_, usage), paths)
     report = check_descriptions(paths, chosen)
-    target.write(FORMATS, report, (), showing.view)  # paths are relative to the current folder
+    target.write(FORMATS, report, (), showing)  # paths are relative to the current folder
     return status(report)

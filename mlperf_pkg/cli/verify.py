@@ -74,7 +74,7 @@ def command(
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         report = _verify(packed, check_options, secrets, extract, max_unpacked * GIB)
-        target.write(FORMATS, report, [str(packed)], showing.view)
+        target.write(FORMATS, report, [str(packed)], showing)
         return status(report)
 
 

@@ -22,13 +22,13 @@ Logs = tuple[bytes, ...]
 REFERENCE = simulated(runs=10)  # resnet of 2.0: a submission has 5
 
 
-def call(*arguments: str | Path) -> tuple[int, str, str]:
+def streams(*arguments: str | Path) -> tuple[int, str, str]:
     result = program.call("rcp", *arguments)
     return result.exit_code, result.stdout, result.stderr
 
 
 def report(*arguments: str | Path) -> list[dict[str, Any]]:
-    _, text, errors = call("check", *arguments, "--format", "json")
+    _, text, errors = streams("check", *arguments, "--format", "json")
     assert not errors
     sets: list[dict[str, Any]] = json.loads(text)["result_sets"]
     return sets
@@ -128,7 +128,7 @@ def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     file = tmp_path / "points.json"
     file.write_text(json.dumps(POINTS["slower"](batch_size(logs))), "utf-8")
-    status, text, _ = call("check", logs, "--custom", file)
+    status, text, _ = streams("check", logs, "--custom", file)
     words = " ".join(text.split())
     assert status == 1
     assert "FAIL" in text
@@ -151,7 +151,7 @@ def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     ],
 )
 def test_check(logs: Logs, status: int, words: str, tmp_path: Path) -> None:
-    actual, text, errors = call("check", write_set(tmp_path, logs))
+    actual, text, errors = streams("check", write_set(tmp_path, logs))
     assert (actual, errors) == (status, "")
     assert words in " ".join(text.split())
 
@@ -162,7 +162,7 @@ def test_check_of_a_tree_with_points_of_one_benchmark(tmp_path: Path) -> None:
     file.write_text(json.dumps(POINTS["slower"](256)), "utf-8")
     rows = {row["benchmark"]: row for row in report(tree, "--custom", file)}
     assert {name: row["custom"] for name, row in rows.items()} == {"bert": False, "resnet": True}
-    status, text, _ = call("check", tree, "--format", "csv")
+    status, text, _ = streams("check", tree, "--format", "csv")
     assert (status, len(text.splitlines())) == (0, 3)
 
 
@@ -171,7 +171,7 @@ def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
     file = tmp_path / "points.json"
     point = {**points_at(8, [1.0] * 9)["new_8"], "Benchmark": "bert\x1b[2J"}
     file.write_text(json.dumps({"a": point}), "utf-8")
-    status, _, errors = call("check", logs, "--custom", file)
+    status, _, errors = streams("check", logs, "--custom", file)
     assert status == 2
     assert errors.endswith(
         "points of bert\\x1b[2J; expected a benchmark of the result sets: resnet\n"
@@ -181,13 +181,13 @@ def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
 def test_check_refuses_a_pipe(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     os.mkfifo(tmp_path / "pipe")
-    status, _, errors = call("check", logs, "--custom", tmp_path / "pipe")
+    status, _, errors = streams("check", logs, "--custom", tmp_path / "pipe")
     assert (status, errors) == (2, f"mlperf-pkg: error: {tmp_path / 'pipe'}: not a file\n")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     for command in ("check", "new"):
-        assert call(command, tmp_path)[0] == 2
+        assert streams(command, tmp_path)[0] == 2
 
 
 # ---- new ----------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ REFUSED: dict[str, tuple[Logs, str]] = {
 def test_new_refuses(name: str, tmp_path: Path) -> None:
     logs, reason = REFUSED[name]
     file = tmp_path / "new.json"
-    status, text, errors = call("new", write_set(tmp_path / "logs", logs), "-o", file)
+    status, text, errors = streams("new", write_set(tmp_path / "logs", logs), "-o", file)
     assert (status, text) == (2, "")
     assert reason in errors
     assert all(line.isprintable() for line in errors.splitlines())
@@ -247,7 +247,7 @@ def test_new_refuses(name: str, tmp_path: Path) -> None:
 
 def test_new_names_all_reasons(tmp_path: Path) -> None:
     logs = (failed(REFERENCE[0]), edited(REFERENCE[1], "global_batch_size", value=64))
-    _, _, errors = call("new", write_set(tmp_path / "logs", logs))
+    _, _, errors = streams("new", write_set(tmp_path / "logs", logs))
     assert errors.startswith("mlperf-pkg: error: the logs do not make a reference point:\n  2 logs")
     assert "\n  batch sizes " in errors
     assert "\n  not converged (1 log): " in errors
@@ -274,7 +274,7 @@ def test_the_official_checker_accepts_a_new_point(
     reference = simulated(benchmark=benchmark, round_=round_, runs=2 * required, seed=3)
     logs = write_set(tmp_path / "reference", reference)
     file = tmp_path / "new.json"
-    status, _, errors = call("new", logs, "--round", round_, "-o", file, "--precision", "BF16")
+    status, _, errors = streams("new", logs, "--round", round_, "-o", file, "--precision", "BF16")
     assert status == 0, errors
     [point] = json.loads(file.read_text("utf-8")).values()
     with file.open(encoding="utf-8") as stream:
@@ -289,7 +289,7 @@ def test_the_official_checker_accepts_a_new_point(
 
     submission = simulated(benchmark=benchmark, round_=round_, seed=4)
     own = write_set(tmp_path / "own", submission)
-    _, text, _ = call("check", own, "--round", round_, "--custom", file, "--format", "json")
+    _, text, _ = streams("check", own, "--round", round_, "--custom", file, "--format", "json")
     [row] = json.loads(text)["result_sets"]
     assert as_theirs(row) == theirs(own, file, f"{round_}.0")
 
@@ -308,7 +308,7 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
     files = map(str, logs.glob("result_*.txt"))
     _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
     for options, expected in (((), [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
-        status, text, errors = call("new", logs, "--round", "2.0", *options)
+        status, text, errors = streams("new", logs, "--round", "2.0", *options)
         assert status == 0, errors
         [point] = json.loads(text).values()
         assert sorted(point["Epochs to converge"]) == expected
@@ -316,13 +316,13 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
 
 def test_new_names_all_platforms(tmp_path: Path) -> None:
     other = edited(REFERENCE[0], "submission_platform", value="another")
-    status, text, _ = call("new", write_set(tmp_path, (other, *REFERENCE[1:])))
+    status, text, _ = streams("new", write_set(tmp_path, (other, *REFERENCE[1:])))
     [point] = json.loads(text).values()
     assert (status, point["Platform"]) == (0, "another, bow-pod16")
 
 
 def test_new_prints_notes_on_the_point(tmp_path: Path) -> None:
-    status, text, errors = call(
+    status, text, errors = streams(
         "new", write_set(tmp_path, REFERENCE), "--creator", "A", "--when", "B"
     )
     [(name, point)] = json.loads(text).items()
@@ -336,15 +336,15 @@ def test_new_prints_notes_on_the_point(tmp_path: Path) -> None:
 
 def test_bootstrap_is_deterministic() -> None:
     arguments = ("bootstrap", "bert", "--round", "5.0", "--batch-size", "448", "--resamples", "200")
-    first, again = call(*arguments)[1], call(*arguments)[1]
-    other = call(*arguments, "--seed", "1")[1]
+    first, again = streams(*arguments)[1], streams(*arguments)[1]
+    other = streams(*arguments, "--seed", "1")[1]
     assert first == again != other
     assert "Efron and\n  Tibshirani" in first
     assert max(map(len, first.splitlines())) <= 80
 
 
 def estimates(*arguments: str) -> dict[str, Any]:
-    status, text, _ = call("bootstrap", *arguments, "--format", "json")
+    status, text, _ = streams("bootstrap", *arguments, "--format", "json")
     assert status == 0
     fields: dict[str, Any] = json.loads(text)
     return fields
@@ -371,7 +371,7 @@ def test_the_runs_of_a_pruned_point_are_reference_runs_too() -> None:
 
 
 def test_equal_runs_have_no_interval() -> None:
-    _, text, _ = call("bootstrap", "gpt3", "--round", "4.1", "--batch-size", "6144")
+    _, text, _ = streams("bootstrap", "gpt3", "--round", "4.1", "--batch-size", "6144")
     assert "1,409,286,144 to 1,409,286,144" in text
     assert "All runs of a point are equal: resampling cannot estimate its uncertainty." in text
     assert "With 6 reference runs, the true interval is wider" in text
@@ -386,5 +386,5 @@ def test_equal_runs_have_no_interval() -> None:
     ],
 )
 def test_bootstrap_refuses(arguments: tuple[str, ...], message: str) -> None:
-    status, _, errors = call("bootstrap", *arguments)
+    status, _, errors = streams("bootstrap", *arguments)
     assert (status, message in errors) == (2, True)

@@ -136,7 +136,7 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_without_the_extra_it_says_how_to_install_it(
+def test_charts_without_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)

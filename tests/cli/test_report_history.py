@@ -13,7 +13,7 @@ from tests.helpers.trees import simulated, write_set, write_submission
 
 
 @pytest.fixture(autouse=True)
-def _small_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _small_runtime_of_history(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(vega, "runtime", lambda: "window.vegaEmbed = null;")
     monkeypatch.chdir(tmp_path)
 

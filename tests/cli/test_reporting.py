@@ -38,7 +38,7 @@ def run(made: list[Finding], *options: str) -> tuple[int, str]:
     @shared.failing
     def command(*, showing: shared.Showing, status: shared.Status) -> None:
         checked = report(findings=made)
-        click.echo(FORMATS["text"](checked, showing.view(View(80))), nl=False)
+        click.echo(FORMATS["text"](checked, showing(View(80))), nl=False)
         click.get_current_context().exit(status(checked))
 
     result = CliRunner().invoke(program, ["command", *options])

@@ -33,15 +33,15 @@ def sides(rounds: Path) -> list[str]:
     return [str(rounds / f"training_results_v{name}") for name in ("2.0", "2.1")]
 
 
-def as_json(*arguments: str) -> Any:
+def listing(*arguments: str) -> Any:
     return json.loads(call("review", "compare", *arguments, "--format", "json").stdout)
 
 
 def test_folders(rounds: Path) -> None:
-    document = as_json("previews", *sides(rounds))
+    document = listing("previews", *sides(rounds))
     assert document["format"] == "mlperf-pkg/review-previews/1"
     assert document["counts"] == {"own logs only": 1}
-    document = as_json("resubmitted", *sides(rounds))
+    document = listing("resubmitted", *sides(rounds))
     assert document["counts"] == {"allowed": 0, "not allowed": 1}
     (row,) = document["resubmitted"]
     assert row["problems"] == "runs of a Preview, which prove nothing"
@@ -52,8 +52,8 @@ def test_new_runs_prove_a_preview(rounds: Path, tmp_path: Path) -> None:
     new = shutil.copytree(rounds / "training_results_v2.1", tmp_path / "training_results_v2.1")
     write_set(new / f"Graphcore/results/{SYSTEM}/resnet", simulated(seed=8))
     old = str(rounds / "training_results_v2.0")
-    assert as_json("resubmitted", old, str(new))["resubmitted"] == []
-    (row,) = as_json("previews", old, str(new))["previews"]
+    assert listing("resubmitted", old, str(new))["resubmitted"] == []
+    (row,) = listing("previews", old, str(new))["previews"]
     assert (row["outcome"], row["match"]) == ("met", "same")
 
 
@@ -65,13 +65,13 @@ def test_formats(name: str, rounds: Path) -> None:
     markdown = call("review", "compare", name, *sides(rounds), "--format", "markdown").stdout
     assert markdown.startswith("## ")
     rows = list(csv.DictReader(io.StringIO(call("review", "compare", name, *sides(rounds), "--format", "csv").stdout)))  # fmt: skip
-    (row,) = as_json(name, *sides(rounds))[name]
+    (row,) = listing(name, *sides(rounds))[name]
     assert [r["path"] for r in rows] == [row["path"]]
     assert rows[0].keys() == row.keys()
 
 
 def test_all_published_rounds() -> None:
-    counts = as_json("previews")["counts"]
+    counts = listing("previews")["counts"]
     assert counts == {
         "not met": 3,
         "other scale only": 3,
@@ -84,7 +84,7 @@ def test_all_published_rounds() -> None:
     }
     assert sum(counts.values()) == 72
     for usage, pairs in (("training", 250), ("hpc", 16)):
-        assert sum(as_json("resubmitted", "--usage", usage)["counts"].values()) == pairs
+        assert sum(listing("resubmitted", "--usage", usage)["counts"].values()) == pairs
 
 
 ROUNDS = [("4.1", "5.0", 12), ("v3.0", "training_results_v3.1", 13), ("2.0", "2.1", 0)]
@@ -92,7 +92,7 @@ ROUNDS = [("4.1", "5.0", 12), ("v3.0", "training_results_v3.1", 13), ("2.0", "2.
 
 @pytest.mark.parametrize(("old", "new", "number"), ROUNDS)
 def test_a_published_round(old: str, new: str, number: int) -> None:
-    assert len(as_json("previews", old, new)["previews"]) == number
+    assert len(listing("previews", old, new)["previews"]) == number
 
 
 def test_a_folder_named_like_a_round(
@@ -101,7 +101,7 @@ def test_a_folder_named_like_a_round(
     for name, folder in (("2.0", "training_results_v2.0"), ("v2.1", "training_results_v2.1")):
         shutil.copytree(rounds / folder, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    document = as_json("previews", "2.0", "v2.1")
+    document = listing("previews", "2.0", "v2.1")
     assert document["title"] == "Previews of 2.0, with successors in v2.1"
 
 
@@ -136,7 +136,7 @@ def test_without_published_results(
         result = call("review", "compare", name, "4.1", "5.0")
         assert (result.exit_code, result.stdout) == (2, "")
         assert "the published results are missing: reinstall mlperf-pkg" in result.stderr
-    assert as_json("previews", *sides(rounds))["counts"] == {"own logs only": 1}
+    assert listing("previews", *sides(rounds))["counts"] == {"own logs only": 1}
     result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
     assert "1 Preview: 0 met" in result.stdout
 

@@ -1,4 +1,4 @@
-"""``rules verify``: what it says of the mistakes in reference points."""
+"""``rules verified``: what it says of the mistakes in reference points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _rounds_with_ruleset() -> Iterator[None]:
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Path:
+def mistaken(tmp_path: Path) -> Path:
     """An mlperf_logging with one new mistake, and without one that is known."""
     folder = copied(tmp_path / "mlperf_logging")
     change(folder, GPT3, "1157627904", "11576279040")
@@ -30,13 +30,13 @@ def other(tmp_path: Path) -> Path:
     return folder
 
 
-def verify(*arguments: str) -> tuple[int, str]:
+def verified(*arguments: str) -> tuple[int, str]:
     result = program.call("rules", "verify", *arguments)
     return result.exit_code, result.stdout or result.stderr
 
 
 def test_known_mistakes_are_counted() -> None:
-    status, text = verify()
+    status, text = verified()
     assert status == 0
     assert text.partition("\n")[2] == (
         "Its reference points have 83 known mistakes (rules/reference_points.yaml):\n"
@@ -49,8 +49,8 @@ def test_known_mistakes_are_counted() -> None:
     )
 
 
-def test_new_mistakes_and_stale_ones_fail(other: Path) -> None:
-    status, text = verify("--against", str(other))
+def test_new_mistakes_and_stale_ones_fail(mistaken: Path) -> None:
+    status, text = verified("--against", str(mistaken))
     assert status == 1
     assert text.splitlines()[1:] == [
         "training 4.1, outlier: gpt3_ref_1536 (batch size 1536)",
@@ -65,8 +65,8 @@ def test_new_mistakes_and_stale_ones_fail(other: Path) -> None:
     ]
 
 
-def test_json_has_new_stale_and_known_mistakes(other: Path) -> None:
-    status, text = verify("--against", str(other), "--format", "json")
+def test_json_has_new_stale_and_known_mistakes(mistaken: Path) -> None:
+    status, text = verified("--against", str(mistaken), "--format", "json")
     points = json.loads(text)["reference_points"]
     assert status == 1
     assert [(item["kind"], item["point"], item["batch_size"]) for item in points["new"]] == [
@@ -81,12 +81,12 @@ def test_json_has_new_stale_and_known_mistakes(other: Path) -> None:
 def test_a_difference_of_the_rules_leaves_known_mistakes_out(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     change(folder, "compliance_checker/training_6.0.0/closed_llama31_8b.yaml", "0.95", "0.96")
-    status, text = verify("--against", str(folder))
+    status, text = verified("--against", str(folder))
     assert (status, "reference points" in text) == (1, False)
 
 
-def test_a_file_that_is_not_json_is_named(other: Path) -> None:
-    (other / GPT3).write_text("{", "utf-8")
-    status, text = verify("--against", str(other))
+def test_a_file_that_is_not_json_is_named(mistaken: Path) -> None:
+    (mistaken / GPT3).write_text("{", "utf-8")
+    status, text = verified("--against", str(mistaken))
     assert status == 2
-    assert text.startswith(f"mlperf-pkg: error: {other / GPT3}: not reference points: ")
+    assert text.startswith(f"mlperf-pkg: error: {mistaken / GPT3}: not reference points: ")

@@ -63,13 +63,13 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
         (["-o", "no/such/folder/x.json"], "the folder no/such/folder does not exist"),
     ],
 )
-def test_refused(options: list[str], message: str) -> None:
+def test_init_refuses(options: list[str], message: str) -> None:
     result = call("system", "init", *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
 
 
-def test_the_round_of_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_has_the_round_of_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mlperf-pkg.yaml").write_text('round: "2.0"', "utf-8")
     assert json.loads(call("system", "init", "--status", "cloud").stdout)["status"] == "cloud"

@@ -125,7 +125,7 @@ def test_files_that_are_not_descriptions(nodes: Path, content: str, message: str
     assert message in result.stderr
 
 
-def test_refused(nodes: Path, tmp_path: Path) -> None:
+def test_nodes_that_are_refused(nodes: Path, tmp_path: Path) -> None:
     for arguments, message in (
         ((nodes, nodes / "n0.json"), "n0.json: named twice; expected a file for each node"),
         ((nodes, "--nodes", "4"), "--nodes is 4; expected 3, one for each file"),

@@ -48,7 +48,7 @@ def test_one_line_for_all_places() -> None:
     ]
 
 
-def test_sets_of_raw_logs_in_one_folder() -> None:
+def test_sets_of_raw_logs_in_one_folder_for_concise() -> None:
     made = [*on_raw_set("alpha"), *on_raw_set("beta")]
     assert concise(report(**raw_sets(), findings=made)) == [
         f"logs: error X1 ACME/{system}/bert/closed: wrong" for system in ("alpha", "beta")
@@ -61,13 +61,13 @@ def test_shown(show: Show, lines: int) -> None:
     assert len(concise(report(findings=made), show=show)) == lines
 
 
-def test_nothing_found() -> None:
+def test_nothing_found_for_concise() -> None:
     assert concise(report()) == []
 
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped(text: str, file: str) -> None:
+def test_hostile_text_is_escaped_for_concise(text: str, file: str) -> None:
     lines = concise(hostile.hostile(text, file))
     assert len(lines) == 3
     assert all(line.isprintable() for line in lines)

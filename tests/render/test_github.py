@@ -106,7 +106,7 @@ def test_the_most_important_come_first() -> None:
     assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
 
 
-def test_sets_of_raw_logs_in_one_folder() -> None:
+def test_sets_of_raw_logs_in_one_folder_for_github() -> None:
     made = [*on_raw_set("alpha"), *on_raw_set("beta")]
     _, *others = annotated(report(**raw_sets(), findings=made))
     assert [annotation.properties for annotation in others] == [
@@ -155,7 +155,7 @@ def test_no_more_than_github_shows(
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped(text: str, file: str) -> None:
+def test_hostile_text_is_escaped_for_github(text: str, file: str) -> None:
     first, *others = annotated(hostile.hostile(text, file))
     assert first.properties == {"title": "MLPerf check"}
     assert {annotation.properties["file"] for annotation in others} == {
@@ -164,5 +164,5 @@ def test_hostile_text_is_escaped(text: str, file: str) -> None:
     assert all(visible(text) in annotation.message for annotation in others)
 
 
-def test_a_hostile_report() -> None:
+def test_a_hostile_report_for_github() -> None:
     assert len(annotated(hostile.hostile())) == 4

@@ -45,7 +45,7 @@ def test_an_issue() -> None:
     }
 
 
-def test_sets_of_raw_logs_in_one_folder() -> None:
+def test_sets_of_raw_logs_in_one_folder_for_gitlab() -> None:
     made = [
         *on_raw_set("alpha"),
         *on_raw_set("beta"),
@@ -60,7 +60,7 @@ def test_sets_of_raw_logs_in_one_folder() -> None:
     assert len({issue["fingerprint"] for issue in issues_}) == 3
 
 
-def test_nothing_found() -> None:
+def test_nothing_found_for_gitlab() -> None:
     assert issues(report()) == []
 
 
@@ -86,7 +86,7 @@ def test_a_waiver_is_reported() -> None:
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped(text: str, file: str) -> None:
+def test_hostile_text_is_escaped_for_gitlab(text: str, file: str) -> None:
     for issue in issues(hostile.hostile(text, file)):
         assert issue["description"].isprintable()
         assert issue["location"]["path"].isprintable()

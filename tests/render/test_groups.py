@@ -21,7 +21,7 @@ from tests.helpers.reports import (
 )
 from tests.helpers.round_report import FINDINGS, a_round
 
-WARNING, NOTE = Severity.WARNING, Severity.NOTE
+WARNING, A_NOTE = Severity.WARNING, Severity.NOTE
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 
@@ -30,8 +30,8 @@ WAIVER = Waiver("agreed", "Jane", "2026-12-31")
     [
         ([finding(code="B1"), finding(code="A1")], ["A1", "B1"]),
         ([finding(code="A1", severity=WARNING), finding(code="B1")], ["B1", "A1"]),
-        ([finding(code="A1", severity=NOTE), finding(code="B1", severity=WARNING)], ["B1", "A1"]),
-        ([finding(code="A1", waiver=WAIVER), finding(code="B1", severity=NOTE)], ["B1", "A1"]),
+        ([finding(code="A1", severity=A_NOTE), finding(code="B1", severity=WARNING)], ["B1", "A1"]),
+        ([finding(code="A1", waiver=WAIVER), finding(code="B1", severity=A_NOTE)], ["B1", "A1"]),
         ([finding(basis=Basis.RULES), finding(basis=Basis.OFFICIAL)], ["X1", "X1"]),
         ([finding("a"), finding("b", message="other")], ["X1"]),
     ],
@@ -108,7 +108,7 @@ def test_the_submitters_of_a_round() -> None:
 
 def test_the_rows_have_every_finding() -> None:
     rows = list(Submitters(a_round()).rows())
-    made = [one for one in FINDINGS if not one.waiver and one.severity is not NOTE]
+    made = [one for one in FINDINGS if not one.waiver and one.severity is not A_NOTE]
     assert sum(row.errors + row.warnings for row in rows) == len(made)
 
 

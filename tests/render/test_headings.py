@@ -157,7 +157,7 @@ def test_verdicts(
         ({"hidden": 1}, "0 errors, 0 warnings, 0 notes, 1 finding hidden by --select or --ignore"),
     ],
 )
-def test_counts(changes: dict[str, Any], words: str) -> None:
+def test_counts_in_words(changes: dict[str, Any], words: str) -> None:
     assert counts_in_words(report(**changes)) == words
 
 

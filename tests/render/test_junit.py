@@ -139,7 +139,7 @@ RAW_SUITES = {raw_id(name): [raw_id(name), *raw_logs(name)] for name in ("alpha"
     ],
     ids=["a set", "its run", "the run of another set", "both sets", "of no set", "the folder"],
 )
-def test_sets_of_raw_logs_in_one_folder(made: list[Finding], failed: list[str]) -> None:
+def test_sets_of_raw_logs_in_one_folder_for_junit(made: list[Finding], failed: list[str]) -> None:
     read = suites(report(**raw_sets(), findings=made))
     named = {suite.name: [case.name for case in suite] for suite in read}
     assert named == RAW_SUITES | ({"tree": ["."]} if failed == ["."] else {})
@@ -207,14 +207,14 @@ def test_both_verdicts_are_properties() -> None:
 
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped(text: str, file: str) -> None:
+def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:
     suites_ = suites(hostile.hostile(text, file))
     names = [case.name for suite in suites_ for case in suite]
     assert len(names) == 5
     assert visible(f"b{file}") in names
 
 
-def test_a_hostile_report() -> None:
+def test_a_hostile_report_for_junit() -> None:
     assert sum(suite.failures for suite in suites(hostile.hostile())) == 1
 
 

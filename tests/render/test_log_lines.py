@@ -12,10 +12,10 @@ from tests.helpers.reports import finding, on_raw_set, raw_sets, report
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 
-VIEW = View()
+LOG_VIEW = View()
 
 
-def lines(report_: Report, view: View = VIEW) -> list[str]:
+def lines(report_: Report, view: View = LOG_VIEW) -> list[str]:
     return FORMATS["log"](report_, view).splitlines()
 
 
@@ -36,7 +36,7 @@ def test_levels() -> None:
     ]
 
 
-def test_sets_of_raw_logs_in_one_folder() -> None:
+def test_sets_of_raw_logs_in_log_lines() -> None:
     checked = report(**raw_sets(), findings=[*on_raw_set("alpha"), *on_raw_set("beta")])
     assert lines(checked)[1:3] == [
         "ERROR - ACME/alpha/bert/closed: X1: wrong",

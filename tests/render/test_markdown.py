@@ -71,7 +71,7 @@ def test_the_summary_has_a_limit(message: str, number: int) -> None:
     assert last == f"{left_out} more lines are left out: a summary has at most 1 MiB."
 
 
-def test_hostile_names_do_not_act() -> None:
+def test_hostile_names_do_not_act_in_markdown() -> None:
     evil = "<script>|[x](y)\n# title\x1b"
     shown = markdown(
         report(result_sets=(result_set(system=evil),), findings=[finding(evil, message=evil)]),
