@@ -187,7 +187,7 @@ def test_the_script_is_that_of_click(shell: str) -> None:
 
 
 def test_an_older_click(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlperf_pkg.cli.completion.get_completion_class", lambda shell: None)
+    monkeypatch.setattr("click.shell_completion.get_completion_class", lambda shell: None)
     done = call("completion", "powershell")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "needs a newer click" in done.stderr

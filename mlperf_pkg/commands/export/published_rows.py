@@ -24,14 +24,14 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
     Raises:
         UserError: there is no such round.
     """
-    existing = dict.fromkeys(of.name for of in results.provenance.rounds)
+    existing = list(dict.fromkeys(round_.name for round_ in results.provenance.rounds))
     if unknown := next((name for name in names if name not in (_ALL, *existing)), None):
         suggestion = did_you_mean(unknown, [*existing, _ALL])
         raise UserError(
             f"--published {unknown}: no such round{suggestion} (of {', '.join(existing)}, all)"
         )
-    sets = [of for of in results.sets if of.runs and (_ALL in names or of.round in names)]
-    paths = {of.path for of in sets}
+    chosen = existing if _ALL in names else names
+    sets = [published for published in results.sets if published.runs and published.round in chosen]
     systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
     benchmarks = sorted({published.benchmark for published in sets})
     return in_order(
@@ -42,7 +42,7 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
                 _published_setting(setting, results.sets[setting.set])
                 for benchmark in benchmarks
                 for setting in results.settings(benchmark)
-                if results.sets[setting.set].path in paths
+                if results.sets[setting.set].round in chosen
             ],
         }
     )
