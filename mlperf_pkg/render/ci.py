@@ -195,6 +195,7 @@ def _severity(finding: Finding) -> str:
 
 # ---- JUnit ------------------------------------------------------------------------------
 
+_VERDICTS = (Basis.OFFICIAL, Basis.RULES)
 _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
 
@@ -301,7 +302,8 @@ def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     if case.skipped:
         ET.SubElement(test, "skipped", message="not checked")
     others = [finding for finding in case.findings if not finding.is_error]
-    lines = [*_verdicts(case.verdict), *_lines(others, view)]
+    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in _VERDICTS]
+    lines = [*verdicts, *_lines(others, view)]
     ET.SubElement(test, "system-out").text = "\n".join(lines)
 
 
@@ -309,19 +311,10 @@ def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
     """Add a failure: the most important error as its message, all errors as its text."""
     worst = min(errors, key=importance)
     others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
-    fails = [basis for basis in (Basis.OFFICIAL, Basis.RULES) if _fails(errors, basis)]
+    fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
     message = visible(f"{worst.code}: {worst.text}") + others
     failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
     failure.text = "\n".join(_lines(errors, view))
-
-
-def _fails(errors: Iterable[Finding], basis: Basis) -> bool:
-    return any(error.fails(basis) for error in errors)
-
-
-def _verdicts(verdict: Verdicts) -> Iterator[str]:
-    yield f"official: {wording.VERDICTS[verdict.official]}"
-    yield f"rules: {wording.VERDICTS[verdict.rules]}"
 
 
 def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:

@@ -213,15 +213,11 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
         noun = "result set" if report.result_sets else "log"
         parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
     if basis is Basis.OFFICIAL and verdict is Verdict.FAIL:
-        parts += _ignored_waivers(report)
+        waived = sum(f.waiver is not None and f.fails(Basis.OFFICIAL) for f in report.findings)
+        parts += [f"{waived} waived, which the official checker ignores"] if waived else []
     if basis is Basis.OFFICIAL and any(f.code == NOT_DESCRIBED for f in report.findings):
         parts.append("description not checked")
     return ", ".join(parts)
-
-
-def _ignored_waivers(report: Report) -> Iterator[str]:
-    if waived := sum(f.waiver is not None and f.fails(Basis.OFFICIAL) for f in report.findings):
-        yield f"{waived} waived, which the official checker ignores"
 
 
 def verdict_sentence(report: Report, basis: Basis) -> str:

@@ -8,10 +8,11 @@ from itertools import chain, groupby, repeat
 from textwrap import TextWrapper
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.results.reference_changes import PointChange, ReferenceRuns
+from mlperf_pkg.results.reference_changes import PointChange
 from mlperf_pkg.rulebook.codes import Code, codes
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
@@ -230,20 +231,14 @@ def _points(points: Sequence[PointChange]) -> Iterator[str]:
         points, key=lambda point: (point.benchmark, point.unit)
     ):
         yield f"  {benchmark}, in {unit}"
-        yield from (wrapped(f"    {_sign(point)} ", _point(point), 8) for point in group)
-
-
-def _sign(point: PointChange) -> str:
-    return "~" if point.old and point.new else "+" if point.new else "-"
+        yield from map(_point, group)
 
 
 def _point(point: PointChange) -> str:
-    values = " -> ".join(_runs(runs) for runs in (point.old, point.new) if runs)
-    return f"batch size {_number(point.batch_size)}: {values}"
-
-
-def _runs(runs: ReferenceRuns) -> str:
-    return f"{_number(runs.mean)} ({runs.runs} runs)"
+    sign = "~" if point.old and point.new else "+" if point.new else "-"
+    sides = [runs for runs in (point.old, point.new) if runs]
+    values = " -> ".join(f"{_number(runs.mean)} ({runs.runs} runs)" for runs in sides)
+    return wrapped(f"    {sign} ", f"batch size {_number(point.batch_size)}: {values}", 8)
 
 
 def _number(number: float) -> str:
@@ -266,16 +261,9 @@ def comparison_json(comparison: Comparison, points: Iterable[PointChange]) -> st
             "changes": [asdict(change) for change in comparison.changes],
             "renamed": dict(comparison.renamed),
             "unchanged": list(comparison.unchanged),
-            "reference_points": [asdict(point) | _of_runs(point) for point in points],
+            "reference_points": list(map(msgspec.to_builtins, points)),
         },
     )
-
-
-def _of_runs(point: PointChange) -> dict[str, Any]:
-    return {
-        name: asdict(runs) if runs else None
-        for name, runs in (("old", point.old), ("new", point.new))
-    }
 
 
 # ---- verify -------------------------------------------------------------------------------
@@ -397,7 +385,8 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
     yield ""
     newest = describe.newest_first(histories)
     yield from _explained([span.rule for history in newest for span in reversed(history.spans)])
-    yield from dict.fromkeys(line for history in histories for line in _targets(history))
+    targets = dict.fromkeys(item for history in histories for item in describe.targets(history))
+    yield from (wrapped("target    ", f"{name} in {of}: {text}") for name, of, text in targets)
     if joined := describe.joined(newest[0], newest[0].spans[-1]):
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
@@ -434,11 +423,6 @@ def _sources(rules: Iterable[Rule]) -> Iterator[str]:
     rulesets = (source.removeprefix(prefix) for source in distinct if source.startswith(prefix))
     if names := sorted(rulesets, key=version_of):
         yield ruleset_source(names[0]) if len(names) == 1 else f"{prefix[:-1]}s {', '.join(names)}"
-
-
-def _targets(history: History) -> Iterator[str]:
-    for name, round_, words in describe.targets(history):
-        yield wrapped("target    ", f"{name} in {round_}: {words}")
 
 
 def _example(newest: Sequence[History]) -> Iterator[str]:
@@ -501,7 +485,7 @@ def review_text(review: PointReview) -> str:
     if not review.fails:
         return "\n".join(_known(review.known)) + "\n"
     lines = [line for problem in review.new for line in _new(problem)]
-    lines += [f"{entry.problem(_stale(entry))}" for entry in review.stale]
+    lines += map(_stale, review.stale)
     lines += [""] if review.stale else []
     return "\n".join([*lines, _count(review)]) + "\n"
 
@@ -542,7 +526,8 @@ def _new(problem: PointProblem) -> Iterator[str]:
 
 def _stale(entry: KnownPoint) -> str:
     place = f"{entry.usage} {entry.round} {entry.benchmark}"
-    return f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
+    text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
+    return f"{entry.problem(text)}"
 
 
 def _count(review: PointReview) -> str:

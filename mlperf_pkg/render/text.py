@@ -29,7 +29,7 @@ from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, shown,
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, folder, name
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
 from mlperf_pkg.submission.membership import submitters
 
 _Row = TypeVar("_Row")
@@ -127,12 +127,8 @@ def _submitters(terminal: Terminal, report: Report, _: View) -> None:
         terminal.table(table_of(SUBMITTERS, submitters.rows()))
 
 
-def _in_detail(report: Report, view: View) -> bool:
-    return view.verbose or Submitters(report).number <= 1
-
-
 def _sets(terminal: Terminal, report: Report, view: View) -> None:
-    if report.result_sets and _in_detail(report, view):
+    if report.result_sets and (view.verbose or Submitters(report).number <= 1):
         titles = words.system_titles(report)
         terminal.table(Table(_SETS, _grouped(report.result_sets, titles)))
 
@@ -140,24 +136,18 @@ def _sets(terminal: Terminal, report: Report, view: View) -> None:
 def _systems(terminal: Terminal, report: Report, view: View) -> None:
     """Add the systems, unless the result sets show their verdicts already."""
     if report.systems and (view.verbose or not report.result_sets):
-        terminal.table(Table(_SYSTEMS, _grouped(report.systems, _owner)))
-
-
-def _owner(row: SystemRow) -> str:
-    return row.submitter or "unnamed submitter"
+        owners = _grouped(report.systems, lambda row: row.submitter or "unnamed submitter")
+        terminal.table(Table(_SYSTEMS, owners))
 
 
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
     """Add all runs with ``verbose``, else only raw logs, if they are few."""
-    rows = report.runs if view.verbose else tuple(_raw(report))
-    if rows and (view.verbose or len(rows) <= _MOST_RUNS):
-        terminal.table(Table(_RUNS, _grouped(rows, _run_title)))
-
-
-def _raw(report: Report) -> Iterator[RunRow]:
     sets = (row for row in report.result_sets if row.submitter is not None)
     submitted = {row.id for row in sets if "/results/" in f"/{row.path}"}
-    return (run for run in report.runs if run.set not in submitted)
+    raw = [run for run in report.runs if run.set not in submitted]
+    rows = report.runs if view.verbose else raw
+    if rows and (view.verbose or len(rows) <= _MOST_RUNS):
+        terminal.table(Table(_RUNS, _grouped(rows, _run_title)))
 
 
 def _run_title(row: RunRow) -> str:
@@ -260,7 +250,8 @@ def _statistics(terminal: Terminal, report: Report) -> None:
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
-    for basis, verdict in _both(report.verdict):
+    for basis in (Basis.OFFICIAL, Basis.RULES):
+        verdict: Verdict = getattr(report.verdict, basis)
         extent = words.verdict_in_words(report, basis)
         terminal.paragraph(
             (f"{basis}: ".ljust(len("official: ")), PLAIN),
@@ -282,10 +273,6 @@ def _hidden(report: Report, view: View) -> str:
     if len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown)):
         return ""
     return " (--show all lists them)"
-
-
-def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:
-    return ((Basis.OFFICIAL, verdicts.official), (Basis.RULES, verdicts.rules))
 
 
 # ---- findings by code and by submitter --------------------------------------------------
