@@ -11,16 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.helpers.ci_kit import (
-    HAS_NETWORK,
-    KIT,
-    RECIPE,
-    copied,
-    instructions,
-    needs,
-    run,
-    sources,
-)
+from tests.helpers.ci_kit import HAS_NETWORK, KIT, RECIPE, copied, instructions, needs, run, sources
 from tests.helpers.ci_runner import ROOT
 
 UNSHARED = ("unshare", "--map-root-user", "--net")

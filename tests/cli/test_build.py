@@ -262,11 +262,7 @@ def test_extra_files_that_are_refused(tmp_path: Path, setting: str, message: str
 
 @pytest.mark.parametrize(
     ("odd", "warnings"),
-    [
-        (0, []),
-        (1, ["logs/0.log:1: "]),
-        (3, ["(3 files: 0.log:1, 1.log:1, 2.log:1)"]),
-    ],
+    [(0, []), (1, ["logs/0.log:1: "]), (3, ["(3 files: 0.log:1, 1.log:1, 2.log:1)"])],
 )
 def test_the_warnings_are_shown(tmp_path: Path, odd: int, warnings: list[str]) -> None:
     logs = tuple(b":::MLLOGX {}\n" * (number < odd) + log for number, log in enumerate(RESNET))
@@ -331,13 +327,6 @@ def test_failure_while_writing_leaves_the_old_tree(
 
 
 # ---- what it prints ----------------------------------------------------------------------
-
-
-def test_help_fits() -> None:
-    result = call("build", "--help")
-    assert result.exit_code == 0
-    assert "Examples:" in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_names_cannot_act_on_the_terminal(tmp_path: Path) -> None:

@@ -118,11 +118,7 @@ def test_ids_are_those_of_one_round(tree: Path) -> None:
     [("llama31_8b", "6.0", ["2.0", "6.0"]), ("bert", "2.0", ["2.0"])],
 )
 def test_raw_logs_beside_results(
-    benchmark: str,
-    round_: str,
-    systems: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    benchmark: str, round_: str, systems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their description is that of the results, too, perhaps of another round."""
     monkeypatch.chdir(tmp_path)

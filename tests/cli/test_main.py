@@ -186,7 +186,6 @@ def test_every_command_has_its_name(name: str) -> None:
         (["rules", "show", "SET1O1"], "did you mean SET1"),
         (["build", "--division", "opne"], "; did you mean open?"),
         (["--nothing"], "--nothing"),
-        (["check", "-j", "0", "."], "x>=1"),
     ],
 )
 def test_mistyped(arguments: list[str], message: str) -> None:

@@ -80,13 +80,7 @@ def test_exit_statuses(
         (("--show", "warnings"), "Errors Warnings"),
         (("--show", "notes"), "Errors Warnings Notes"),
         (("--show", "all"), "Errors Warnings Notes"),
-        (
-            (
-                "--show",
-                "statistics",
-            ),
-            "Errors Warnings Notes",
-        ),
+        (("--show", "statistics"), "Errors Warnings Notes"),
         (("--quiet",), ""),
         (("-q", "--show", "statistics"), ""),
     ],
@@ -154,14 +148,7 @@ def test_verbose_shows_runs_not_findings(tree: Path) -> None:
 
 def test_formats_for_programs_have_all_findings(tree: Path) -> None:
     full = call("check", tree, "--format", "json").stdout
-    for options in (
-        ("--quiet",),
-        (
-            "--show",
-            "statistics",
-        ),
-        ("--show", "errors"),
-    ):
+    for options in (("--quiet",), ("--show", "statistics"), ("--show", "errors")):
         assert call("check", tree, "--format", "json", *options).stdout == full
     assert [one["severity"] for one in json.loads(full)["findings"]] == ["warning"]
 

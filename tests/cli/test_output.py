@@ -61,8 +61,7 @@ def test_a_file_is_the_same_from_any_terminal(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("encoding", "written"),
-    [("utf-8", "größer 日"), ("latin-1", "größer \\u65e5")],
+    ("encoding", "written"), [("utf-8", "größer 日"), ("latin-1", "größer \\u65e5")]
 )
 def test_unencodable_characters_are_escaped(
     monkeypatch: pytest.MonkeyPatch, encoding: str, written: str

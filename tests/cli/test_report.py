@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -137,17 +136,6 @@ def test_nothing_is_written_into_the_input(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     result = call("report", logs, "-o", logs / "page.html")
     assert (result.exit_code, (logs / "page.html").exists()) == (2, False)
-
-
-@pytest.mark.parametrize("missing", ["jinja2", "vl_convert"])
-def test_without_the_extra_it_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
-    monkeypatch.setitem(sys.modules, missing, None)
-    logs = write_set(tmp_path / "logs", simulated())
-    result = call("report", logs, "-o", tmp_path / "page.html")
-    assert result.exit_code == 2
-    assert f" needs the package {missing}: pip install 'mlperf-pkg[report]'" in result.stderr
 
 
 def test_a_waived_finding_names_who_waived_it(
@@ -320,20 +308,6 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     result = call("report", logs, "-o", tmp_path / "out", "--draw", "times")
     assert (result.exit_code, result.stderr) == (1, "mlperf-pkg: nothing to draw\n")
     assert not (tmp_path / "out").exists()
-
-
-def test_charts_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    result = call(
-        "report",
-        write_set(tmp_path / "logs", simulated()),
-        "-o",
-        tmp_path / "out",
-        "--draw",
-        "all",
-    )
-    assert result.exit_code == 2
-    assert "a chart needs the package vl_convert: pip install 'mlperf-pkg[report]'" in result.stderr
 
 
 @pytest.fixture(autouse=True)

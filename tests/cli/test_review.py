@@ -167,8 +167,7 @@ def test_other_folders_are_never_replaced(a_round: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("nothing", "no such file or folder"), ("empty", "no MLPerf log here")],
+    ("name", "message"), [("nothing", "no such file or folder"), ("empty", "no MLPerf log here")]
 )
 def test_no_round(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()

@@ -173,10 +173,7 @@ def test_the_description_is_beside_the_logs(
         ({}, []),
         ({"division": "open"}, ['the division is "open", but "closed" in the new logs']),
         ({"submitter": "Other"}, ['the submitter is "Other", but "ACME" in the new logs']),
-        (
-            {"number_of_nodes": "2"},
-            ["the number of accelerators is 16, but 8 in the new logs"],
-        ),
+        ({"number_of_nodes": "2"}, ["the number of accelerators is 16, but 8 in the new logs"]),
         ({"division": ..., "submitter": 7, "number_of_nodes": ""}, []),
         ("not JSON", []),
         (None, ["cannot be read: Is a directory"]),

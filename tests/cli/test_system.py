@@ -112,8 +112,7 @@ def test_equal_nodes(nodes: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stderr.startswith("fields to fill in: host_networking_topology, ")
     expected = describe(
-        EPYC.sources(tmp_path / "root"),
-        UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3),
+        EPYC.sources(tmp_path / "root"), UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3)
     )
     assert json.loads(file.read_text("utf-8")) == expected
 

@@ -305,14 +305,8 @@ OTHER = "Other/dgx/bert/closed"
         ([raw(), raw(path="logs", system="b")], ["dgx (closed)", "b (closed, in logs)"]),
         ([raw(), raw(benchmark="resnet")], ["dgx (closed)", "dgx (closed)"]),
         ([raw(id=SET_ID), raw(id=OTHER)], [SET_ID, OTHER]),
-        (
-            [raw(scaling="strong"), raw(scaling="weak")],
-            ["dgx (closed)", "dgx (closed)"],
-        ),
-        (
-            [result_set(), result_set(submitter="B")],
-            ["ACME: dgx (closed)", "B: dgx (closed)"],
-        ),
+        ([raw(scaling="strong"), raw(scaling="weak")], ["dgx (closed)", "dgx (closed)"]),
+        ([result_set(), result_set(submitter="B")], ["ACME: dgx (closed)", "B: dgx (closed)"]),
     ],
     ids=["one", "two systems", "two benchmarks", "two owners of raw logs", "scaling", "submitters"],
 )

@@ -200,12 +200,7 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
 
 
 def test_verbose_shows_runs_and_systems() -> None:
-    shown = text(
-        verbose=True,
-        result_sets=(result_set(),),
-        runs=(run(),),
-        systems=(system(),),
-    )
+    shown = text(verbose=True, result_sets=(result_set(),), runs=(run(),), systems=(system(),))
     assert "results/dgx/bert: ACME/dgx/bert/closed\n  result_0.txt" in shown
     assert "Rules\nACME\n  dgx    closed               8  pass      pass\n" in shown
 
@@ -308,19 +303,10 @@ def test_submitters_are_named_where_there_are_several() -> None:
 @pytest.mark.parametrize(
     ("verdict", "lines"),
     [
-        (
-            PASS,
-            [
-                "official: pass, mlperf-logging 9.9.9 accepts this",
-                "rules:    pass",
-            ],
-        ),
+        (PASS, ["official: pass, mlperf-logging 9.9.9 accepts this", "rules:    pass"]),
         (
             Verdicts(Verdict.FAIL, Verdict.FAIL),
-            [
-                "official: FAIL, mlperf-logging 9.9.9 rejects this",
-                "rules:    FAIL",
-            ],
+            ["official: FAIL, mlperf-logging 9.9.9 rejects this", "rules:    FAIL"],
         ),
         (
             NOT_CHECKED,
