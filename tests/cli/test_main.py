@@ -132,6 +132,8 @@ def test_general_options_stand_before_a_command_or_after_it(folder: Path) -> Non
     points = call("rcp", "show", "--usage", "hpc").stdout
     assert points == call("rcp", "--usage", "hpc", "show").stdout
     assert points == call("--usage", "hpc", "rcp", "show").stdout
+    help_text = call("review", "compare", "--help").stdout
+    assert help_text == call("review", "-j", "1", "compare", "--help").stdout
 
 
 def test_the_last_of_two_values_counts() -> None:
