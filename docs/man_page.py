@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 
 import click
 
+from mlperf_pkg.cli.group import general_in_words
+
 _EXIT_STATUS = "Exit status: "
 _EXAMPLES = "Examples:"
 
@@ -35,7 +37,7 @@ def _name(ctx: click.Context) -> str:
 
 
 def _page(ctx: click.Context, below: Sequence[click.Context], version: str) -> str:
-    command: click.Command = getattr(ctx.command, "default", ctx.command)  # of "review ROUND_DIR"
+    command: click.Command = getattr(ctx.command, "default", ctx.command)  # of "review"
     name = _name(ctx)
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     description = [text for text in paragraphs if not text.startswith((_EXIT_STATUS, "\b"))]
@@ -50,13 +52,18 @@ def _page(ctx: click.Context, below: Sequence[click.Context], version: str) -> s
         *_section("NAME", f"{_escaped(name)} \\- {_escaped(_summary(command))}"),
         *_section("SYNOPSIS", f".B {_escaped(ctx.command_path)}\n{_escaped(usage)}"),
         *_section("DESCRIPTION", "\n.PP\n".join(map(_escaped, description))),
-        *_section("OPTIONS", _entries(records)),
+        *_section("OPTIONS", "\n".join(filter(None, [_entries(records), _general(ctx)]))),
         *_section("COMMANDS", _entries([(c.info_name or "", _summary(c.command)) for c in below])),
         *_section("EXIT STATUS", "\n".join(_escaped(_status(text)) for text in status)),
         *_section("EXAMPLES", "\n".join(map(_example, examples))),
         *_section("SEE ALSO", _see_also(ctx, below)),
     ]
     return "\n".join(sections) + "\n"
+
+
+def _general(ctx: click.Context) -> str:
+    text = general_in_words(ctx).replace("mlperf-pkg --help", "see mlperf-pkg(1)")
+    return f".PP\n{_escaped(text)}" if text else ""
 
 
 def _section(title: str, text: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import cast
 
 import click
 
+from mlperf_pkg.cli.group import general_in_words
 from mlperf_pkg.cli.main import cli
 from references.markdown import block, code, contents, page, plain, table
 
@@ -58,6 +59,8 @@ def _about(ctx: click.Context, level: int) -> Iterator[str]:
             yield plain(text)
     yield f"{mark} Options"
     yield table(("Option", ""), _options(ctx))
+    if text := general_in_words(ctx):
+        yield plain(text)
     for text in texts:
         if text.startswith(_STATUS):
             yield f"{mark} Exit status"

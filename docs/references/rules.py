@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from mlperf_pkg.render.rules import USAGES
-from mlperf_pkg.render.rules_show import exceptions
+from mlperf_pkg.render.rules import USAGES, exceptions
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Span

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.rules_folder import rules_option
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.group import FOLDER, Command, LocalPath, reads
+from mlperf_pkg.cli.output import Output, say
 from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
 from mlperf_pkg.commands.builder.prepare import (
@@ -25,40 +23,30 @@ from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.text import visible
 
-_FOLDER = LocalPath(file_okay=False, path_type=Path)
 _ADVICE = (
     ": fix the errors, or leave a result set out with --leave-out SYSTEM/BENCHMARK,"
-    " or all of these with --drop-invalid, or build it anyway with --keep-invalid"
+    " or all of these with --invalid drop, or build it anyway with --invalid keep"
 )
 
 
-@click.command(name="build")
-@click.argument("workspace", default=".", type=_FOLDER)
+@click.command(name="build", cls=Command)
+@click.argument("workspace", default=".", type=FOLDER)
 @options.division_option(
     "Build only this division and keep the other one as it is in the tree (default: build both)."
 )
 @click.option(
     "--logs",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="PATH",
     help="Read the raw logs from PATH, a folder or an archive (default: logs/, else WORKSPACE).",
 )
 @click.option(
-    "--systems",
-    type=_FOLDER,
-    metavar="DIR",
-    help="Read the system descriptions from DIR (default: systems/).",
+    "--systems", type=FOLDER, help="Read the system descriptions from FOLDER (default: systems/)."
 )
 @click.option(
-    "-o",
-    "--output",
-    type=_FOLDER,
-    metavar="DIR",
-    help="Write the submission into DIR (default: submissions/).",
+    "-o", "--output", type=FOLDER, help="Write the submission into FOLDER (default: submissions/)."
 )
-@rules_option
 @options.round_option(options.ROUND)
 @click.option(
     "--leave-out",
@@ -67,27 +55,17 @@ _ADVICE = (
     help="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK); repeatable.",
 )
 @click.option(
-    "--select",
+    "--choose-runs",
     is_flag=True,
     help="If there are too many runs, use those of the median window.",
 )
-@options.keep_invalid_option("Build result sets even if they are not valid.")
-@options.drop_invalid_option
+@options.invalid_option
 @click.option(
     "--as-open",
     is_flag=True,
     help="Submit Closed logs as Open if their system is described as Open.",
 )
-@click.option(
-    "--rcp-bypass",
-    is_flag=True,
-    help="Build result sets that fail the RCP test and request a review of them.",
-)
-@click.option(
-    "--seed-checker-bypass",
-    is_flag=True,
-    help="Build result sets that fail the seed test and request a review of them.",
-)
+@options.bypass_options(*BYPASSES)
 @click.option(
     "--allow-outside",
     is_flag=True,
@@ -101,6 +79,7 @@ _ADVICE = (
 @click.option(
     "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."
 )
+@reads("usage")
 def command(
     *,
     workspace: Path,
@@ -109,10 +88,10 @@ def command(
     systems: Path | None,
     output: Path | None,
     round_: str | None,
+    usage: str | None,
     leave_out: tuple[str, ...],
-    select: bool,
-    keep_invalid: bool,
-    drop_invalid: bool,
+    choose_runs: bool,
+    invalid: str | None,
     as_open: bool,
     allow_outside: bool,
     force: bool,
@@ -133,6 +112,9 @@ def command(
     and accelerators in the log, if they fit only one system. HPC logs below a folder
     named weak are of weak scaling, all others of strong scaling.
 
+    With --rcp-bypass and --seed-checker-bypass, package_checker_params requests a review
+    of the result sets that fail the test.
+
     With --division, the results of the other division stay in the tree unchanged.
 
     Exit status: 0 if the submission was built (or would be), 1 if it is not valid, 2
@@ -145,11 +127,10 @@ def command(
       mlperf-pkg build --dry-run
       mlperf-pkg build --explain > mlperf-pkg.yaml
       mlperf-pkg build --leave-out dgx-a100/bert --force
-      mlperf-pkg build --drop-invalid
+      mlperf-pkg build --invalid drop
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
-    if keep_invalid and drop_invalid:
-        raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")
+    keep_invalid = invalid == "keep"
     chosen_bypasses = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     prepared = prepare(
         Folders.of(workspace, logs, systems, output),
@@ -159,10 +140,11 @@ def command(
             leave_out,
             chosen_bypasses,
             keep_invalid,
-            select,
-            drop_invalid,
+            choose_runs,
+            invalid == "drop",
             allow_outside,
             as_open,
+            usage,
         ),
     )
     plan = prepared.plan
@@ -171,13 +153,13 @@ def command(
         if explain
         else plan_text(prepared, logs=dry_run)
     )
-    _echo("note", prepared.notes)
+    say("note", prepared.notes)
     if prepared.lost:
-        _echo("error", prepared.refusals)
+        say("error", prepared.refusals)
         raise UserError(prepared.lost)
     if prepared.refusals:
         return _refuse(prepared)
-    _echo("kept although not valid", prepared.kept)
+    say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
         accept = () if keep_invalid else (acceptance(prepared),)
         division = prepared.plan.division
@@ -187,15 +169,9 @@ def command(
 
 
 def _refuse(prepared: Prepared) -> int:
-    _echo("error", prepared.refusals)
+    say("error", prepared.refusals)
     if prepared.plan.configuration:
         click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
         click.echo(prepared.plan.configuration, err=True)
     click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
     return 1
-
-
-def _echo(kind: str, messages: Iterable[str]) -> None:
-    for message in messages:
-        for line in f"{kind}: {message}".split("\n"):
-            click.echo(visible(line), err=True)

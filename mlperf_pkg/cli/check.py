@@ -10,19 +10,19 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.cli import options, reporting
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import FILE, Command
 from mlperf_pkg.cli.output import Output, Outputs
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.render import FORMATS
 
 
-@click.command(name="check")
+@click.command(name="check", cls=Command)
 @options.checked
 @options.bypassing
 @options.scaled
 @options.filtered
-@reporting.shown
-@reporting.failing
+@options.shown
+@options.failing
 @click.option(
     "--partial",
     is_flag=True,
@@ -30,14 +30,12 @@ from mlperf_pkg.render import FORMATS
 )
 @click.option(
     "--objections",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Say on stderr which objections in FILE are settled (see 'review objections').",
 )
 @click.option(
     "--log-output",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Also write the findings to FILE as plain log lines; an existing file is replaced.",
 )
 @options.written(FORMATS, repeatable=True)
@@ -46,8 +44,8 @@ def command(
     paths: tuple[str, ...],
     check_options: Options,
     filter_findings: options.Filter,
-    showing: reporting.Showing,
-    status: reporting.Status,
+    showing: options.Showing,
+    status: options.Status,
     partial: bool,
     objections: Path | None,
     log_output: Path | None,
@@ -82,8 +80,8 @@ def command(
       mlperf-pkg check training_results_v2.0/ACME
       mlperf-pkg check logs/ --round 2.0 -o report.json
       mlperf-pkg check submissions/ -o - -o report.sarif -o report.xml
-      mlperf-pkg check submissions/ --ignore CODE,REPO102 --strict
-      mlperf-pkg check submissions/ --statistics
+      mlperf-pkg check submissions/ --ignore CODE,REPO102 --fail-on warning
+      mlperf-pkg check submissions/ --show statistics
       mlperf-pkg check submissions/ --fail-on official
       mlperf-pkg check ACME --round 5.1 --rcp-bypass --log-output check.log
       mlperf-pkg check s3://bucket/ACME --scheduler tcp://10.0.0.1:8786
@@ -98,8 +96,8 @@ def command(
     click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)
     if log:
-        log.write(FORMATS["log"](report, showing.view(log.view())))
-    target.write(FORMATS, report, paths, showing.view)
+        log.write(FORMATS["log"](report, showing(log.view())))
+    target.write(FORMATS, report, paths, showing)
     if show_settled:
         show_settled(checked)
     return status(report)

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli import completion, options
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import FILE, Command
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.ratios import Result, Row, all_prices, baseline_test, compare
 from mlperf_pkg.commands.compare.reading import Filter, read_results
@@ -23,28 +23,9 @@ def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Cal
     return click.option(name, f"{name[2:]}s", multiple=True, metavar="NAME", help=text)
 
 
-def _file_option(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    return click.option(
-        name, type=LocalPath(dir_okay=False, path_type=Path), metavar="FILE", help=text
-    )
-
-
-def _rounds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    names = [name.strip().removeprefix("v") for value in values for name in value.split(",")]
-    return tuple(filter(None, names))
-
-
-@click.command(name="compare")
+@click.command(name="compare", cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option(
-    "--published",
-    multiple=True,
-    metavar="ROUND",
-    callback=_rounds,
-    shell_complete=completion.published_rounds,
-    help="Compare with the published results of ROUND, such as 5.1, or of all; repeatable or"
-    " comma-separated.",
-)
+@options.published_option("Compare with")
 @click.option(
     "--baseline",
     metavar="NAME",
@@ -57,21 +38,17 @@ def _rounds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> t
     " * matches any text; repeatable.",
 )
 @_names_option("--division", "Compare only this division; repeatable.")
-@click.option(
+@options.count_option(
     "--accelerators",
     multiple=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Compare only systems of N accelerators (with --published, as --system); repeatable.",
+    text="Compare only systems of N accelerators (with --published, as --system); repeatable.",
 )
-@_file_option(
+@click.option(
     "--prices",
-    "Read list prices from FILE; they override those of --config and systems/prices.yaml.",
+    type=FILE,
+    help="Read list prices from FILE; they override those of --config and systems/prices.yaml.",
 )
-@_file_option(
-    "--chart",
-    "Also draw the ratios into FILE, .svg or .png (needs pip install 'mlperf-pkg[report]').",
-)
+@options.chart_option("the ratios into FILE, .svg or .png")
 @options.judged
 @options.scaled
 @options.written(COMPARE_FORMATS)

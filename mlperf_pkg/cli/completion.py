@@ -1,4 +1,4 @@
-"""Shell completion of values that click cannot derive from the type of an option."""
+"""Completion of values that click cannot derive from an option, and ``mlperf-pkg completion``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from mlperf_pkg.cli.group import Choice, Command
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.rules_folders import rules_folders, rules_read_from
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
@@ -19,13 +21,14 @@ from mlperf_pkg.rulebook.load import load_round
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+
 _Complete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _CODE = r"(?m)(?:^|code: )([A-Z]{2,6}\d{3})\b"  # compiled when it is used
 
 
 def _with_the_users_rules(complete: _Complete) -> _Complete:
-    """Let a completion know the rounds, benchmarks and codes of ``mlperf-pkg --rules DIR``."""
+    """Let a completion know the rounds, benchmarks and codes of ``mlperf-pkg --rules FOLDER``."""
 
     @wraps(complete)
     def with_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -122,7 +125,7 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _usages(ctx: click.Context) -> list[str]:
-    usage = ctx.params.get("usage")
+    usage = ctx.find_root().params.get("usage")
     return [usage] if usage else list(reversed(usages()))
 
 
@@ -135,3 +138,30 @@ def _codes() -> list[str]:
     folders = rules_folders()
     texts = (path.read_text("utf-8") for folder in folders for path in folder.rglob("*.yaml"))
     return sorted({code for text in texts for code in re.findall(_CODE, text)})
+
+
+@click.command(name="completion", cls=Command)
+@click.argument("shell", type=Choice(("bash", "zsh", "fish", "powershell")))
+@click.pass_context
+def command(ctx: click.Context, *, shell: str) -> int:
+    """Complete commands, options and values with the tab key.
+
+    The script that does so is printed for SHELL: bash (4.4 or newer), zsh, fish or
+    powershell. Write it to where the shell looks for such scripts, which
+    docs/completion.md lists, again after an update of mlperf-pkg.
+
+    Exit status: 0 if the script was printed, 2 if it could not be.
+
+    \b
+    Examples:
+      mlperf-pkg completion fish > ~/.config/fish/completions/mlperf-pkg.fish
+      eval "$(mlperf-pkg completion bash)"
+    """
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - a check needs none
+
+    script: Any = get_completion_class(shell)
+    if script is None:
+        raise UserError(f"completion in {shell} needs a newer click: pip install -U click")
+    root = ctx.find_root().command
+    click.echo(script(root, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE").source(), nl=False)
+    return 0

@@ -6,19 +6,19 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
 from mlperf_pkg.commands.diff.reading import compare_paths
 
 
-@click.command(name="diff")
+@click.command(name="diff", cls=Command)
 @click.argument("old", type=click.Path())
 @click.argument("new", type=click.Path())
 @click.option(
-    "--from",
-    "borrowed_from",
+    "--borrowed-from",
     type=click.Path(),
-    metavar="ROUND_DIR",
+    metavar="ROUND_FOLDER",
     help="Search this round, as submitted, for borrowed hyperparameters (default: OLD).",
 )
 @options.judged
@@ -55,7 +55,7 @@ def command(
       mlperf-pkg diff logs.old/ logs/ --format json
       mlperf-pkg diff training_results_v5.0 training_results_v5.1
       mlperf-pkg diff submitted/ fixed/ACME
-      mlperf-pkg diff submitted/ACME fixed/ACME --from submitted/
+      mlperf-pkg diff submitted/ACME fixed/ACME --borrowed-from submitted/
     """
     target.refuse_early((old, new, *filter(None, [borrowed_from])))
     changes = compare_paths(old, new, check_options, borrowed_from)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import click
 
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import Choice
 from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.tables import json_text
@@ -17,16 +18,9 @@ _NAME = 18  # columns
 _INDENT = " " * (len(State.BROKEN) + _NAME + 3)
 
 
-@click.command(name="doctor")
-@click.option(
-    "--format",
-    "format_",
-    type=Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
-def command(*, format_: str) -> int:
+@click.command(name="doctor", cls=Command)
+@options.written(("text", "json"))
+def command(*, format_: str, target: Output) -> int:
     """Show what is installed and works, and how to repair the rest.
 
     Shows versions, extras and what they are for, the rounds that mlperf-logging and
@@ -41,8 +35,9 @@ def command(*, format_: str) -> int:
       mlperf-pkg doctor
       mlperf-pkg doctor --format json
     """
+    target.refuse_early(())
     results = tuple(diagnoses())
-    Output().write(_json(results) if format_ == "json" else _text(results))
+    target.write(_json(results) if format_ == "json" else _text(results))
     return int(any(result.state is State.BROKEN for result in results))
 
 

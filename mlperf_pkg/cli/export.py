@@ -11,8 +11,8 @@ from msgspec import structs
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.published.results import published_results
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "findings")
 
 
-@click.command(name="export")
+@click.command(name="export", cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.judged
 @options.scaled
 @click.option(
     "-o",
     "--output",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="FILE",
     required=True,
     help="Write to FILE, which ends in .parquet, .csv, .sqlite or .duckdb.",
@@ -39,13 +39,11 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
     type=Choice(_TABLES),
     help="Write only this table (Parquet and CSV): FILE is then a file, not a folder.",
 )
-@click.option("--published", is_flag=True, help="Export the published results of all rounds too.")
+@options.published_option("Also export")
 @click.option("--evaluations", is_flag=True, help="Export the evaluations of all runs too.")
 @click.option("--append", is_flag=True, help="Add the rounds to those that FILE contains.")
 @click.option(
-    "--replace",
-    is_flag=True,
-    help="Like --append, but replace rounds that FILE contains already.",
+    "--replace", is_flag=True, help="Like --append, but replace rounds that FILE contains already."
 )
 @options.force_option("Overwrite FILE.")
 def command(
@@ -54,7 +52,7 @@ def command(
     check_options: Options,
     output: Path,
     table: str | None,
-    published: bool,
+    published: tuple[str, ...],
     evaluations: bool,
     append: bool,
     replace: bool,
@@ -74,7 +72,7 @@ def command(
     Examples:
       mlperf-pkg export training_results_v5.1 -o results.parquet
       mlperf-pkg export training_results_v5.0 -o results.parquet --append
-      mlperf-pkg export --published -o history.duckdb
+      mlperf-pkg export --published all -o history.duckdb
       mlperf-pkg export logs/ -o runs.csv --table runs
     """
     from mlperf_pkg.commands.export.files import Destination  # noqa: PLC0415 - slow
@@ -94,7 +92,7 @@ def command(
     changes = append or replace
     destination.refuse_early(paths, replace=changes or force)
     old = destination.read() if changes and output.exists() else {}
-    rows = _rows(paths, check_options, published=published, evaluations=evaluations)
+    rows = _rows(paths, check_options, published, evaluations=evaluations)
     if not replace and (both := common_rounds(old, rows)):
         raise UserError(f"{output}: contains {both} already; --replace replaces it")
     rows = merged(old, rows)
@@ -105,7 +103,7 @@ def command(
 
 
 def _rows(
-    paths: tuple[str, ...], check_options: Options, *, published: bool, evaluations: bool
+    paths: tuple[str, ...], check_options: Options, published: tuple[str, ...], *, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
     from mlperf_pkg.commands.export.published import rows_of_published  # noqa: PLC0415 - slow
@@ -117,7 +115,7 @@ def _rows(
         of_paths = rows_of(noted(checked))
     if not published:
         return of_paths
-    of_record = rows_of_published(published_results())
+    of_record = rows_of_published(published_results(), published)
     if both := common_rounds(of_record, of_paths):
         raise UserError(f"the published results contain {both}: export them or PATH, not both")
     return merged(of_record, of_paths)

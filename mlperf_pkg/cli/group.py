@@ -1,12 +1,15 @@
-"""Groups of commands, each imported only when it is used."""
+"""Commands with their general options, and groups of them, each imported only when it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from mlperf_pkg.cli.streams import OUTPUT, discard_output
 from mlperf_pkg.errors import UserError, reason_of
@@ -15,11 +18,34 @@ from mlperf_pkg.infra.text import did_you_mean, visible
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
-FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--chart=all")}
+FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--draw=all")}
 """What replaces former commands, until the release after the next."""
+RENAMED = {
+    "build --select": "--choose-runs",
+    "build --keep-invalid": "--invalid keep",
+    "build --drop-invalid": "--invalid drop",
+    "check --statistics": "--show statistics",
+    "check --strict": "--fail-on warning",
+    "diff --from": "--borrowed-from",
+    "pack --keep-invalid": "--invalid keep",
+    "pack --drop-invalid": "--invalid drop",
+    "rcp chart": "'rcp show BENCHMARK --chart FILE'",
+    "report --chart": "--draw",
+    "results --ids": "--private-ids",
+    "review previews": "'review compare previews'",
+    "review resubmitted": "'review compare resubmitted'",
+    "simulate --systems": "--system-count",
+    "system check --statistics": "--show statistics",
+    "system check --strict": "--fail-on warning",
+    "system merge": "'system init NODE...'",
+    "verify --statistics": "--show statistics",
+    "verify --strict": "--fail-on warning",
+}
+"""What to use instead of former options and subcommands, until the release after the next."""
 
 
 class Failure(click.ClickException):
@@ -33,14 +59,222 @@ class Failure(click.ClickException):
         click.echo(f"mlperf-pkg: error: {lines}", file=file, err=True)
 
 
+# ---- types of arguments and options ------------------------------------------------------
+
+
+class Choice(click.Choice):  # type: ignore[type-arg,unused-ignore] # generic only in newer versions
+    """A ``click.Choice`` whose error message suggests the nearest choice."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return one of the choices, or fail with a usage error."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            suggestion = did_you_mean(str(value), map(str, self.choices))
+            self.fail(error.message.rstrip(".") + (suggestion or "."), param, ctx)
+
+
+class LocalPath(click.Path):
+    """A ``click.Path`` on this machine: a URL is a usage error."""
+
+    def __init__(self, **attributes: Any) -> None:
+        """Create a type whose values are ``Path``, with FILE, FOLDER or PATH in the help."""
+        super().__init__(path_type=Path, **attributes)
+        self.name = "folder" if self.name == "directory" else self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or fail with a usage error where it is a URL."""
+        from mlperf_pkg.infra.stores import is_url  # noqa: PLC0415 - "--version" needs none
+
+        if is_url(value):
+            self.fail(f"{value} is a URL; expected a local path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = LocalPath(dir_okay=False)
+EXISTING_FILE = LocalPath(exists=True, dir_okay=False)
+FOLDER = LocalPath(file_okay=False)
+
+
+# ---- general options ----------------------------------------------------------------------
+
+
+class _General(click.Option):
+    """An option of all commands, before the command's name or after it; the last one counts.
+
+    Its value is kept by the outermost context. Only the help of the program describes it.
+    """
+
+    def __init__(self, *names: str, **attributes: Any) -> None:
+        """Create an option that is not an argument of functions."""
+        super().__init__(names, expose_value=False, callback=_keep, **attributes)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names and the help, None in the help of a command."""
+        return None if ctx.parent else super().get_help_record(ctx)
+
+
+def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    name, root = option.name or "", ctx.find_root()
+    if ctx is root:
+        root.params[name] = value
+    elif ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        root.params[name] = value
+        if not ctx.resilient_parsing:
+            apply_general(root, name)
+
+
+GENERAL = (
+    _General(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Use N processes (default: one per core).",
+    ),
+    _General(
+        "--scheduler",
+        metavar="URL",
+        help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786 (see docs/scale.md).",
+    ),
+    _General(
+        "--config",
+        type=FILE,
+        help="Read settings and waivers from FILE (default: mlperf-pkg.yaml in the current folder,"
+        " unless that is inside the input).",
+    ),
+    _General(
+        "--usage",
+        type=Choice(("training", "hpc")),
+        help="Use MLPerf Training or MLPerf HPC (default: inferred from the folder name or the"
+        " benchmark, else training).",
+    ),
+    _General(
+        "--rules",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        envvar="MLPERF_PKG_RULES",
+        metavar="FOLDER",
+        is_eager=True,
+        help="Read rounds and benchmarks from FOLDER too; they replace those of the same name.",
+    ),
+    _General("-q", "--quiet", is_flag=True, help="Print only the verdicts; same exit status."),
+    _General("-v", "--verbose", is_flag=True, help="Show all runs and result sets."),
+    _General("--debug", is_flag=True, help="Show the tracebacks of unexpected errors."),
+)
+_EVERYWHERE = ("rules", "debug")  # commands need not read them
+_DECISIVE = ("config", "usage")  # refused by commands that do not read them
+
+
+def apply_general(root: click.Context, name: str) -> None:
+    """Do what an option asks for that no command reads, while the program runs."""
+    if name == "debug" and root.params["debug"]:
+        import logging  # noqa: PLC0415 - only a defect needs it
+
+        logging.basicConfig(format="%(message)s")
+        logging.getLogger("mlperf_pkg").setLevel(logging.DEBUG)
+    if name == "rules" and root.params["rules"]:
+        from mlperf_pkg.infra.rules_folders import rules_read_from  # noqa: PLC0415 - slow to import
+        from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
+
+        folder = root.params["rules"].absolute()
+        root.with_resource(rules_read_from(folder))
+        check_rulebook(folder)
+
+
+def reads(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that hands the values of general options to the function of a command."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_values(**others: Any) -> Any:
+            values = click.get_current_context().find_root().params
+            return function(**{name: values.get(name) for name in names}, **others)
+
+        with_values.reads = {*names, *read_by(function)}  # type: ignore[attr-defined]
+        return with_values
+
+    return decorate
+
+
+def read_by(function: object) -> set[str]:
+    """Return the general options that the function of a command reads."""
+    names: set[str] = getattr(function, "reads", set())
+    return names
+
+
+def general_in_words(ctx: click.Context) -> str:
+    """Return the general options that have a meaning for a command; empty for the program."""
+    if ctx.parent is None:
+        return ""
+    names = {*_EVERYWHERE, *read_by(ctx.command.callback)}
+    shown = [option for option in GENERAL if option.name in names]
+    return f"General options (mlperf-pkg --help): {', '.join('/'.join(o.opts) for o in shown)}"
+
+
+class Command(click.Command):
+    """A command that has the general options too, and names the new ones of former options."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the arguments and options, the general ones last."""
+        return [*super().get_params(ctx), *(GENERAL if ctx.parent else ())]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Name the general options."""
+        super().format_epilog(ctx, formatter)
+        if text := general_in_words(ctx):
+            formatter.write_paragraph()
+            formatter.write_text(text)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; the error about a former option names the new one."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            refuse_former(ctx, error.option_name)
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, unless a general option is set that would change nothing."""
+        values, names = ctx.find_root().params, read_by(self.callback)
+        for name in _DECISIVE:
+            if values.get(name) is not None and name not in names:
+                ctx.fail(f"--{name} does not apply to '{ctx.command_path}'")
+        return super().invoke(ctx)
+
+
+def refuse_former(ctx: click.Context, name: str) -> None:
+    """Refuse a former option or subcommand.
+
+    Raises:
+        Failure: it is one; the message says what to use instead.
+    """
+    former = f"{ctx.command_path.partition(' ')[2]} {name}"
+    if (new := RENAMED.get(former)) and not ctx.resilient_parsing:
+        raise Failure(f"{former}: use {new}")
+
+
+# ---- groups -------------------------------------------------------------------------------
+
+
 class Group(click.Group):
     """A group that suggests the nearest command for a mistyped name."""
+
+    command_class = Command
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options, the general ones last."""
+        return [*super().get_params(ctx), *(GENERAL if ctx.parent else ())]
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        """Return the names in the order of definition, which is that of use."""
+        return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or fail with a suggestion."""
         name, commands = args[0], self.list_commands(ctx)
+        refuse_former(ctx, name)
         if name not in commands and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"no such command {name!r}{did_you_mean(name, commands)}")
         return super().resolve_command(ctx, args)
@@ -97,7 +331,7 @@ class LazyGroup(Group):
 class Program(LazyGroup):
     """The outermost group, which turns results and exceptions into exit statuses.
 
-    A command returns its exit status. Option ``debug`` shows the traceback of an unexpected error.
+    A command returns its exit status.
     """
 
     def resolve_command(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.group import FOLDER, Command
+from mlperf_pkg.cli.output import note, say
 from mlperf_pkg.commands.builder.configuration import (
     Proposal,
     config_text,
@@ -23,8 +23,8 @@ from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="init")
-@click.argument("workspace", default=".", type=LocalPath(file_okay=False, path_type=Path))
+@click.command(name="init", cls=Command)
+@click.argument("workspace", default=".", type=FOLDER)
 @options.force_option("Overwrite an existing configuration.")
 def command(*, workspace: Path, force: bool) -> int:
     """Write mlperf-pkg.yaml, the configuration of a workspace.
@@ -50,9 +50,9 @@ def command(*, workspace: Path, force: bool) -> int:
     proposal = proposed(prepared.workspace, prepared.plan) if prepared else Proposal({}, ())
     write_whole(path, config_text(proposal.fields, proposal.open), replace=force)
     click.echo(visible(str(path)))
-    _echo("to do", proposal.open)
+    say("to do", proposal.open)
     if prepared:
-        _echo("left to fill in", left_to_fill_in(prepared.workspace, read_config_file(path)))
+        say("left to fill in", left_to_fill_in(prepared.workspace, read_config_file(path)))
     return 0
 
 
@@ -61,11 +61,5 @@ def _prepared(workspace: Path) -> Prepared | None:
     try:
         return prepare(Folders.of(workspace), Order(keep_invalid=True, allow_outside=True))
     except UserError as error:
-        click.echo(visible(f"note: no value could be filled in: {error}"), err=True)
+        note(f"no value could be filled in: {error}")
         return None
-
-
-def _echo(kind: str, messages: Iterable[str]) -> None:
-    for message in messages:
-        for line in f"{kind}: {message}".split("\n"):
-            click.echo(visible(line), err=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 import click
 
 from mlperf_pkg import __version__
-from mlperf_pkg.cli.group import Failure, Program, system_error
-from mlperf_pkg.cli.rules_folder import PATH, use_rules
+from mlperf_pkg.cli.group import GENERAL, Failure, Program, apply_general, system_error
 from mlperf_pkg.cli.streams import prepare_streams
 
 SECTIONS = {
@@ -23,7 +22,7 @@ SECTIONS = {
 """The commands by who types them, in the order of the help."""
 COMMANDS = {
     **{name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names},
-    "completion": "mlperf_pkg.cli.shells",
+    "completion": "mlperf_pkg.cli.completion",
 }
 
 
@@ -31,20 +30,17 @@ COMMANDS = {
     cls=Program,
     modules=COMMANDS,
     sections=SECTIONS,
+    params=list(GENERAL),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(__version__, "-V", "--version", message="mlperf-pkg %(version)s")
-@click.option("--debug", is_flag=True, help="Show the tracebacks of unexpected errors.")
-@click.option(
-    "--rules",
-    type=PATH,
-    envvar="MLPERF_PKG_RULES",
-    metavar="DIR",
-    help="Read rounds and benchmarks from DIR too; they replace those of the same name.",
-)
 @click.pass_context
-def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:
+def cli(ctx: click.Context, /, **_: Any) -> None:
     """Check and build MLPerf Training submissions.
+
+    The general options below may stand before the name of a command or after it, and
+    the last one counts. Commands that have no use for --jobs, --scheduler, --quiet or
+    --verbose ignore them.
 
     Exit status: 0 for success, 1 if a command found errors, 2 if it could not do its
     work.
@@ -54,15 +50,10 @@ def cli(ctx: click.Context, debug: bool, rules: Path | None) -> None:
       mlperf-pkg check logs/
       mlperf-pkg score logs/
       mlperf-pkg build --division closed
-      mlperf-pkg --rules our-rules check logs/
+      mlperf-pkg check logs/ --rules our-rules --jobs 4
     """
-    if debug:
-        import logging  # noqa: PLC0415 - only a defect needs it
-
-        logging.basicConfig(format="%(message)s")
-        logging.getLogger("mlperf_pkg").setLevel(logging.DEBUG)
-    if rules is not None:
-        use_rules(ctx, rules.absolute())
+    for option in GENERAL:
+        apply_general(ctx, option.name or "")
 
 
 def main() -> None:

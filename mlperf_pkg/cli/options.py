@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,15 +11,14 @@ from typing import Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.values import Options, with_config
+from mlperf_pkg.checker.values import UNREAD, Checked, Options, with_config
 from mlperf_pkg.cli import completion
-from mlperf_pkg.cli.destinations import destinations
-from mlperf_pkg.cli.output import Output, Outputs
-from mlperf_pkg.cli.progress import progress
-from mlperf_pkg.cli.rules_folder import rules_option
-from mlperf_pkg.cli.types import Choice, LocalPath
-from mlperf_pkg.config import CONFIG_NAME, round_name
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.cli.group import FILE, FOLDER, Choice, reads
+from mlperf_pkg.cli.output import Output, Outputs, destinations, note
+from mlperf_pkg.cli.streams import progress
+from mlperf_pkg.config import round_name
+from mlperf_pkg.findings import Severity, Verdict
+from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.params import KEEP_SCALING
@@ -31,11 +30,9 @@ Filter = Callable[[Report], Report]
 """Return a report without the findings that the user does not want to see."""
 
 DEFAULT_FOLDER = "logs"
-SYSTEM_ROUND = (
-    f"Apply the rules of this round, such as 2.0 (default: that of {CONFIG_NAME}, else the newest"
-    " in the rulebook)."
-)
-
+_NAMED = 3  # logs in a note
+_OFFICIAL = "official"
+_STATISTICS = "statistics"
 ROUND = (
     "Apply the rules of this round, such as 2.0 (default: inferred from the folder name or the run"
     " timestamps)."
@@ -56,39 +53,25 @@ def checked(function: _Command) -> _Command:
 
 def judged(function: _Command) -> _Command:
     """Add the options of a check: the function receives ``check_options`` (``Options``)."""
-    return _ruled(function, jobs_option, _scheduler_option)
 
-
-def ruled(function: _Command) -> _Command:
-    """Add the options of ``judged`` without those for several processes."""
-    return _ruled(function)
-
-
-def _ruled(function: _Command, *of_processes: Callable[[Any], Any]) -> _Command:
+    @reads("usage", "config", "jobs", "scheduler")
     @wraps(function)
     def with_options(
         round_: str | None,
         usage: str | None,
         config: Path | None,
-        jobs: int | None = None,
-        scheduler: str | None = None,
+        jobs: int | None,
+        scheduler: str | None,
         **others: Any,
     ) -> Any:
         if jobs and scheduler:
             raise click.UsageError("--jobs and --scheduler cannot be used together")
         check_options = Options(usage, round_, jobs, scheduler=scheduler)
-        check_options = with_config(check_options, config, _inputs(), _note)
+        check_options = with_config(check_options, config, _inputs(), note)
         with progress() as observer:
             return function(check_options=replace(check_options, observer=observer), **others)
 
-    return _decorated(
-        with_options,
-        round_option(ROUND),
-        usage_option(USAGE),
-        *of_processes,
-        _config_option,
-        rules_option,
-    )
+    return round_option(ROUND)(with_options)
 
 
 def _inputs() -> list[str]:
@@ -100,13 +83,9 @@ def _inputs() -> list[str]:
     return [str(value) for value in chain.from_iterable(lists)]
 
 
-def _note(text: str) -> None:
-    click.echo(visible(f"note: {text}"), err=True)
-
-
 def workspace_options(round_: str | None, usage: str | None = None) -> Options:
     """Return the options of a command about the workspace here, with its configuration."""
-    return with_config(Options(usage, round_), None, (), _note)
+    return with_config(Options(usage, round_), None, (), note)
 
 
 def _paths(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -144,90 +123,53 @@ def _round_name(_: click.Context, __: click.Parameter, value: str | None) -> str
     return value if value is None else round_name(value)
 
 
-USAGE = (
-    "Apply the rules of MLPerf Training or MLPerf HPC (default: inferred from the folder"
-    " name or the benchmark, else training)."
-)
-
-
-def usage_option(text: str) -> Callable[[_Function], _Function]:
-    """Add ``usage``."""
-    return click.option("--usage", type=Choice(["training", "hpc"]), help=text)
-
-
-_SAMPLES = {
+_FLAGS = {
+    "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
+    "seed-checker-bypass": "Accept result sets that fail the seed test. As in"
+    " package_checker_params.",
     "rcp-bert-train-samples": "Take the convergence of BERT from train_samples. As in"
-    " package_checker_params."
-}
-_KEPT = {
+    " package_checker_params.",
     KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
-    " of the RCP test."
+    " of the RCP test.",
 }
 _KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test (--keep-scaling)"
-_BYPASSES = {
-    "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
-    "seed-checker-bypass": "Do not check seeds. As in package_checker_params.",
-    **_SAMPLES,
-}
 
 
-def bypassing(function: _Command, flags: Mapping[str, str] = _BYPASSES) -> _Command:
-    """Add the options of the official package checker that apply to all result sets.
+def bypass_options(*flags: str) -> Callable[[_Function], _Function]:
+    """Add flags of ``package_checker_params``, or ``keep_scaling``."""
+    options = [click.option(f"--{flag}", is_flag=True, help=_FLAGS[flag]) for flag in flags]
+    return lambda function: _decorated(function, *options)
+
+
+def flagged(*flags: str) -> Callable[[_Command], _Command]:
+    """Add the options of ``bypass_options``, which apply to all result sets.
 
     They are added to ``check_options``, so this decorator comes after ``checked``.
     """
 
-    @wraps(function)
-    def with_flags(check_options: Options, **others: Any) -> Any:
-        chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
-        if KEEP_SCALING in chosen:
-            click.echo(f"note: {_KEPT_NOTE}", err=True)
-        flagged = replace(check_options, flags=check_options.flags | chosen)
-        return function(check_options=flagged, **others)
+    def decorate(function: _Command) -> _Command:
+        @wraps(function)
+        def with_flags(check_options: Options, **others: Any) -> Any:
+            chosen = frozenset(flag for flag in flags if others.pop(flag.replace("-", "_")))
+            if KEEP_SCALING in chosen:
+                note(_KEPT_NOTE)
+            options = replace(check_options, flags=check_options.flags | chosen)
+            return function(check_options=options, **others)
 
-    return _decorated(
-        with_flags,
-        *(click.option(f"--{flag}", is_flag=True, help=text) for flag, text in flags.items()),
-    )
+        return bypass_options(*flags)(with_flags)
 
-
-def counting_samples(function: _Command) -> _Command:
-    """Add ``--rcp-bert-train-samples``, but no other option of ``bypassing``."""
-    return bypassing(function, _SAMPLES)
+    return decorate
 
 
-def scaled(function: _Command) -> _Command:
-    """Add ``--keep-scaling`` in the way of ``bypassing``."""
-    return bypassing(function, _KEPT)
+counting_samples = flagged("rcp-bert-train-samples")
+scaled = flagged(KEEP_SCALING)
+bypassing = flagged("rcp-bypass", "seed-checker-bypass", "rcp-bert-train-samples")
 
 
-def _config_option(function: _Function) -> _Function:
-    return click.option(
-        "--config",
-        type=LocalPath(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help=f"Read settings and waivers from FILE (default: {CONFIG_NAME} in the current folder,"
-        " unless that is inside the input).",
-    )(function)
-
-
-def jobs_option(function: _Function) -> _Function:
-    """Add ``jobs``, a number of processes."""
-    return click.option(
-        "-j",
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Use N processes (default: one per core).",
-    )(function)
-
-
-def _scheduler_option(function: _Function) -> _Function:
-    return click.option(
-        "--scheduler",
-        metavar="URL",
-        help="Read logs on a Dask cluster, such as tcp://10.0.0.1:8786 (see docs/scale.md).",
-    )(function)
+def count_option(*names: str, text: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Add a number from 1."""
+    number = click.IntRange(min=1)
+    return click.option(*names, type=number, metavar="N", help=text, **attributes)
 
 
 def division_option(text: str) -> Callable[[_Function], _Function]:
@@ -278,6 +220,70 @@ def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> t
     return tuple(map(known_prefix, prefixes))
 
 
+def noted(checked: Checked) -> Checked:
+    """Return ``checked``, whose findings are not shown; print which logs cannot be read."""
+    files: dict[str, list[str]] = {}
+    for finding in checked.report.findings:
+        if finding.code in UNREAD:
+            files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
+    for text, paths in files.items():
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        note(f"{', '.join(paths[:_NAMED])}{more}: {text}")
+    return checked
+
+
+Showing = Callable[[View], View]
+"""Return a view that shows what the user wants to see of the findings."""
+
+Status = Callable[[Report], int]
+"""Return the exit status for a report: 1 if a finding or a verdict fails the command."""
+
+
+def shown(function: _Command) -> _Command:
+    """Add ``--show`` and read ``--quiet``: the function receives ``showing``."""
+
+    @reads("quiet")
+    @wraps(function)
+    def with_showing(show: str, quiet: bool | None, **others: Any) -> Any:
+        statistics = show == _STATISTICS
+        level = Show.WARNINGS if statistics else Show(show)
+        showing = partial(replace, show=level, quiet=bool(quiet), statistics=statistics)
+        return function(showing=showing, **others)
+
+    option: Callable[[_Command], _Command] = click.option(
+        "--show",
+        type=Choice([*(level.value for level in Show), _STATISTICS]),
+        default=Show.WARNINGS.value,
+        show_default=True,
+        help="Show findings of this severity and above; 'all' lists each with its source,"
+        " 'statistics' counts them by code and submitter, as a table.",
+    )
+    return option(with_showing)
+
+
+def failing(function: _Command) -> _Command:
+    """Add ``--fail-on``: the function receives ``status`` (``Status``)."""
+
+    @wraps(function)
+    def with_status(fail_on: str, **others: Any) -> Any:
+        if fail_on == _OFFICIAL:
+            return function(
+                status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
+            )
+        severity = Severity(fail_on)
+        return function(status=lambda report: int(report.fails_on(severity)), **others)
+
+    option: Callable[[_Command], _Command] = click.option(
+        "--fail-on",
+        type=Choice([*(severity.value for severity in Severity), _OFFICIAL]),
+        default=Severity.ERROR.value,
+        show_default=True,
+        help="Exit with status 1 on findings of this severity and above, or only if the official"
+        " verdict is not pass (official).",
+    )
+    return option(with_status)
+
+
 # ---- output -------------------------------------------------------------------------------
 
 
@@ -307,17 +313,21 @@ def written(
             help=f"Write to FILE; - is standard output, the default{suffix}.",
         ),
         force_option(),
-        verbose_option,
     )
 
 
 def _with_target(function: _Command, formats: tuple[str, ...], *, repeatable: bool) -> _Command:
+    @reads("verbose")
     @wraps(function)
     def with_target(
-        format_: str | None, output: tuple[str, ...], force: bool, verbose: bool, **others: Any
+        format_: str | None,
+        output: tuple[str, ...],
+        force: bool,
+        verbose: bool | None,
+        **others: Any,
     ) -> Any:
         outputs = tuple(
-            (name, Output(file, force, verbose))
+            (name, Output(file, force, bool(verbose)))
             for name, file in destinations(output, format_, formats)
         )
         if repeatable:
@@ -331,16 +341,12 @@ def _with_target(function: _Command, formats: tuple[str, ...], *, repeatable: bo
 
 def output_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add ``output``, one local file."""
-    return click.option(
-        "-o", "--output", type=LocalPath(dir_okay=False, path_type=Path), help=text, **attributes
-    )
+    return click.option("-o", "--output", type=FILE, help=text, **attributes)
 
 
 def output_folder_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add ``output``, a local folder."""
-    return click.option(
-        "-o", "--output", type=LocalPath(file_okay=False, path_type=Path), help=text, **attributes
-    )
+    return click.option("-o", "--output", type=FOLDER, help=text, **attributes)
 
 
 def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function], _Function]:
@@ -348,28 +354,48 @@ def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function
     return click.option("--force", is_flag=True, help=text)
 
 
-def keep_invalid_option(text: str) -> Callable[[_Function], _Function]:
-    """Add ``keep_invalid``."""
-    return click.option("--keep-invalid", is_flag=True, help=text)
-
-
-def drop_invalid_option(function: _Function) -> _Function:
-    """Add ``drop_invalid``."""
+def invalid_option(function: _Function) -> _Function:
+    """Add ``invalid``."""
     return click.option(
-        "--drop-invalid",
-        is_flag=True,
-        help="Leave out every result set that is not valid, and say why.",
+        "--invalid",
+        type=Choice(("keep", "drop")),
+        help="Keep result sets that are not valid, or drop each of them and say why (default: write"
+        " nothing if there is one).",
     )(function)
 
 
-def verbose_option(function: _Function) -> _Function:
-    """Add ``verbose``."""
+def published_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``published``, names of rounds or ``all``, which is also meant without a name."""
     return click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        help="Show all runs and result sets.",
-    )(function)
+        "--published",
+        multiple=True,
+        is_flag=False,
+        flag_value="all",
+        metavar="ROUND",
+        callback=_names_of_rounds,
+        shell_complete=completion.published_rounds,
+        help=f"{text} the published results of ROUND, such as 5.1, or of all; repeatable or"
+        " comma-separated.",
+    )
+
+
+def _names_of_rounds(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    names = [name.strip().removeprefix("v") for value in values for name in value.split(",")]
+    return tuple(filter(None, names))
+
+
+def chart_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``chart``, a local file."""
+    return click.option(
+        "--chart", type=FILE, help=f"Also draw {text} (needs pip install 'mlperf-pkg[report]')."
+    )
+
+
+def private_ids_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``private_ids``, a local file."""
+    return click.option("--private-ids", type=FILE, help=f"Keep the private ids in FILE{text}.")
 
 
 def _decorated(function: _Function, *decorators: Callable[[Any], Any]) -> _Function:

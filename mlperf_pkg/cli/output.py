@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.stores import StoredFile, is_url
+from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.render import Checkout, View
 
 _Result = TypeVar("_Result")
@@ -71,6 +74,29 @@ class Output(Struct, frozen=True):
         encoding = sys.stdout.encoding or "utf-8"
         text = content.encode(encoding, "backslashreplace").decode(encoding)
         click.echo(text, nl=False, color=_shows_colors())
+
+    @contextmanager
+    def as_stdout(self) -> Iterator[None]:
+        """Write what is printed meanwhile into the file, line by line, as it comes."""
+        if self.file is None:
+            yield
+            return
+        if not isinstance(self.file, Path):
+            raise UserError(f"{self.file}: expected a local file")
+        with self.file.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+            yield
+
+
+def note(text: str) -> None:
+    """Write a note, of one line, to standard error."""
+    click.echo(visible(f"note: {text}"), err=True)
+
+
+def say(kind: str, messages: Iterable[str]) -> None:
+    """Write messages, whose names are visible already, to standard error, each after its kind."""
+    for message in messages:
+        for line in f"{kind}: {message}".split("\n"):
+            click.echo(visible(line), err=True)
 
 
 def _shows_colors() -> bool:
@@ -156,3 +182,61 @@ def checkout(inputs: Sequence[str]) -> Checkout:
         base = here / inputs[0]
         base = base if base.is_dir() else base.parent
     return Checkout(root.as_posix(), here.as_posix(), base.as_posix())
+
+
+# ---- the files and formats of --format and -o [FORMAT:]FILE -------------------------------
+
+STDOUT = "-"
+DEFAULT = "text"
+_ENDINGS = {
+    ".json": "json",
+    ".sarif": "sarif",
+    ".xml": "junit",
+    ".md": "markdown",
+    ".csv": "csv",
+    ".log": "log",
+}
+_PREFIX = r"(?s:([a-z]+):(?!//)(.*))"
+
+
+def destinations(
+    outputs: Sequence[str], format_: str | None, formats: Sequence[str]
+) -> list[tuple[str, Path | StoredFile | None]]:
+    """Return the format and file of each output; the file None is standard output, the default.
+
+    The format of an output is its prefix. Without a prefix it is ``format_`` if there is only one
+    output; otherwise the ending of the file decides, and then ``format_``.
+
+    Raises:
+        click.UsageError: a prefix is not a format, a file has no name or is named twice.
+    """
+    parsed = [_destination(value, formats) for value in outputs or [STDOUT]]
+    files = [file and file.resolve() for _, file in parsed]
+    if twice := [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]:
+        raise click.UsageError(f"-o {twice[-1]} is given twice")
+    alone = format_ if len(parsed) == 1 else None
+    return [
+        (prefix or alone or _by_ending(file, formats) or format_ or DEFAULT, file)
+        for prefix, file in parsed
+    ]
+
+
+def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | StoredFile | None]:
+    matched = re.fullmatch(_PREFIX, value)
+    prefix, name = matched.groups() if matched else (None, value)
+    if prefix is not None and prefix not in formats:
+        suggestion = did_you_mean(prefix, formats) or f"; expected one of {', '.join(formats)}"
+        raise click.UsageError(
+            f"-o {value}: unknown format {prefix!r}{suggestion}"
+            f" (for a file of this name, write ./{value})"
+        )
+    if not name:
+        raise click.UsageError(f"-o {value}: no file name")
+    if name == STDOUT:
+        return prefix, None
+    return prefix, StoredFile(name) if is_url(name) else Path(name)
+
+
+def _by_ending(file: Path | StoredFile | None, formats: Sequence[str]) -> str | None:
+    format_ = _ENDINGS.get(file.suffix.lower()) if file else None
+    return format_ if format_ in formats else None

@@ -8,9 +8,9 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options, secret
-from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.signals import stop_cleanly
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.group import Choice, Command, LocalPath
+from mlperf_pkg.cli.output import Output, note, say
+from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
 from mlperf_pkg.commands.archive.packing import (
     default_target,
@@ -24,15 +24,13 @@ from mlperf_pkg.commands.archive.packing import (
 from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import refuse_within
-from mlperf_pkg.infra.folders import sweep
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.files import refuse_within, sweep
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.report import Report
 
 
-@click.command(name="pack")
-@click.argument("tree", type=LocalPath(exists=True, file_okay=False, path_type=Path))
+@click.command(name="pack", cls=Command)
+@click.argument("tree", type=LocalPath(exists=True, file_okay=False))
 @options.output_option(
     "Write the archive to FILE (default: TREE.tar.gz, beside TREE).", metavar="FILE"
 )
@@ -49,8 +47,7 @@ from mlperf_pkg.results.report import Report
     help="Encrypt for KEY, age1... or ssh-... (age only); repeatable.",
 )
 @secret.option("Encrypt")
-@options.keep_invalid_option("Pack the tree even if it is not valid.")
-@options.drop_invalid_option
+@options.invalid_option
 @options.force_option()
 def command(
     *,
@@ -60,8 +57,7 @@ def command(
     encrypt: str | None,
     recipient: tuple[str, ...],
     passphrase_file: Path | None,
-    keep_invalid: bool,
-    drop_invalid: bool,
+    invalid: str | None,
     force: bool,
 ) -> int:
     """Pack a submission tree into one archive with a checksum file.
@@ -70,7 +66,7 @@ def command(
     contains MANIFEST.json, the SHA-256 of each file, which is generated if the tree
     has none. TREE is checked first and never written to.
 
-    --drop-invalid leaves out the result sets that are not valid, together with the
+    --invalid drop leaves out the result sets that are not valid, together with the
     system descriptions and code that only they need, and checks the rest again. The
     tables and MANIFEST.json in the archive list the rest.
 
@@ -85,12 +81,10 @@ def command(
     Examples:
       mlperf-pkg pack submissions/ACME
       mlperf-pkg pack submissions/ACME -o /scratch/ACME.tar.gz --force
-      mlperf-pkg pack submissions/ACME --drop-invalid
+      mlperf-pkg pack submissions/ACME --invalid drop
       mlperf-pkg pack submissions/ACME --encrypt age --recipient age1...
       mlperf-pkg pack submissions/ACME --encrypt official --passphrase-file FILE
     """
-    if keep_invalid and drop_invalid:
-        raise click.UsageError("--keep-invalid and --drop-invalid cannot be used together")
     with stop_cleanly():
         if not (tree / "results").is_dir():
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
@@ -99,14 +93,14 @@ def command(
         _refuse_early(tree, target, form, force=force)
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
-        if drop_invalid and not integrity_failed(report.findings):
+        if invalid == "drop" and not integrity_failed(report.findings):
             contents, report = _without_invalid(contents, report, check_options)
-        if reason := refusal(report, keep_invalid=keep_invalid):
+        if reason := refusal(report, keep_invalid=invalid == "keep"):
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)
             return 1
         for folder in contents.empty:
-            click.echo(visible(f"note: {folder} is empty and not packed"), err=True)
+            note(f"{folder} is empty and not packed")
         packed = pack(contents, target, encryption, force=force)
         Output().write(packed_text(packed, target, encryption, report))
         return 0
@@ -120,9 +114,7 @@ def _without_invalid(
     Repeat this, as the rest may depend on them: weak scaling needs strong scaling.
     """
     while 0 < len(invalid := reasons(report)) < len(report.result_sets):
-        for reason in invalid.values():
-            for line in f"note: left out: {reason}".split("\n"):
-                click.echo(visible(line), err=True)
+        say("note", (f"left out: {reason}" for reason in invalid.values()))
         tree, report = without_sets(tree, report, invalid, check_options)
     return tree, report
 

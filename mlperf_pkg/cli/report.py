@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check, check_inputs
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import Choice, LocalPath
+from mlperf_pkg.cli.group import Choice, Command, LocalPath
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.errors import UserError
@@ -30,7 +30,7 @@ _CHARTS = ("curves", "times", "rcp", "timeline", "scoreboard")
 _FORMATS = ("svg", "png")
 
 
-@click.command(name="report")
+@click.command(name="report", cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @options.judged
 @options.scaled
@@ -43,12 +43,12 @@ _FORMATS = ("svg", "png")
 @click.option(
     "--from",
     "export",
-    type=LocalPath(exists=True, path_type=Path),
+    type=LocalPath(exists=True),
     metavar="EXPORT",
     help="With --history, show the results of an export instead of the published ones.",
 )
 @click.option(
-    "--chart",
+    "--draw",
     "charts",
     type=Choice(("all", *_CHARTS)),
     multiple=True,
@@ -58,15 +58,15 @@ _FORMATS = ("svg", "png")
     "--format",
     "format_",
     type=Choice(_FORMATS),
-    help=f"With --chart, write vectors (svg) or pixels (png) (default: {_FORMATS[0]}).",
+    help=f"With --draw, write vectors (svg) or pixels (png) (default: {_FORMATS[0]}).",
 )
 @click.option(
     "-o",
     "--output",
-    type=LocalPath(path_type=Path),
+    type=LocalPath(),
     metavar="FILE",
     help=f"Write the page to FILE; - is standard output (default: {DEFAULT_PAGE}, with --history"
-    f" {DEFAULT_HISTORY}). With --chart, a folder (default: {DEFAULT_CHARTS}).",
+    f" {DEFAULT_HISTORY}). With --draw, a folder (default: {DEFAULT_CHARTS}).",
 )
 @options.force_option()
 def command(
@@ -90,7 +90,7 @@ def command(
     from the network and runs only its own scripts: send it, print it, archive it.
     The command prints its name, and the verdicts on standard error.
 
-    With --chart, the charts are written as files, whose names are printed: for each
+    With --draw, the charts are written as files, whose names are printed: for each
     result set the curves of its runs, their times, the RCP test and the timeline; for
     each benchmark, the scoreboard. PATH may then be a folder inside a submission
     (ACME/results/dgx/bert), which is drawn with its system names.
@@ -98,7 +98,7 @@ def command(
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
     Exit status: 0 if there is no error (with --history: if the page was written), 1 if
-    there is one, 2 if the page could not be written. With --chart: 0 if all charts were
+    there is one, 2 if the page could not be written. With --draw: 0 if all charts were
     written, 1 if there is nothing to draw or a chart cannot be drawn.
 
     \b
@@ -108,8 +108,8 @@ def command(
       mlperf-pkg report --history
       mlperf-pkg report --history submissions/ACME -o acme-in-history.html
       mlperf-pkg report --history --from results.parquet
-      mlperf-pkg report submissions/ACME --chart all -o charts/
-      mlperf-pkg report submissions/ACME --chart rcp --chart times --format png
+      mlperf-pkg report submissions/ACME --draw all -o charts/
+      mlperf-pkg report submissions/ACME --draw rcp --draw times --format png
     """
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
@@ -117,13 +117,13 @@ def command(
     if export and not history:
         raise click.UsageError("--from needs --history")
     if charts and history:
-        raise click.UsageError("--chart and --history cannot be used together")
+        raise click.UsageError("--draw and --history cannot be used together")
     if format_ and not charts:
-        raise click.UsageError("--format needs --chart")
+        raise click.UsageError("--format needs --draw")
     if not paths and not history:
         paths = options.default_paths()
     if charts:
-        names = set(charts) - {"all"} or _CHARTS  # "plot --chart rcp" has both
+        names = set(charts) - {"all"} or _CHARTS  # "plot --draw rcp" has both
         folder = output or Path(DEFAULT_CHARTS)
         return _charts(paths, check_options, names, folder, format_ or _FORMATS[0], force=force)
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)

@@ -9,27 +9,22 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.types import LocalPath
 from mlperf_pkg.commands.results.tables import IDS, ResultsFolder, summary
 from mlperf_pkg.findings import Basis
 
 DEFAULT_FOLDER = "summary"
 
 
-@click.command(name="results")
-@click.argument("round_dir", metavar="ROUND_DIR", type=click.Path())
+@click.command(name="results", cls=Command)
+@click.argument("round_dir", metavar="ROUND_FOLDER", type=click.Path())
 @options.judged
 @options.scaled
 @options.output_folder_option(
     "Write the summary into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )
-@click.option(
-    "--ids",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help=f"Keep the private ids in FILE (default: {IDS} in FOLDER).",
-)
+@options.private_ids_option(f" (default: {IDS} in FOLDER)")
 @click.option(
     "--verdict",
     type=click.Choice([Basis.OFFICIAL.value, Basis.RULES.value]),
@@ -43,13 +38,13 @@ def command(
     round_dir: str,
     check_options: Options,
     output: Path,
-    ids: Path | None,
+    private_ids: Path | None,
     verdict: str,
     force: bool,
 ) -> int:
     """Write the summary of a round for publication.
 
-    ROUND_DIR is a folder of submissions, or one submission. FOLDER receives tables by
+    ROUND_FOLDER is a folder of submissions, or one submission. FOLDER receives tables by
     division and category: results.html, results.xlsx and results.csv, with energy.csv
     and weak_scaling.csv (HPC) if there are such results. scores.csv has one line per
     result set, with its rank in its table; results.json has everything. The folder
@@ -70,13 +65,11 @@ def command(
     \b
     Examples:
       mlperf-pkg results training_results_v5.1
-      mlperf-pkg results training_results_v5.1 -o week1 --ids privateid.json
-      mlperf-pkg results training_results_v5.1 -o week2 --ids privateid.json
+      mlperf-pkg results training_results_v5.1 -o week1 --private-ids ids.json
+      mlperf-pkg results training_results_v5.1 -o week2 --private-ids ids.json
     """
-    folder = ResultsFolder(output, ids or output / IDS, force)
-    private_ids = folder.refuse_early((round_dir,))
-    written = folder.write(
-        round_dir, check((round_dir,), check_options), private_ids, Basis(verdict)
-    )
+    folder = ResultsFolder(output, private_ids or output / IDS, force)
+    ids = folder.refuse_early((round_dir,))
+    written = folder.write(round_dir, check((round_dir,), check_options), ids, Basis(verdict))
     click.echo(summary(written, output, Output().view()), nl=False)
     return int(bool(written.publication.missing))

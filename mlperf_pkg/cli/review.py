@@ -10,38 +10,39 @@ from click.shell_completion import CompletionItem
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import LazyGroup
+from mlperf_pkg.cli.group import FILE, RENAMED, Choice, Command, Group
+from mlperf_pkg.cli.output import Output
+from mlperf_pkg.commands.review.listing import LISTING_FORMATS
+from mlperf_pkg.commands.review.objection_formats import OBJECTION_FORMATS
 
 DEFAULT_FOLDER = "review"
-COMMANDS: dict[str, str] = {
-    "objection": "mlperf_pkg.cli.review_objection",
-    "objections": "mlperf_pkg.cli.review_objections",
-    "previews": "mlperf_pkg.cli.review_previews",
-    "resubmitted": "mlperf_pkg.cli.review_resubmitted",
-}
+_BOTH = 2  # sides
 
 
-class _ReviewRound(click.Command):
+class _ReviewRound(Command):
     """The command that reviews a round; its help lists the other commands too."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, and the commands of the group."""
         super().format_options(ctx, formatter)
         with formatter.section("Commands"):
-            commands = {name: command.get_command(ctx, name) for name in COMMANDS}
-            formatter.write_dl([(n, c.get_short_help_str(60)) for n, c in commands.items() if c])
+            formatter.write_dl(
+                [(name, c.get_short_help_str(60)) for name, c in command.commands.items()]
+            )
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of commands and files."""
     names = [
-        CompletionItem(name) for name in COMMANDS if incomplete and name.startswith(incomplete)
+        CompletionItem(name)
+        for name in command.commands
+        if incomplete and name.startswith(incomplete)
     ]
     return names or completion.files(ctx, param, incomplete)
 
 
 @click.command(name="review", cls=_ReviewRound)
-@click.argument("round_dir", metavar="ROUND_DIR", type=click.Path(), shell_complete=_completed)
+@click.argument("round_dir", metavar="ROUND_FOLDER", type=click.Path(), shell_complete=_completed)
 @options.judged
 @options.output_folder_option(
     "Write the review into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
@@ -86,7 +87,7 @@ def review_round(
 ) -> int:
     """Write a review of a round, and print its summary.
 
-    ROUND_DIR is a folder of submissions. FOLDER receives Markdown for each section, CSV
+    ROUND_FOLDER is a folder of submissions. FOLDER receives Markdown for each section, CSV
     for each table, review.json, and one page, review.html. Problems, such as a missing
     system description, come first; they do not affect the rest of the review.
 
@@ -113,7 +114,7 @@ def review_round(
     return int(bool(reviewed.problems))
 
 
-class _ReviewGroup(LazyGroup):
+class _ReviewGroup(Group):
     """A group whose first argument is the name of a command, or else a round to review."""
 
     default: click.Command = review_round
@@ -126,11 +127,222 @@ class _ReviewGroup(LazyGroup):
         **extra: Any,
     ) -> click.Context:
         """Return the context of the round's command unless a command is named."""
-        if args and args[0] in COMMANDS:
+        word = self._first_word(args, parent)
+        if word in self.commands or f"{self.name} {word}" in RENAMED:
             return super().make_context(info_name, args, parent, **extra)
         return self.default.make_context(info_name, args, parent, **extra)
 
+    def _first_word(self, args: list[str], parent: click.Context | None) -> str:
+        """Return what follows the general options; empty after options of the round's command."""
+        try:
+            _, words, _ = self.make_parser(click.Context(self, parent)).parse_args(list(args))
+        except click.UsageError:
+            return ""
+        return words[0] if words else ""
 
-@click.group(name="review", cls=_ReviewGroup, modules=COMMANDS, help=review_round.help)
+
+@click.group(name="review", cls=_ReviewGroup, help=review_round.help)
 def command() -> None:
     """Review a round, or run another command of a review."""
+
+
+# ---- objections ---------------------------------------------------------------------------
+
+
+@command.command(name="objection")
+@click.argument("codes", metavar="CODES")
+@click.argument("path", type=click.Path())
+@options.judged
+@click.option(
+    "--by",
+    metavar="ORG",
+    help="Name the organisation that objects (default: the submitter in mlperf-pkg.yaml,"
+    " else a placeholder).",
+)
+@options.output_folder_option(
+    "Write a file for each objection, and objections.yaml, into FOLDER.", metavar="FOLDER"
+)
+@options.force_option("Overwrite files in FOLDER that objections.yaml does not list.")
+def objection(
+    *,
+    codes: str,
+    path: str,
+    check_options: Options,
+    by: str | None,
+    output: Path | None,
+    force: bool,
+) -> int:
+    """Write objections, ready to be filed as issues.
+
+    An objection covers the findings of one code against one submitter: excerpts of the
+    lines, the values found and expected, the rule with its section, and the values of
+    the reference. CODES are codes or prefixes of codes, separated by commas, or 'all'
+    for all errors by the rules. PATH is a round, a submission, or a part of one.
+
+    FOLDER/objections.yaml lists the objections with their states, drafted at first.
+    Objections that it lists already are not written again. 'review objections' changes
+    the states.
+
+    Exit status: 0 if objections were written, 2 if not.
+
+    \b
+    Examples:
+      mlperf-pkg review objection RUN121 submissions/ACME/results/dgx/bert
+      mlperf-pkg review objection SET108 training_results_v5.1 --by Beta
+      mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
+      mlperf-pkg review objection all training_results_v5.1 -o objections
+    """
+    from mlperf_pkg.commands.review import objection_text  # noqa: PLC0415 - slow to import
+
+    wanted = objection_text.wanted_codes(codes)
+    if output is not None:
+        objection_text.refuse_early(output, path)
+    by = by or check_options.config.submitter
+    if output is None:
+        Output().write(objection_text.texts(path, check_options, wanted, by))
+        return 0
+    for line in objection_text.write(output, path, check_options, wanted, by, force=force):
+        click.echo(line)
+    return 0
+
+
+@command.command(name="objections")
+@click.argument("file", type=FILE)
+@click.argument("tree", type=click.Path(), required=False)
+@options.judged
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Change this objection; repeatable.")
+@click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
+@click.option("--issue", metavar="URL", help="Record the issue of the objection.")
+@click.option(
+    "--percent",
+    type=float,
+    metavar="P",
+    help="Record the total difference; expected with the state waived.",
+)
+@click.option("--note", metavar="TEXT", help="Record a note.")
+@options.written(OBJECTION_FORMATS)
+def objections(
+    *,
+    file: Path,
+    tree: str | None,
+    check_options: Options,
+    ids: tuple[str, ...],
+    state: str | None,
+    issue: str | None,
+    percent: float | None,
+    note: str | None,
+    format_: str,
+    target: Output,
+) -> int:
+    """Show or change the states of objections.
+
+    FILE is an objections.yaml written by 'review objection -o'. States are drafted,
+    filed, acknowledged, fix_required, fixed, withdrawn and waived; only differences
+    below 2 % may be waived.
+
+    TREE is the corrected round, or a submission. An objection is settled if its
+    findings are gone, and removed if its result sets and descriptions are gone, as
+    after a withdrawal. New errors, which no objection names, follow.
+
+    Exit status: 0 if no objection stands, except withdrawn and waived ones, 1 if one
+    does, 2 if the command could not do its work.
+
+    \b
+    Examples:
+      mlperf-pkg review objections objections/objections.yaml
+      mlperf-pkg review objections o.yaml --id a-1 --state filed
+      mlperf-pkg review objections o.yaml --id a-1 --state waived --percent 1.2
+      mlperf-pkg review objections o.yaml training_results_v5.1
+    """
+    from mlperf_pkg.commands.review.objection_file import (  # noqa: PLC0415 - slow to import
+        Change,
+        change_states,
+        read_entries,
+        state_of,
+    )
+    from mlperf_pkg.commands.review.objections import examine  # noqa: PLC0415
+    from mlperf_pkg.commands.review.settled import Judged, Outcome, judge  # noqa: PLC0415
+
+    if bool(ids) != bool(state):
+        raise click.UsageError("--id and --state belong together")
+    if not state and not (issue is None and percent is None and note is None):
+        raise click.UsageError("--issue, --percent and --note need --id and --state")
+    target.refuse_early(tuple(filter(None, [tree])))
+    if state:
+        change_states(file, ids, Change(state_of(state, "--state"), issue, percent, note))
+    entries = read_entries(file)
+    if tree is None:
+        outcome = Outcome(tuple(map(Judged, entries)))
+    else:
+        outcome = judge(entries, examine(tree, check_options))
+    target.write(OBJECTION_FORMATS[format_](outcome, target.view()))
+    return int(not outcome.is_settled)
+
+
+# ---- two rounds ---------------------------------------------------------------------------
+
+
+def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tuple[str, ...]:
+    if len(sides) in (0, _BOTH) or ctx.resilient_parsing:
+        return sides
+    raise click.UsageError("expected OLD and NEW, or neither for all published rounds")
+
+
+@command.command(name="compare")
+@click.argument("what", type=Choice(("previews", "resubmitted")))
+@click.argument(
+    "sides",
+    nargs=-1,
+    metavar="[OLD NEW]",
+    callback=_sides,
+    type=click.Path(),
+    shell_complete=completion.files_or_rounds,
+)
+@options.judged
+@options.written(LISTING_FORMATS)
+def compare(
+    *, what: str, sides: tuple[str, ...], check_options: Options, format_: str, target: Output
+) -> int:
+    """Compare two rounds: Previews, or resubmitted logs.
+
+    OLD is the earlier round, NEW the later one. Both are folders of submissions or
+    published rounds, such as 4.1; without them, all published rounds are compared. Text
+    shows what is not settled or not allowed; --verbose shows all.
+
+    previews: The smallest and the largest scale of a Preview in OLD each need a
+    successor: a result of the same submitter, accelerator, benchmark and division, in
+    the next round or in the first one 140 days later. Its performance may be 2 % lower.
+    With more accelerators, it must be faster; with fewer, time x accelerators is
+    compared. If both measured energy, energy is compared instead. Logs of a Preview
+    itself do not count.
+
+    resubmitted: Logs of OLD may be in NEW if the system description is the same in both
+    rounds and the logs pass the checker of the newer round. Logs of a Preview do not
+    prove an Available result. Of published rounds, only a few fields of a description
+    are compared, and the logs are not checked.
+
+    Exit status: 0 if all Previews are settled or all sets are allowed, 1 if not, 2 if
+    the rounds could not be compared.
+
+    \b
+    Examples:
+      mlperf-pkg review compare previews
+      mlperf-pkg review compare previews 4.1 5.0 --verbose
+      mlperf-pkg review compare previews 5.1 training_results_v6.0
+      mlperf-pkg review compare resubmitted 5.0 5.1 --format csv
+      mlperf-pkg review compare resubmitted round_v5.0 round_v5.1 -v
+    """
+    from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
+    from mlperf_pkg.commands.review.succession import Outcome  # noqa: PLC0415
+
+    target.refuse_early(sides)
+    old_and_new = read_sides(sides, check_options)
+    if what == "previews":
+        listing = previews.previews(*old_and_new)
+        fails = any(Outcome(name).is_open for name in listing.counts)
+    else:
+        listing = resubmitted.resubmitted(*old_and_new)
+        fails = listing.counts[resubmitted.NOT_ALLOWED] > 0
+    target.write(LISTING_FORMATS[format_](listing, target.view()))
+    return int(fails)

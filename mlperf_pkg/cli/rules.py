@@ -10,13 +10,11 @@ from typing import Any
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Choice, Group, LocalPath
-from mlperf_pkg.cli.rules_folder import rules_option
+from mlperf_pkg.cli.group import Choice, Group, LocalPath, reads
+from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.render import rules
-from mlperf_pkg.render import rules as points_render
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook.documents import rounds, usages
@@ -42,27 +40,10 @@ def _round(_: click.Context, __: click.Parameter, value: str | None) -> str | No
     return round_name(value) if value else value
 
 
-_format = click.option(
-    "--format",
-    "format_",
-    type=Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+_written = options.written(("text", "json"))
 _benchmark = click.option(
-    "--benchmark",
-    metavar="NAME",
-    shell_complete=completion.benchmarks,
-    help="Only this benchmark.",
+    "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
 )
-
-
-def _usage(default: str | None, text: str) -> _Decorator:
-    choice = Choice(["training", "hpc"])
-    return click.option(
-        "--usage", type=choice, default=default, show_default=bool(default), help=text
-    )
 
 
 def _division(default: str | None, text: str) -> _Decorator:
@@ -88,12 +69,11 @@ def command() -> None:
 
 @command.command(name="list")
 @click.argument("name", required=False, shell_complete=completion.benchmarks)
-@rules_option
-@_usage(None, "Only this usage.")
+@reads("usage")
 @options.round_option("Only this round.")
 @_benchmark
 @_division("closed", "Show the rules of this division for a benchmark.")
-@_format
+@_written
 def list_(
     *,
     name: str | None,
@@ -102,6 +82,7 @@ def list_(
     benchmark: str | None,
     division: str,
     format_: str,
+    target: Output,
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
 
@@ -123,15 +104,16 @@ def list_(
         round_ = _only("round", round_name(name), round_)
     elif name:
         benchmark = _only("benchmark", name.lower(), benchmark)
+    target.refuse_early(())
     chosen = _rounds(usage, round_, benchmark)
     if benchmark:
-        click.echo(_benchmark_rules(chosen[-1], benchmark, division, format_), nl=False)
+        target.write(_benchmark_rules(chosen[-1], benchmark, division, format_))
     elif format_ == "json":
-        click.echo(render.rounds_json(chosen), nl=False)
+        target.write(render.rounds_json(chosen))
     elif round_:
-        click.echo("\n".join(map(render.round_text, chosen)), nl=False)
+        target.write("\n".join(map(render.round_text, chosen)))
     else:
-        click.echo(render.rounds_text(chosen), nl=False)
+        target.write(render.rounds_text(chosen))
     return 0
 
 
@@ -187,9 +169,8 @@ def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> s
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
-@_format
-@rules_option
-def show(*, name: str, format_: str) -> int:
+@_written
+def show(*, name: str, format_: str, target: Output) -> int:
     """Explain a code, or show the rules of a key or of a benchmark.
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
@@ -207,19 +188,20 @@ def show(*, name: str, format_: str) -> int:
       mlperf-pkg rules show opt_weight_decay
       mlperf-pkg rules show bert
     """
+    target.refuse_early(())
     subject = subject_of(name)
-    click.echo(_shown(subject.kind, subject.name, json=format_ == "json"), nl=False)
+    target.write(_shown(subject.kind, subject.name, json=format_ == "json"))
     return 0
 
 
 def _shown(kind: Kind, name: str, *, json: bool) -> str:
     match kind:
         case Kind.CODE:
-            return (rules.code_json if json else rules.code_text)(name)
+            return (render.code_json if json else render.code_text)(name)
         case Kind.FAMILY:
-            return (rules.family_json if json else rules.family_text)(name)
+            return (render.family_json if json else render.family_text)(name)
         case Kind.KEY:
-            write = rules.key_json if json else rules.key_text
+            write = render.key_json if json else render.key_text
             return write(name, histories_of_key(name))
         case Kind.BENCHMARK:
             newest = _rounds(None, None, name)[-1]
@@ -229,13 +211,19 @@ def _shown(kind: Kind, name: str, *, json: bool) -> str:
 @command.command()
 @click.argument("old", callback=_round, shell_complete=completion.rounds)
 @click.argument("new", callback=_round, shell_complete=completion.rounds)
-@_usage("training", "The usage of the rounds.")
-@rules_option
+@reads("usage")
 @_benchmark
 @_division(None, "Only this division.")
-@_format
+@_written
 def diff(
-    *, old: str, new: str, usage: str, benchmark: str | None, division: str | None, format_: str
+    *,
+    old: str,
+    new: str,
+    usage: str | None,
+    benchmark: str | None,
+    division: str | None,
+    format_: str,
+    target: Output,
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
 
@@ -250,30 +238,32 @@ def diff(
       mlperf-pkg rules diff 2.0 2.1 --benchmark bert --division closed
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
-    comparison = compare(usage, old, new, benchmark, division)
+    target.refuse_early(())
+    comparison = compare(usage or "training", old, new, benchmark, division)
     points = [
         point
         for before, after in comparison.pairs
         for point in changed_points(comparison.old, before, comparison.new, after)
     ]
     write = render.comparison_json if format_ == "json" else render.comparison_text
-    click.echo(write(comparison, points), nl=False)
+    target.write(write(comparison, points))
     return 0
 
 
 @command.command()
 @click.option(
     "--against",
-    type=LocalPath(exists=True, file_okay=False, path_type=Path),
-    help="Compare with the mlperf_logging in this folder instead of the installed one.",
+    type=LocalPath(exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Compare with the mlperf_logging in FOLDER instead of the installed one.",
 )
 @click.option(
     "--accept",
     metavar="REASON",
     help="For maintainers: record all differing rules as equivalent in rules/upstream.json.",
 )
-@_format
-def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
+@_written
+def verify(*, against: Path | None, accept: str | None, format_: str, target: Output) -> int:
     """Compare the rulebook with the installed mlperf-logging.
 
     Report every difference, so that no change in a new version of the official
@@ -289,6 +279,7 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
       mlperf-pkg rules verify
       mlperf-pkg rules verify --against ~/logging/mlperf_logging
     """
+    target.refuse_early(())
     if accept:
         verification.accept(verification.verify(against), accept)
     differences = verification.verify(against)
@@ -296,10 +287,11 @@ def verify(*, against: Path | None, accept: str | None, format_: str) -> int:
     reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
     count = sum(len(rounds(usage)) for usage in usages())
     if format_ == "json":
-        fields = points_render.review_fields(reviewed)
-        click.echo(render.differences_json(differences, reference, fields), nl=False)
+        fields = render.review_fields(reviewed)
+        target.write(render.differences_json(differences, reference, fields))
     else:
-        click.echo(render.differences_text(differences, reference, count), nl=False)
+        text = render.differences_text(differences, reference, count)
         if reviewed.fails or not differences:
-            click.echo(points_render.review_text(reviewed), nl=False)
+            text += render.review_text(reviewed)
+        target.write(text)
     return int(bool(differences) or reviewed.fails)

@@ -10,31 +10,22 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options, Scores, scores
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.output import Outputs
-from mlperf_pkg.cli.reporting import noted
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.group import FOLDER, Command
+from mlperf_pkg.cli.options import noted
+from mlperf_pkg.cli.output import Outputs, note
 from mlperf_pkg.commands.results.official import TableFolder
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
-from mlperf_pkg.infra.text import visible
 
 
-@click.command(name="score")
+@click.command(name="score", cls=Command)
 @options.checked
 @options.bypassing
 @options.scaled
 @options.written(SCORE_FORMATS, repeatable=True)
 @click.option(
-    "--tables",
-    type=LocalPath(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Also write the tables of the official summarizer into DIR.",
+    "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
 )
-@click.option(
-    "--private-ids",
-    type=LocalPath(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep the private ids of the tables in FILE, as 'results --ids'; needs --tables.",
-)
+@options.private_ids_option(" (needs --tables)")
 def command(
     *,
     paths: tuple[str, ...],
@@ -74,15 +65,15 @@ def command(
     """
     target.refuse_early(paths)
     if private_ids and not tables:
-        raise click.UsageError("--private-ids needs --tables DIR")
+        raise click.UsageError("--private-ids needs --tables FOLDER")
     table_folder = TableFolder(tables, target.force) if tables else None
     if table_folder:
         table_folder.refuse_early(paths)
     with_ids = _ids_of(private_ids, paths) if private_ids else None
     checked = noted(check(paths, check_options))
     if table_folder:
-        for note in table_folder.write(with_ids(checked) if with_ids else checked):
-            click.echo(visible(f"note: {note}"), err=True)
+        for text in table_folder.write(with_ids(checked) if with_ids else checked):
+            note(text)
     result = _with_standings(scores(checked), checked)
     target.write(SCORE_FORMATS, result, paths)
     return int(all(scored.row.score_minutes is None for scored in result.sets))
@@ -109,5 +100,5 @@ def _with_standings(result: Scores, checked: Checked) -> Scores:
     try:
         return with_standings(result, checked)
     except PublishedResultsError as error:
-        click.echo(visible(f"note: {error}"), err=True)
+        note(str(error))
         return result

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.group import EXISTING_FILE
 from mlperf_pkg.errors import UserError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -22,8 +22,7 @@ def option(verb: str) -> Callable[[_Function], _Function]:
     """Add ``passphrase_file``."""
     return click.option(
         "--passphrase-file",
-        type=LocalPath(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
+        type=EXISTING_FILE,
         help=f"{verb} with the first line of FILE (default: ${VARIABLE}, else ask).",
     )
 

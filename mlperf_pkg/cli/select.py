@@ -7,13 +7,13 @@ import click
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.group import FAILED
+from mlperf_pkg.cli.group import FAILED, Command
+from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.cli.reporting import noted
 from mlperf_pkg.commands.select.select import SELECT_FORMATS, Selections, State, selections
 
 
-@click.command(name="select")
+@click.command(name="select", cls=Command)
 @options.checked
 @options.written(SELECT_FORMATS)
 def command(*, paths: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:

@@ -10,8 +10,8 @@ import click
 from click.core import ParameterSource
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.rules_folder import rules_option
-from mlperf_pkg.cli.types import Choice, LocalPath
+from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
+from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands.simulate import (
     LAYOUTS,
     RoundOrder,
@@ -20,19 +20,18 @@ from mlperf_pkg.commands.simulate import (
     write_whole_round,
 )
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
 _Order = TypeVar("_Order", SetOrder, RoundOrder)
 
 _REQUIRED = ("benchmarks", "system", "submitter")
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
-_ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "jobs", "force")
+_ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
 _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 
 
-@click.command(name="simulate")
-@click.argument("folder", metavar="DIR", type=LocalPath(file_okay=False, path_type=Path))
+@click.command(name="simulate", cls=Command)
+@click.argument("folder", metavar="FOLDER", type=FOLDER)
 @click.option(
     "--benchmark",
     "benchmarks",
@@ -48,14 +47,6 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Set the id of the system, such as dgx-a100.",
 )
 @click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
-@click.option(
-    "--usage",
-    type=Choice(usages()),
-    default="training",
-    show_default=True,
-    help="Simulate MLPerf Training or MLPerf HPC.",
-)
-@rules_option
 @options.round_option(
     "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
     " the newest)."
@@ -65,11 +56,8 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     type=Choice(DIVISIONS),
     help="Simulate this division (default: closed; whole round: both).",
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Simulate N runs (default: the number that the rules require).",
+@options.count_option(
+    "--runs", text="Simulate N runs (default: the number that the rules require)."
 )
 @click.option(
     "--seed",
@@ -85,17 +73,13 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     metavar="M",
     help="Set the mean time to train (default: estimated from benchmark and accelerators).",
 )
-@click.option(
+@options.count_option(
     "--accelerators",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Set the number of accelerators (default: from the packaged description of the system,"
+    text="Set the number of accelerators (default: from the packaged description of the system,"
     " else 16).",
 )
 @click.option(
-    "--optimizer",
-    metavar="NAME",
-    help="Set the optimizer, where a benchmark allows several.",
+    "--optimizer", metavar="NAME", help="Set the optimizer, where a benchmark allows several."
 )
 @click.option(
     "--failure",
@@ -121,45 +105,37 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Write all logs into one folder, or into folders as in results/.",
 )
 @click.option("--whole-round", is_flag=True, help="Write a whole round of submissions.")
-@click.option(
-    "--submitters",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Write a whole round with N submitters (default: 3).",
+@options.count_option("--submitters", text="Write a whole round with N submitters (default: 3).")
+@options.count_option(
+    "--system-count",
+    "systems",
+    text="Write a whole round with N systems, shared among all submitters (default: 10).",
 )
-@click.option(
-    "--systems",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Write a whole round with N systems, shared among all submitters (default: 10).",
-)
-@click.option(
-    "--sets",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Whole round: run N benchmarks on each system (default: 1 and 2 in turn).",
+@options.count_option(
+    "--sets", text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn)."
 )
 @click.option(
     "--power", is_flag=True, help="Whole round: add power logs to systems of up to four nodes."
 )
 @click.option("--code", is_flag=True, help="Whole round: add stubs of code in benchmarks/.")
-@options.jobs_option
+@reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")
 @click.pass_context
 def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) -> int:
-    """Write logs of simulated runs into DIR.
+    """Write logs of simulated runs into FOLDER.
 
     The logs pass 'mlperf-pkg check', unless --failure makes runs fail.
 
-    Without --whole-round, DIR receives the logs of one result set:
-    DIR/<ID>_<benchmark>_<number>.log or, with --layout tree,
-    DIR/<ID>/<benchmark>/result_<number>.txt. The system is described in
-    systems/<ID>.json beside DIR, or beside the logs/ or results/ that DIR is in,
+    Without --whole-round, FOLDER receives the logs of one result set:
+    FOLDER/<ID>_<benchmark>_<number>.log or, with --layout tree,
+    FOLDER/<ID>/<benchmark>/result_<number>.txt. The system is described in
+    systems/<ID>.json beside FOLDER, or beside the logs/ or results/ that FOLDER is
+    in,
     unless that file exists. Existing files are never overwritten. The paths are
     printed.
 
-    With --whole-round, --submitters or --systems, DIR becomes a whole round: a
-    submission of each submitter, with systems/ and results/. DIR must not exist.
+    With --whole-round, --submitters or --system-count, FOLDER becomes a whole round: a
+    submission of each submitter, with systems/ and results/. FOLDER must not exist.
 
     Exit status: 0 if all files were written, 2 if they could not be.
 
@@ -169,9 +145,10 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
       mlperf-pkg simulate logs --round 1.1 --benchmark resnet --system dgx-a100 \\
           --submitter ACME --runs 3 --minutes 27.5 --failure diverged
       mlperf-pkg simulate training_results_v5.1 --round 5.1 --submitters 10 \\
-          --systems 200 --records 1000
+          --system-count 200 --records 1000
     """
     values["round"] = values.pop("round_")
+    values["usage"] = values["usage"] or "training"
     if any(values[name] for name in _ROUND_SWITCHES):
         _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
         summary = write_whole_round(folder, _order(RoundOrder, values), force=force)
@@ -186,8 +163,8 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         click.echo(visible(str(path)))
     if written.description:
         click.echo(visible(f"{written.description} (system description)"))
-    for note in written.notes:
-        click.echo(visible(f"note: {note}"), err=True)
+    for text in written.notes:
+        note(text)
     return 0
 
 
@@ -197,9 +174,10 @@ def _order(kind: type[_Order], values: Mapping[str, Any]) -> _Order:
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:
     """Reject options that do not apply."""
-    for name in names:
-        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{name} is an option of {kind}")
+    for option in ctx.command.params:
+        is_set = ctx.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
+        if option.name in names and is_set:
+            raise click.UsageError(f"{option.opts[0]} is an option of {kind}")
 
 
 def _require_one_set(values: Mapping[str, Any]) -> None:

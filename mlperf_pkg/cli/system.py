@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import click
 
-from mlperf_pkg.cli.group import LazyGroup
+from mlperf_pkg.checks.system_schema import FILL_IN
+from mlperf_pkg.cli import options
+from mlperf_pkg.cli.group import Group, reads
+from mlperf_pkg.cli.output import Output, Outputs
+from mlperf_pkg.commands.system import UserValues, describe, this_machine
+from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
+from mlperf_pkg.commands.system.merge import merge, read_nodes
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import FORMATS
+from mlperf_pkg.results.wording import counted
 
-COMMANDS = {
-    "init": "mlperf_pkg.cli.system_init",
-    "merge": "mlperf_pkg.cli.system_merge",
-    "check": "mlperf_pkg.cli.system_check",
-}
+_FOLDER = "systems"
+_ROUND = (
+    "Apply the rules of this round, such as 2.0 (default: that of mlperf-pkg.yaml, else the newest"
+    " in the rulebook)."
+)
 
 
-@click.group(name="system", cls=LazyGroup, modules=COMMANDS)
+@click.group(name="system", cls=Group)
 def command() -> None:
     """Write and check system descriptions.
 
@@ -22,6 +35,119 @@ def command() -> None:
     \b
     Examples:
       mlperf-pkg system init --submitter ACME -o systems/dgx-a100.json
-      mlperf-pkg system merge nodes/ -o systems/acme-pod4.json
+      mlperf-pkg system init nodes/ -o systems/acme-pod4.json
       mlperf-pkg system check systems/
     """
+
+
+@command.command(name="init")
+@click.argument("nodes", nargs=-1, metavar="[NODE]...", type=click.Path())
+@options.round_option(_ROUND)
+@click.option("--submitter", metavar="ORG", help="Set the submitting organisation.")
+@options.division_option("Set the division.")
+@click.option("--status", metavar="TEXT", help="Set the availability, such as onprem or cloud.")
+@click.option("--name", metavar="TEXT", help="Set the system's name in the results table.")
+@options.count_option("--nodes", "number", text="Set the number of nodes.")
+@options.output_option("Write to FILE (default: standard output).", metavar="FILE")
+@options.force_option()
+@reads("usage")
+def init(
+    *,
+    nodes: tuple[str, ...],
+    round_: str | None,
+    usage: str | None,
+    number: int | None,
+    output: Path | None,
+    force: bool,
+    **values: str | None,
+) -> int:
+    """Describe this machine as a system, or a system from its nodes.
+
+    Run the command on a node of the system, in the environment used for training:
+    versions are those of the Python distributions installed there. Required fields
+    that could not be detected begin with "FILL IN", which 'system check' rejects.
+    The host's name is not read.
+
+    If nodes may differ, run it on each of them, and then with the NODEs: descriptions
+    that it wrote, or folders of such *.json files. Their number is the number of nodes.
+    Standard error lists the fields in which nodes differ; if several values are
+    possible, the field begins with "FILL IN".
+
+    Exit status: 0 if the description was written and the nodes are alike, 1 if they
+    differ, 2 if the description could not be written.
+
+    \b
+    Examples:
+      mlperf-pkg system init
+      mlperf-pkg system init --submitter ACME --division closed --status onprem \\
+          --name "ACME X8" --nodes 4 -o systems/acme-x8.json
+      srun --ntasks-per-node=1 \\
+          sh -c 'mlperf-pkg system init -o nodes/node$SLURM_NODEID.json'
+      mlperf-pkg system init nodes/ -o systems/acme-pod4.json
+    """
+    chosen = round_of_systems(options.workspace_options(round_, usage))
+    user_values = UserValues(round=chosen.name, nodes=number, usage=chosen.usage, **values)
+    target = Output(output, force)
+    target.refuse_early(nodes)
+    if not nodes:
+        _write(target, describe(this_machine(), user_values))
+        return 0
+    read = read_nodes(nodes)
+    merged = merge(read, user_values)
+    _write(target, merged.fields)
+    if merged.differences:
+        fields = counted(len(merged.differences), "field")
+        click.echo(f"{counted(len(read), 'node')}, which differ in {fields}:", err=True)
+    for difference in merged.differences:
+        click.echo(f"  {visible(difference)}", err=True)
+    return int(bool(merged.differences))
+
+
+def _write(target: Output, fields: dict[str, Any]) -> None:
+    """Write a description, and list the fields to fill in on standard error."""
+    target.write(f"{json.dumps(fields, indent=2)}\n")
+    missing = [field for field, value in fields.items() if FILL_IN in str(value)]
+    if missing:
+        click.echo(f"fields to fill in: {visible(', '.join(missing))}", err=True)
+
+
+@command.command(name="check")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@options.round_option(_ROUND)
+@reads("usage")
+@options.shown
+@options.failing
+@options.written(FORMATS, repeatable=True)
+def check(
+    *,
+    paths: tuple[str, ...],
+    round_: str | None,
+    usage: str | None,
+    showing: options.Showing,
+    status: options.Status,
+    target: Outputs,
+) -> int:
+    """Check system descriptions, systems/<system_desc_id>.json.
+
+    PATH is a description, or a folder in which every *.json is checked (default:
+    systems/). Without --round, the round is that of mlperf-pkg.yaml, otherwise that
+    of the logs in logs/ beside that folder, otherwise the newest.
+
+    Exit status: 0 if there is no error, 1 if there is one, 2 if a file could not be
+    read.
+
+    \b
+    Examples:
+      mlperf-pkg system check
+      mlperf-pkg system check systems/dgx-a100.json --round 2.0
+      mlperf-pkg system check systems/ --usage hpc --round 3.0
+      mlperf-pkg system check --format concise
+    """
+    if not paths and not Path(_FOLDER).is_dir():
+        raise click.UsageError(f"no PATH given, and there is no folder {_FOLDER}/ here")
+    paths = paths or (_FOLDER,)
+    target.refuse_early(paths)
+    chosen = round_of_systems(options.workspace_options(round_, usage), paths)
+    report = check_descriptions(paths, chosen)
+    target.write(FORMATS, report, (), showing)  # paths are relative to the current folder
+    return status(report)

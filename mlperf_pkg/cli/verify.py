@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.cli import options, reporting, secret
+from mlperf_pkg.cli import options, secret
+from mlperf_pkg.cli.group import EXISTING_FILE, Command, LocalPath
 from mlperf_pkg.cli.output import Outputs
-from mlperf_pkg.cli.signals import stop_cleanly
-from mlperf_pkg.cli.types import LocalPath
+from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
@@ -18,14 +18,14 @@ from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.report import Report
 
 
-@click.command(name="verify")
-@click.argument("packed", metavar="ARCHIVE|TREE", type=LocalPath(exists=True, path_type=Path))
+@click.command(name="verify", cls=Command)
+@click.argument("packed", metavar="ARCHIVE|TREE", type=LocalPath(exists=True))
 @options.judged
 @click.option(
     "--extract",
-    type=LocalPath(path_type=Path),
-    metavar="DIR",
-    help="Unpack into the new folder DIR, if nothing changed since packing.",
+    type=LocalPath(),
+    metavar="FOLDER",
+    help="Unpack into the new folder FOLDER, if nothing changed since packing.",
 )
 @click.option(
     "--max-unpacked",
@@ -37,14 +37,10 @@ from mlperf_pkg.results.report import Report
 )
 @secret.option("Decrypt")
 @click.option(
-    "-i",
-    "--identity",
-    type=LocalPath(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Decrypt with the age or SSH identities in FILE.",
+    "-i", "--identity", type=EXISTING_FILE, help="Decrypt with the age or SSH identities in FILE."
 )
-@reporting.shown
-@reporting.failing
+@options.shown
+@options.failing
 @options.written(FORMATS, repeatable=True)
 def command(
     *,
@@ -54,8 +50,8 @@ def command(
     max_unpacked: int,
     passphrase_file: Path | None,
     identity: Path | None,
-    showing: reporting.Showing,
-    status: reporting.Status,
+    showing: options.Showing,
+    status: options.Status,
     target: Outputs,
 ) -> int:
     """Verify that an archive or a tree is unchanged and valid.
@@ -78,7 +74,7 @@ def command(
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         report = _verify(packed, check_options, secrets, extract, max_unpacked * GIB)
-        target.write(FORMATS, report, [str(packed)], showing.view)
+        target.write(FORMATS, report, [str(packed)], showing)
         return status(report)
 
 

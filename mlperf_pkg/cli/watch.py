@@ -9,16 +9,17 @@ import click
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import options
-from mlperf_pkg.cli.types import Choice
+from mlperf_pkg.cli.group import Command
+from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.watch import watch
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
 _SECONDS_PER_MINUTE = 60.0
 
 
-@click.command(name="watch")
+@click.command(name="watch", cls=Command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@options.ruled
+@options.judged
 @click.option("--fail-fast", is_flag=True, help="Exit as soon as a run is lost.")
 @click.option(
     "--interval",
@@ -42,14 +43,7 @@ _SECONDS_PER_MINUTE = 60.0
     metavar="MINUTES",
     help="Give up on a log that has not grown for MINUTES (default: never).",
 )
-@click.option(
-    "--format",
-    "format_",
-    type=Choice(list(EVENT_FORMATS)),
-    default="text",
-    show_default=True,
-    help="Write lines of text, or one JSON object per line.",
-)
+@options.written(EVENT_FORMATS)
 def command(
     *,
     logs: tuple[str, ...],
@@ -59,6 +53,7 @@ def command(
     idle: float,
     timeout: float | None,
     format_: str,
+    target: Output,
 ) -> int:
     """Follow logs while they are written.
 
@@ -66,7 +61,7 @@ def command(
     as no later record can change them, so that a lost run is known hours before
     its end. It also reports each evaluation, and when the run is expected to end if
     it converges like the reference. A file that is truncated or replaced is
-    followed again from its start.
+    followed again from its start. Text has a line for each event, JSON an object.
 
     Exit status: 0 if every run ended with success and without an error, 1 if one is
     lost, 2 if a log could not be followed to its end.
@@ -75,15 +70,17 @@ def command(
     Examples:
       mlperf-pkg watch logs/run_1.log
       mlperf-pkg watch logs/*.log --fail-fast
-      mlperf-pkg watch run.log --format json --timeout 60 > events.jsonl
+      mlperf-pkg watch run.log --timeout 60 -o json:events.jsonl
     """
-    return watch(
-        logs,
-        check_options,
-        interval_s=interval,
-        idle_s=idle * _SECONDS_PER_MINUTE,
-        timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else inf,
-        format_=format_,
-        refreshing=format_ == "text" and sys.stdout.isatty(),
-        fail_fast=fail_fast,
-    )
+    target.refuse_early(logs)
+    with target.as_stdout():
+        return watch(
+            logs,
+            check_options,
+            interval_s=interval,
+            idle_s=idle * _SECONDS_PER_MINUTE,
+            timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else inf,
+            format_=format_,
+            refreshing=format_ == "text" and target.file is None and sys.stdout.isatty(),
+            fail_fast=fail_fast,
+        )

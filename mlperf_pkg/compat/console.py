@@ -16,7 +16,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render.log_lines import in_line
+from mlperf_pkg.render.text import in_line
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from mlperf_pkg.render.view import Checkout, Show, View
+from mlperf_pkg.render.findings import Checkout, Show, View
 from mlperf_pkg.results.report import Report
 
 Renderer = Callable[[Report, View], str]
@@ -23,15 +23,15 @@ def _lazy(module: str, name: str) -> Renderer:
 
 FORMATS: Mapping[str, Renderer] = {
     "text": _lazy("text", "text"),
-    "json": _lazy("data", "json"),
-    "markdown": _lazy("markdown", "markdown"),
-    "csv": _lazy("data", "csv"),
+    "json": _lazy("text", "json"),
+    "markdown": _lazy("text", "markdown"),
+    "csv": _lazy("text", "csv"),
     "sarif": _lazy("sarif", "sarif"),
-    "junit": _lazy("junit", "junit"),
-    "github": _lazy("github", "github"),
-    "gitlab": _lazy("gitlab", "gitlab"),
-    "log": _lazy("log_lines", "log"),
-    "concise": _lazy("concise", "concise"),
+    "junit": _lazy("ci", "junit"),
+    "github": _lazy("ci", "github"),
+    "gitlab": _lazy("ci", "gitlab"),
+    "log": _lazy("text", "log"),
+    "concise": _lazy("ci", "concise"),
 }
 
 __all__ = ["FORMATS", "Checkout", "Show", "View"]

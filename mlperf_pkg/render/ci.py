@@ -1,22 +1,31 @@
-"""Shared parts of the formats for CI servers: order, words and fingerprints of findings."""
+"""A report for CI servers and editors: GitHub, GitLab, JUnit XML, and one line per finding."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
 
-from mlperf_pkg.findings import Basis, Finding, Severity
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render import headings
-from mlperf_pkg.render.view import View
-from mlperf_pkg.results.report import Report
+from mlperf_pkg.render.findings import Checkout, View
+from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, RunRow
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
 _SEVERITIES = tuple(Severity)
 _BASES = tuple(Basis)
+
+
+# ---- what the formats share -------------------------------------------------------------
 
 
 def importance(finding: Finding) -> tuple[int, int]:
@@ -41,7 +50,7 @@ def text_with_set(finding: Finding) -> str:
 def verdicts_in_words(report: Report) -> str:
     """Return both verdicts of a report, one per line."""
     return "\n".join(
-        f"{basis}: {visible(headings.verdict_sentence(report, basis))}"
+        f"{basis}: {visible(words.verdict_sentence(report, basis))}"
         for basis in (Basis.OFFICIAL, Basis.RULES)
     )
 
@@ -63,3 +72,255 @@ def _fingerprint(finding: Finding, view: View, counts: Counter[tuple[str, ...]])
     counts[identity] += 1
     text = "\0".join((*identity, str(counts[identity])))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+# ---- a line for each finding ------------------------------------------------------------
+
+
+def concise(report: Report, view: View) -> str:
+    """Render ``path:line: severity CODE message``; paths are relative to the current folder."""
+    paths = replace(view.checkout, root=view.checkout.here)
+    return "".join(f"{_line(finding, paths)}\n" for finding in words.shown(report.findings, view))
+
+
+def _line(finding: Finding, paths: Checkout) -> str:
+    line = f":{finding.line}" if finding.line else ""
+    severity = Severity.NOTE if finding.waiver else finding.severity
+    text = text_with_set(finding).replace("\n", "; ")
+    return f"{visible(paths.path_of(finding))}{line}: {severity} {finding.code} {text}"
+
+
+# ---- GitHub -----------------------------------------------------------------------------
+
+SHOWN = 10  # annotations of one kind that GitHub shows for a step
+_KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_OF_PROPERTIES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
+
+
+def github(report: Report, view: View) -> str:
+    """Render one annotation per line: a notice with the verdicts, then the findings.
+
+    GitHub shows ten errors, ten warnings and ten notices of a step, and fifty annotations of a job,
+    so only the most important are written, and the first one says how many are left out.
+    """
+    shown = sorted(
+        words.shown(report.findings, view),
+        key=lambda finding: (importance(finding), view.checkout.path_of(finding)),
+    )
+    annotated = list(_first_of_each_kind(shown))
+    left_out = Counter(map(_kind, shown)) - Counter(map(_kind, annotated))
+    lines = [_command("notice", {"title": "MLPerf check"}, _summary(report, left_out))]
+    lines += [
+        _command(_kind(finding), _properties(finding, view), finding_text(finding))
+        for finding in annotated
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _first_of_each_kind(shown: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings that GitHub shows beside the notice with the verdicts."""
+    kinds = Counter(["notice"])
+    for finding in shown:
+        kind = _kind(finding)
+        kinds[kind] += 1
+        if kinds[kind] <= SHOWN:
+            yield finding
+
+
+def _kind(finding: Finding) -> str:
+    return "notice" if finding.waiver else _KINDS[finding.severity]
+
+
+def _summary(report: Report, left_out: Mapping[str, int]) -> str:
+    lines = [verdicts_in_words(report), words.counts_in_words(report)]
+    lines.append(visible(words.round_in_words(report)))
+    if left_out:
+        numbers = ", ".join(wording.counted(number, kind) for kind, number in left_out.items())
+        lines.append(
+            f"left out: {numbers}; GitHub shows {SHOWN} of a kind, the job summary lists all"
+        )
+    return "\n".join(lines)
+
+
+def _properties(finding: Finding, view: View) -> dict[str, str]:
+    title = f"waived {finding.code}" if finding.waiver else finding.code
+    title = f"{title} {finding.set}" if finding.set else title
+    line = {"line": str(finding.line)} if finding.line else {}
+    return {"file": visible(view.checkout.path_of(finding)), **line, "title": visible(title)}
+
+
+def _command(kind: str, properties: dict[str, str], message: str) -> str:
+    pairs = (f"{name}={_escaped(value, _OF_PROPERTIES)}" for name, value in properties.items())
+    return f"::{kind} {','.join(pairs)}::{_escaped(message, _OF_DATA)}"
+
+
+def _escaped(text: str, table: dict[str, str]) -> str:
+    return "".join(table.get(character, character) for character in text)
+
+
+# ---- GitLab -----------------------------------------------------------------------------
+
+_ERRORS = {Basis.BOTH: "blocker", Basis.OFFICIAL: "critical", Basis.RULES: "major"}
+_OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
+
+
+def gitlab(report: Report, view: View) -> str:
+    """Render an array of all findings, including notes and waived findings."""
+    pairs = zip(report.findings, fingerprints(report.findings, view), strict=True)
+    issues = [_issue(finding, fingerprint, view) for finding, fingerprint in pairs]
+    return json.dumps(issues, indent=2) + "\n"
+
+
+def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
+    return {
+        "description": text_with_set(finding).replace("\n", "; "),
+        "check_name": finding.code,
+        "fingerprint": fingerprint,
+        "severity": _severity(finding),
+        "location": {
+            "path": visible(view.checkout.path_of(finding)),
+            "lines": {"begin": finding.line or 1},
+        },
+    }
+
+
+def _severity(finding: Finding) -> str:
+    if finding.waiver:
+        return "info"
+    if finding.is_error:
+        return _ERRORS.get(finding.basis, _OTHERS[Severity.ERROR])
+    return _OTHERS[finding.severity]
+
+
+# ---- JUnit ------------------------------------------------------------------------------
+
+_VERDICTS = (Basis.OFFICIAL, Basis.RULES)
+_NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
+
+
+class _Case(Struct, frozen=True):
+    """A test: something that was checked, named by its id or path, with its findings."""
+
+    name: str
+    verdict: Verdicts
+    findings: Sequence[Finding]
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.is_error]
+
+    @property
+    def skipped(self) -> bool:
+        return self.verdict == _NOT_CHECKED and not self.errors
+
+
+def junit(report: Report, view: View) -> str:
+    """Render all suites; both verdicts are properties of each suite and lines of each test.
+
+    There is a suite per result set, named by its id, with a test for the set and one for each run,
+    then suites for logs outside result sets, for systems, and for the rest of the tree. An error
+    that is not waived fails a test.
+    """
+    root = ET.Element("testsuites", name="mlperf-pkg check")
+    suites = [(name, cases) for name, cases in _suites(report, view) if cases]
+    _count(root, [case for _, cases in suites for case in cases])
+    for name, cases in suites:
+        suite = ET.SubElement(root, "testsuite", name=visible(name))
+        _count(suite, cases)
+        suite.set("skipped", str(sum(case.skipped for case in cases)))
+        _describe(suite, report)
+        for case in cases:
+            _test(suite, name, case, view)
+    ET.indent(root)
+    xml = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{xml}\n'
+
+
+# ---- suites and tests ---------------------------------------------------------------------
+
+
+def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
+    by_item = _by_item(report)
+
+    def case(path: str, verdict: Verdicts) -> _Case:
+        return _Case(view.checkout.path(path), verdict, by_item.pop((None, path), ()))
+
+    members: dict[str | None, list[RunRow]] = {}
+    for run in report.runs:
+        members.setdefault(run.set, []).append(run)
+    for row in report.result_sets:
+        whole = _Case(row.id, row.verdict, by_item.pop((row.id, ""), ()))
+        yield row.id, [whole, *(case(run.path, run.verdict) for run in members.pop(row.id, ()))]
+    loose = [case(run.path, run.verdict) for runs in members.values() for run in runs]
+    yield "logs outside result sets", loose
+    yield "systems", [case(row.path, row.verdict) for row in report.systems]
+    rest = [(view.checkout.path_of(group[0]), group) for group in by_item.values()]
+    yield "tree", [_Case(path, verdicts_of(group), group) for path, group in rest]
+
+
+def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
+    """Return findings by what they blame: the id of a set, or a path, such as that of a run.
+
+    A finding on a set blames the set, unless its place is one of the runs of this set.
+    """
+    sets = {run.path: run.set for run in report.runs}
+    by_item: dict[tuple[str | None, str], list[Finding]] = {}
+    for finding in report.findings:
+        for place in finding.occurrences:
+            is_of_set = finding.set is not None and finding.set != sets.get(place.path)
+            item = (finding.set, "") if is_of_set else (None, place.path)
+            by_item.setdefault(item, []).append(finding.at(place))
+    return by_item
+
+
+# ---- XML ----------------------------------------------------------------------------------
+
+
+def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
+    failed = sum(bool(case.errors) for case in cases)
+    for name, number in (("tests", len(cases)), ("failures", failed), ("errors", 0)):
+        element.set(name, str(number))
+
+
+def _describe(suite: ET.Element, report: Report) -> None:
+    properties = ET.SubElement(suite, "properties")
+    about = {
+        "verdict.official": report.verdict.official.value,
+        "verdict.rules": report.verdict.rules.value,
+        "round": words.round_in_words(report),
+        **report.tool,
+    }
+    for name, value in about.items():
+        ET.SubElement(properties, "property", name=name, value=visible(value))
+
+
+def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
+    test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
+    if case.errors:
+        _fail(test, case.errors, view)
+    if case.skipped:
+        ET.SubElement(test, "skipped", message="not checked")
+    others = [finding for finding in case.findings if not finding.is_error]
+    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in _VERDICTS]
+    lines = [*verdicts, *_lines(others, view)]
+    ET.SubElement(test, "system-out").text = "\n".join(lines)
+
+
+def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
+    """Add a failure: the most important error as its message, all errors as its text."""
+    worst = min(errors, key=importance)
+    others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
+    fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
+    message = visible(f"{worst.code}: {worst.text}") + others
+    failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
+    failure.text = "\n".join(_lines(errors, view))
+
+
+def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
+    for finding in group:
+        path = visible(view.checkout.path_of(finding))
+        line = f":{finding.line}" if finding.line else ""
+        first, *remarks = finding_text(finding).split("\n")
+        yield f"{path}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
+        yield from (f"  {remark}" for remark in remarks)

@@ -1,18 +1,79 @@
-"""Findings in words: where they are, what they say, and which of them a view shows."""
+"""What a view shows of a report, and findings, verdicts and counts in words."""
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity
-from mlperf_pkg.render.view import View
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict
 from mlperf_pkg.results import wording
+from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.rulebook.rounds import has_ruleset
 
-_MOST_NAMED = 3  # files of a finding that are named one by one
+WAIVERS = "WAIVE"  # findings about the configuration, whose path starts from the current folder
+_MOST_FILES = 3  # files of a finding that are named one by one
 _MOST_LINES = 3
+
+
+# ---- the view ---------------------------------------------------------------------------
+
+
+class Show(StrEnum):
+    """The findings that a view shows: of this severity and above; ALL lists them one by one."""
+
+    ERRORS = "errors"
+    WARNINGS = "warnings"
+    NOTES = "notes"
+    ALL = "all"
+
+    @property
+    def severities(self) -> tuple[Severity, ...]:
+        """The severities that are shown, the most important first."""
+        return tuple(Severity)[: list(Show).index(self) + 1]
+
+
+class Checkout(Struct, frozen=True):
+    """How paths of a report map into a repository, for programs that annotate its files.
+
+    The paths of a report start from ``base``, that of its configuration from ``here``. The methods
+    return paths from ``root``. All three are absolute.
+    """
+
+    root: str = "/"
+    here: str = "/"
+    base: str = "/"
+
+    def path(self, label: str) -> str:
+        """Return a path of the report, from the root of the repository."""
+        return posixpath.relpath(posixpath.join(self.base, label), self.root)
+
+    def path_of(self, finding: Finding, path: str | None = None) -> str:
+        """Return a path of a finding, its first by default, from the root of the repository."""
+        base = self.here if finding.code.startswith(WAIVERS) else self.base
+        return posixpath.relpath(posixpath.join(base, path or finding.path), self.root)
+
+
+class View(Struct, frozen=True):
+    """``width`` in columns; ``color`` for a terminal; ``verbose`` shows all runs and result sets.
+
+    ``quiet`` shows the verdicts alone; ``statistics`` shows a table of codes instead of findings.
+    """
+
+    width: int = 80
+    color: bool = False
+    verbose: bool = False
+    show: Show = Show.WARNINGS
+    quiet: bool = False
+    statistics: bool = False
+    checkout: Checkout = field(default_factory=Checkout)
+
+
+# ---- findings ---------------------------------------------------------------------------
 
 
 def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
@@ -75,7 +136,7 @@ def _unnamed(finding: Finding) -> bool:
 
 
 def _named(places: Sequence[Occurrence]) -> str:
-    names = [_short(place) for place in places[:_MOST_NAMED]]
+    names = [_short(place) for place in places[:_MOST_FILES]]
     rest = len(places) - len(names)
     return ", ".join(names) + (f" and {rest} more" if rest else "")
 
@@ -99,3 +160,150 @@ def _more_lines(place: Occurrence) -> str:
         lines = ", ".join(map(str, place.lines[1:]))
         return f", also on line{'' if others == 1 else 's'} {lines}"
     return f", and {others} more lines"
+
+
+# ---- verdicts, counts and titles --------------------------------------------------------
+
+NOT_DESCRIBED = "SET117"
+"""The code of the finding that a system description was not checked."""
+
+_MOST_SYSTEMS = 4  # systems found by the same evidence
+_TO_JUDGE_SETS = "to judge sets, check a folder without --partial"
+
+NO_RESULT_SET = "no result set: no log names its benchmark"
+
+
+def system_titles(report: Report) -> Callable[[ResultSetRow], str]:
+    """Return the name of the system of a result set, with details that make it unique.
+
+    It is the id of the set where other sets of the benchmark have the same details.
+    """
+    differ = len({row.submitter for row in report.result_sets}) > 1
+
+    def title(row: ResultSetRow) -> str:
+        owner = f"{row.submitter}: " if row.submitter and differ else ""
+        system = row.system or "unnamed system"
+        details = [row.division or "no division"]
+        if row.submitter is None and row.path != ".":
+            details.append(f"in {row.path}")
+        if report.round is None:
+            details.append(f"round {row.round}")
+        return f"{owner}{system} ({', '.join(details)})"
+
+    named = Counter((title(row), wording.benchmark(row)) for row in report.result_sets)
+    return lambda row: row.id if named[title(row), wording.benchmark(row)] > 1 else title(row)
+
+
+def verdict_in_words(report: Report, basis: Basis) -> str:
+    """Return what follows a verdict (OFFICIAL or RULES): its findings, and what was not checked.
+
+    Such as ``12 warnings in 8 of 184 result sets``; it may be empty.
+    """
+    verdict: Verdict = getattr(report.verdict, basis)
+    if verdict is Verdict.NOT_CHECKED:
+        return _reason(report, basis)
+    parts = list(_amounts(report, basis))
+    if basis is Basis.OFFICIAL:
+        outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
+        judged = {row.judged for row in report.result_sets}
+        what = "the logs" if judged == {False} else "this"
+        parts.insert(0, f"{report.tool['reference']} {outcome} {what}")
+    rows = report.result_sets or report.runs
+    if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
+        noun = "result set" if report.result_sets else "log"
+        parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
+    if basis is Basis.OFFICIAL and verdict is Verdict.FAIL:
+        waived = sum(f.waiver is not None and f.fails(Basis.OFFICIAL) for f in report.findings)
+        parts += [f"{waived} waived, which the official checker ignores"] if waived else []
+    if basis is Basis.OFFICIAL and any(f.code == NOT_DESCRIBED for f in report.findings):
+        parts.append("description not checked")
+    return ", ".join(parts)
+
+
+def verdict_sentence(report: Report, basis: Basis) -> str:
+    """Return a verdict and what follows it: ``pass, 12 warnings in 8 of 184 result sets``."""
+    word = wording.VERDICTS[getattr(report.verdict, basis)]
+    return ", ".join(part for part in (word, verdict_in_words(report, basis)) if part)
+
+
+def _reason(report: Report, basis: Basis) -> str:
+    """Return why nothing was checked."""
+    if any(map(_not_as_packed, report.findings)):
+        return "not confirmed as the files that were packed"
+    if not (report.result_sets or report.runs):
+        if report.round is None:
+            return report.round_reason
+        if all(getattr(row.verdict, basis) is not Verdict.NOT_CHECKED for row in report.systems):
+            return "there is no result set"
+    if basis is Basis.OFFICIAL:
+        return f"{report.tool['reference']} {_unofficial(report)}"
+    return "the rulebook does not have the benchmark"
+
+
+def _unofficial(report: Report) -> str:
+    if report.round is None:
+        return "has no rules for these rounds, or skips these benchmarks"
+    if not has_ruleset(report.usage, report.round):
+        return f"has no rules for round {report.round}"
+    return f"skips what is not a benchmark of round {report.round}"
+
+
+def _amounts(report: Report, basis: Basis) -> Iterator[str]:
+    """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
+    for severity in (Severity.ERROR, Severity.WARNING):
+        findings = [
+            finding
+            for finding in report.findings
+            if finding.severity is severity
+            and not finding.waiver
+            and finding.basis in (Basis.BOTH, basis)
+        ]
+        if findings:
+            in_sets = len(
+                {finding.set for finding in findings} & {row.id for row in report.results}
+            )
+            total = wording.counted(len(report.results), "result set")
+            where = f" in {in_sets} of {total}" if in_sets else ""
+            yield f"{wording.counted(len(findings), severity.value)}{where}"
+
+
+def _not_as_packed(finding: Finding) -> bool:
+    return finding.code.startswith("PACK") and finding.severity is Severity.ERROR
+
+
+def counts_in_words(report: Report) -> str:
+    """Return ``2 errors, 1 warning, 0 notes``, and how many were waived or hidden."""
+    numbers = counts(report.findings)
+    parts = [wording.counted(numbers[severity], severity.value) for severity in Severity]
+    if waived := sum(finding.waiver is not None for finding in report.findings):
+        parts.append(f"{waived} waived")
+    if report.hidden:
+        parts.append(f"{wording.counted(report.hidden, 'finding')} hidden by --select or --ignore")
+    return ", ".join(parts)
+
+
+def systems_in_words(report: Report) -> Iterator[str]:
+    """Yield a sentence for each kind of evidence by which systems of raw logs were found."""
+    by_evidence: dict[str, dict[str, None]] = {}
+    for row in report.result_sets:
+        if row.system_by:
+            by_evidence.setdefault(row.system_by, {})[row.system or ""] = None
+    for evidence, systems in by_evidence.items():
+        names = wording.shortened(list(systems), _MOST_SYSTEMS)
+        yield f"{'systems' if len(systems) > 1 else 'system'} found by {evidence}: {names}"
+    hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
+    yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
+
+
+def unjudged_in_words(report: Report) -> str:
+    """Return how many result sets have only their logs judged; empty if there are none."""
+    rows = report.result_sets
+    unjudged = sum(not row.judged for row in rows)
+    which = f" in {unjudged} of {len(rows)} result sets" if unjudged < len(rows) else ""
+    return f"only the logs were judged{which}: {_TO_JUDGE_SETS}" if unjudged else ""
+
+
+def round_in_words(report: Report) -> str:
+    """Return the round and why it was chosen."""
+    prefix = f"round {report.round}: " if report.round else ""
+    return f"{prefix}{report.round_reason}"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, repeat
 from textwrap import TextWrapper
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
-from mlperf_pkg.results.rcp import PointChange, ReferenceRuns
+from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.describe import Layer
+from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
 from mlperf_pkg.rulebook.explain.diff import Change, Comparison
-from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
+from mlperf_pkg.rulebook.explain.example import example
+from mlperf_pkg.rulebook.load import Code, codes, load_round
+from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
+from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointProblem, PointReview
 from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
@@ -224,20 +229,14 @@ def _points(points: Sequence[PointChange]) -> Iterator[str]:
         points, key=lambda point: (point.benchmark, point.unit)
     ):
         yield f"  {benchmark}, in {unit}"
-        yield from (wrapped(f"    {_sign(point)} ", _point(point), 8) for point in group)
-
-
-def _sign(point: PointChange) -> str:
-    return "~" if point.old and point.new else "+" if point.new else "-"
+        yield from map(_point, group)
 
 
 def _point(point: PointChange) -> str:
-    values = " -> ".join(_runs(runs) for runs in (point.old, point.new) if runs)
-    return f"batch size {_number(point.batch_size)}: {values}"
-
-
-def _runs(runs: ReferenceRuns) -> str:
-    return f"{_number(runs.mean)} ({runs.runs} runs)"
+    sign = "~" if point.old and point.new else "+" if point.new else "-"
+    sides = [runs for runs in (point.old, point.new) if runs]
+    values = " -> ".join(f"{_number(runs.mean)} ({runs.runs} runs)" for runs in sides)
+    return wrapped(f"    {sign} ", f"batch size {_number(point.batch_size)}: {values}", 8)
 
 
 def _number(number: float) -> str:
@@ -260,16 +259,9 @@ def comparison_json(comparison: Comparison, points: Iterable[PointChange]) -> st
             "changes": [asdict(change) for change in comparison.changes],
             "renamed": dict(comparison.renamed),
             "unchanged": list(comparison.unchanged),
-            "reference_points": [asdict(point) | _of_runs(point) for point in points],
+            "reference_points": list(map(msgspec.to_builtins, points)),
         },
     )
-
-
-def _of_runs(point: PointChange) -> dict[str, Any]:
-    return {
-        name: asdict(runs) if runs else None
-        for name, runs in (("old", point.old), ("new", point.new))
-    }
 
 
 # ---- verify -------------------------------------------------------------------------------
@@ -300,3 +292,251 @@ def differences_json(
     """Return the same as ``differences_text`` as JSON, with the review of reference points."""
     content = {"reference": reference, "differences": list(map(asdict, differences))}
     return as_json("verify", {**content, "reference_points": points})
+
+
+# ---- a code, a family, a key ------------------------------------------------------------
+
+_MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE"
+_SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
+
+
+def code_text(code: str) -> str:
+    """Return the explanation of a code."""
+    lines = _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
+    return "\n".join(lines) + "\n"
+
+
+def code_json(code: str) -> str:
+    """Return the same as ``code_text`` as JSON."""
+    if code in codes():
+        return as_json("show", _code_fields(codes()[code]))
+    return as_json("show", {"code": code, "rules": list(_history_fields(describe.histories(code)))})
+
+
+# ---- codes of findings that are not rules ---------------------------------------------------
+
+
+def family_text(family: str) -> str:
+    """Return the titles of the codes of a family such as SET."""
+    rows = [(code.code, weight(code.basis, code.severity), code.title) for code in _family(family)]
+    lines = [*table([("CODE", "REPORTED AS", "MEANING"), *rows]), "", _MORE]
+    return "\n".join(lines) + "\n"
+
+
+def family_json(family: str) -> str:
+    """Return the same as ``family_text`` as JSON."""
+    return as_json("show", {"family": family, "codes": list(map(_code_fields, _family(family)))})
+
+
+def _family(family: str) -> list[Code]:
+    return [code for name, code in codes().items() if name.rstrip("0123456789") == family]
+
+
+def weight(basis: Basis, severity: Severity) -> str:
+    """Return a severity and a basis in a few words: "error, rules"."""
+    return f"{severity}, {basis}"
+
+
+def _other(code: Code) -> Iterator[str]:
+    yield from (f"{code.code}: {code.title}", "", wrapped("", code.explanation), "")
+    yield wrapped("basis     ", f"{code.basis}: {describe.BASIS[code.basis]}")
+    yield wrapped("severity  ", describe.SEVERITY[code.severity])
+    for label, text in zip(chain(["unless"], repeat("")), exceptions(code), strict=False):
+        yield wrapped(f"{label:<10}", text)
+    yield wrapped("source    ", code.source)
+
+
+def exceptions(code: Code) -> Iterator[str]:
+    """Yield when a code has another basis or severity: "a warning if the round is 0.7"."""
+    for item in code.unless:
+        parts = [_SEVERITIES[item.severity]] if item.severity else []
+        parts += [f"basis {item.basis}"] if item.basis else []
+        yield f"{', '.join(parts)} if {item.when}"
+
+
+def _code_fields(code: Code) -> dict[str, Any]:
+    return {
+        "code": code.code,
+        "title": code.title,
+        "explanation": code.explanation,
+        "source": code.source,
+        "basis": code.basis.value,
+        "severity": code.severity.value,
+        "unless": [
+            {"when": item.when, "basis": item.basis, "severity": item.severity}
+            for item in code.unless
+        ],
+    }
+
+
+# ---- rules ----------------------------------------------------------------------------------
+
+
+def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
+    keys = dict.fromkeys(span.rule.key for history in histories for span in history.spans)
+    yield f"{code}: {', '.join(keys)}"
+    for history in histories:
+        yield ""
+        yield wrapped("", f"{USAGES[history.usage]}, {places(history)}")
+        for span in history.spans:
+            yield wrapped("  ", f"{span.words}: {describe.with_basis(span.rule)}", 4)
+    yield ""
+    newest = describe.newest_first(histories)
+    yield from _explained([span.rule for history in newest for span in reversed(history.spans)])
+    targets = dict.fromkeys(item for history in histories for item in describe.targets(history))
+    yield from (wrapped("target    ", f"{name} in {of}: {text}") for name, of, text in targets)
+    if joined := describe.joined(newest[0], newest[0].spans[-1]):
+        text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
+        yield wrapped("joined    ", text)
+    yield from _example(newest)
+
+
+def places(history: History) -> str:
+    """Return which runs a rule is about: "every run", "Closed bert, Open bert"."""
+    names = history.where
+    return describe.EVERY_RUN if describe.EVERY_RUN in names else ", ".join(names)
+
+
+def _explained(rules: Sequence[Rule]) -> Iterator[str]:
+    for text in dict.fromkeys(rule.formula_text for rule in rules if rule.formula):
+        yield wrapped("formula   ", text)
+    for basis in dict.fromkeys(rule.basis for rule in rules):
+        yield wrapped("basis     ", f"{basis}: {describe.BASIS[basis]}")
+    for severity in dict.fromkeys(rule.severity for rule in rules):
+        yield wrapped("severity  ", describe.SEVERITY[severity])
+    if any(rule.fatal for rule in rules):
+        yield wrapped("fatal     ", "the official checker crashes where it is broken")
+    for text in dict.fromkeys(rule.message for rule in rules if rule.message):
+        yield wrapped("message   ", text)
+    for text in dict.fromkeys(rule.hint for rule in rules if rule.hint):
+        yield wrapped("hint      ", text)
+    yield wrapped("source    ", "; ".join(_sources(rules)))
+
+
+def _sources(rules: Iterable[Rule]) -> Iterator[str]:
+    """Yield the sources of rules, all rulesets of the official checker in one."""
+    prefix = ruleset_source("")
+    distinct = list(dict.fromkeys(rule.source for rule in rules))
+    yield from (source for source in distinct if not source.startswith(prefix))
+    rulesets = (source.removeprefix(prefix) for source in distinct if source.startswith(prefix))
+    if names := sorted(rulesets, key=version_of):
+        yield ruleset_source(names[0]) if len(names) == 1 else f"{prefix[:-1]}s {', '.join(names)}"
+
+
+def _example(newest: Sequence[History]) -> Iterator[str]:
+    yield ""
+    history = newest[0]
+    if lines := _example_of(history, history.spans[-1]):
+        yield from (f"Example of round {history.spans[-1].until}:", lines)
+    else:
+        yield "No example: the rule depends on other lines of the log."
+
+
+def _example_of(history: History, span: Span) -> str | None:
+    round_ = load_round(history.usage, span.until)
+    return example(span.rule, round_, describe.joined(history, span))
+
+
+def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
+    for history in histories:
+        for span in history.spans:
+            yield {
+                "usage": history.usage,
+                "where": list(history.where),
+                "from": span.first,
+                "to": span.last,
+                **rule_fields(span.rule),
+                "example": _example_of(history, span),
+            }
+
+
+# ---- the rules of a key ---------------------------------------------------------------------
+
+
+def key_text(key: str, histories: Mapping[str, Sequence[History]]) -> str:
+    """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
+    width = max(map(len, histories))
+    lines = [f"{key}: {len(histories)} rule{'s' if len(histories) > 1 else ''}"]
+    usage = ""
+    for code, code_histories in histories.items():
+        for history in code_histories:
+            if history.usage != usage:
+                usage = history.usage
+                lines += ["", USAGES[usage]]
+            for span in history.spans:
+                text = f"{places(history)} {span.words}: {describe.with_basis(span.rule)}"
+                lines.append(wrapped(f"  {code:<{width}}  ", text))
+    return "\n".join([*lines, "", _MORE]) + "\n"
+
+
+def key_json(key: str, histories: Mapping[str, Sequence[History]]) -> str:
+    """Return the same as ``key_text`` as JSON."""
+    rules = [fields for group in histories.values() for fields in _history_fields(group)]
+    return as_json("show", {"key": key, "rules": rules})
+
+
+# ---- reference points -------------------------------------------------------------------
+
+
+def review_text(review: PointReview) -> str:
+    """Return the new and the stale mistakes; where there are none, how many are known."""
+    if not review.fails:
+        return "\n".join(_known(review.known)) + "\n"
+    lines = [line for problem in review.new for line in _new(problem)]
+    lines += map(_stale, review.stale)
+    lines += [""] if review.stale else []
+    return "\n".join([*lines, _count(review)]) + "\n"
+
+
+def review_fields(review: PointReview) -> dict[str, Any]:
+    """Return the same as ``review_text`` for JSON, with all known mistakes."""
+    return {
+        "new": list(map(asdict, review.new)),
+        "stale": list(map(_fields, review.stale)),
+        "known": list(map(_fields, review.known)),
+    }
+
+
+def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
+    count = f"{len(entries)} known mistake{'' if len(entries) == 1 else 's'}"
+    yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
+    if entries:
+        rows = [("", "KIND", "POINTS", "PUBLISHED SETS"), *_rows(entries)]
+        yield from (line.rstrip() for line in table(rows))
+
+
+def _rows(entries: Sequence[KnownPoint]) -> Iterator[tuple[str, ...]]:
+    for kind in Kind:
+        of_kind = [entry for entry in entries if entry.kind == kind]
+        sets = {name for entry in of_kind for name in entry.sets}
+        if of_kind:
+            yield "", kind, f"{len(of_kind)}", f"{len(sets)}"
+
+
+def _new(problem: PointProblem) -> Iterator[str]:
+    subject = f"{problem.usage} {problem.round}, {problem.kind}: {problem.point}"
+    yield f"{subject} (batch size {problem.batch_size:.15g})"
+    yield wrapped("  ", problem.file)
+    yield wrapped("  - expected        ", problem.expected)
+    yield wrapped("  + mlperf-logging  ", problem.found)
+    yield ""
+
+
+def _stale(entry: KnownPoint) -> str:
+    place = f"{entry.usage} {entry.round} {entry.benchmark}"
+    text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
+    return f"{entry.problem(text)}"
+
+
+def _count(review: PointReview) -> str:
+    new, stale = len(review.new), len(review.stale)
+    return (
+        f"{new} mistake{'' if new == 1 else 's'} in its reference points"
+        f" {'is' if new == 1 else 'are'} new, {stale} {'is' if stale == 1 else 'are'} gone"
+    )
+
+
+def _fields(entry: KnownPoint) -> dict[str, Any]:
+    fields = asdict(entry)
+    del fields["steps"]
+    return {**fields, "file": entry.file.shown}

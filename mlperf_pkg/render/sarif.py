@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import ci, headings
-from mlperf_pkg.render.view import View
+from mlperf_pkg.render import ci, findings
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.results.report import Report, as_json
 from mlperf_pkg.rulebook.explain import describe
 
@@ -54,7 +54,7 @@ def _driver(report: Report, codes: Iterable[str]) -> dict[str, Any]:
 
 
 def _invocation(report: Report) -> dict[str, Any]:
-    description = headings.counts_in_words(report)
+    description = findings.counts_in_words(report)
     status = int(report.has_errors)
     return {"executionSuccessful": True, "exitCode": status, "exitCodeDescription": description}
 
@@ -69,7 +69,7 @@ def _properties(report: Report) -> dict[str, Any]:
 
 def _rule(code: str) -> dict[str, Any]:
     """Return the meaning of a code; an unknown code has only its name."""
-    from mlperf_pkg.render.rules_show import code_text  # noqa: PLC0415 - the same
+    from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
     from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
 
     if code in codes():

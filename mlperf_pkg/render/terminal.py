@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
-from mlperf_pkg.render.view import View
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,9 +166,7 @@ class Terminal:
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
         for column in columns:
             table.add_column(
-                width=column.width,
-                justify="right" if column.numbers else "left",
-                overflow="fold",
+                width=column.width, justify="right" if column.numbers else "left", overflow="fold"
             )
         for row in rows:
             table.add_row(*(_text(span) for span in row))

@@ -1,27 +1,36 @@
-"""A report for a terminal or a pipe: tables, findings and verdicts."""
+"""A report as text, Markdown, log lines, JSON and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
-from mlperf_pkg.render import findings, headings
-from mlperf_pkg.render.groups import (
-    CodeGroup,
-    Submitters,
-    by_code,
-    subjects_in_words,
+from mlperf_pkg.findings import (
+    Basis,
+    Finding,
+    Severity,
+    Verdict,
+    Verdicts,
+    folded,
+    verdicts_of,
+    without_pass,
 )
+from mlperf_pkg.infra.text import escape_markdown, visible
+from mlperf_pkg.render import findings as words
+from mlperf_pkg.render import tables
+from mlperf_pkg.render.findings import Show, View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, shown, table_of
+from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import STYLES, Terminal
-from mlperf_pkg.render.view import Show, View
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, SystemRow, folder, name
+from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
+from mlperf_pkg.submission.membership import submitters
 
 _Row = TypeVar("_Row")
 
@@ -82,6 +91,9 @@ _SYSTEMS = (
 )
 
 
+# ---- text for people --------------------------------------------------------------------
+
+
 def text(report: Report, view: View) -> str:
     """Render text of at most ``view.width`` columns, except for findings: they are never cut."""
     terminal = Terminal(view)
@@ -115,37 +127,27 @@ def _submitters(terminal: Terminal, report: Report, _: View) -> None:
         terminal.table(table_of(SUBMITTERS, submitters.rows()))
 
 
-def _in_detail(report: Report, view: View) -> bool:
-    return view.verbose or Submitters(report).number <= 1
-
-
 def _sets(terminal: Terminal, report: Report, view: View) -> None:
-    if report.result_sets and _in_detail(report, view):
-        titles = headings.system_titles(report)
+    if report.result_sets and (view.verbose or Submitters(report).number <= 1):
+        titles = words.system_titles(report)
         terminal.table(Table(_SETS, _grouped(report.result_sets, titles)))
 
 
 def _systems(terminal: Terminal, report: Report, view: View) -> None:
     """Add the systems, unless the result sets show their verdicts already."""
     if report.systems and (view.verbose or not report.result_sets):
-        terminal.table(Table(_SYSTEMS, _grouped(report.systems, _owner)))
-
-
-def _owner(row: SystemRow) -> str:
-    return row.submitter or "unnamed submitter"
+        owners = _grouped(report.systems, lambda row: row.submitter or "unnamed submitter")
+        terminal.table(Table(_SYSTEMS, owners))
 
 
 def _runs(terminal: Terminal, report: Report, view: View) -> None:
     """Add all runs with ``verbose``, else only raw logs, if they are few."""
-    rows = report.runs if view.verbose else tuple(_raw(report))
-    if rows and (view.verbose or len(rows) <= _MOST_RUNS):
-        terminal.table(Table(_RUNS, _grouped(rows, _run_title)))
-
-
-def _raw(report: Report) -> Iterator[RunRow]:
     sets = (row for row in report.result_sets if row.submitter is not None)
     submitted = {row.id for row in sets if "/results/" in f"/{row.path}"}
-    return (run for run in report.runs if run.set not in submitted)
+    raw = [run for run in report.runs if run.set not in submitted]
+    rows = report.runs if view.verbose else raw
+    if rows and (view.verbose or len(rows) <= _MOST_RUNS):
+        terminal.table(Table(_RUNS, _grouped(rows, _run_title)))
 
 
 def _run_title(row: RunRow) -> str:
@@ -158,7 +160,7 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
     if view.statistics:
         _statistics(terminal, report)
         return
-    groups = by_code(findings.shown(report.findings, view))
+    groups = by_code(words.shown(report.findings, view))
     submitters = Submitters(report)
     for title, members in _titled(groups):
         terminal.line((title, HEADING))
@@ -196,13 +198,13 @@ def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]
 
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
     first = group.first
-    terminal.line((f"  {group.text}  ", PLAIN), (findings.label(first), _style(first)))
+    terminal.line((f"  {group.text}  ", PLAIN), (words.label(first), _style(first)))
     of_round = submitters.number > 1
-    words = submitters.of_group(group) if of_round else subjects_in_words(group)
+    whose = submitters.of_group(group) if of_round else subjects_in_words(group)
     number = len(group.subjects)
-    terminal.line((f"    {number} {_noun(group, submitters)}: {words}", PLAIN))
+    terminal.line((f"    {number} {_noun(group, submitters)}: {whose}", PLAIN))
     if of_round and first.about not in submitters.roots:
-        terminal.line((f"    first {findings.location(first)}", "dim"))
+        terminal.line((f"    first {words.location(first)}", "dim"))
     _remarks(terminal, first)
 
 
@@ -215,8 +217,8 @@ def _noun(group: CodeGroup, submitters: Submitters) -> str:
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
     terminal.line(
-        (f"  {findings.location(finding)}: {findings.sentence(finding)}  ", PLAIN),
-        (findings.label(finding), _style(finding)),
+        (f"  {words.location(finding)}: {words.sentence(finding)}  ", PLAIN),
+        (words.label(finding), _style(finding)),
     )
     _remarks(terminal, finding)
     if view.show is Show.ALL and finding.source:
@@ -224,7 +226,7 @@ def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
 
 
 def _remarks(terminal: Terminal, finding: Finding) -> None:
-    for remark in findings.remarks(finding):
+    for remark in words.remarks(finding):
         terminal.line((f"    {remark}", "dim"))
 
 
@@ -237,7 +239,7 @@ def _statistics(terminal: Terminal, report: Report) -> None:
     submitters = Submitters(report)
     groups = [Group(title, members) for title, members in _titled(by_code(report.findings))]
     columns = [
-        Column("Codes", of=lambda group: findings.label(group.first)),
+        Column("Codes", of=lambda group: words.label(group.first)),
         Column("Findings", 8, numbers=True, of=lambda group: len(group.findings)),
         Column("Places", 9, numbers=True, of=lambda group: sum(f.count for f in group.findings)),
     ]
@@ -248,29 +250,264 @@ def _statistics(terminal: Terminal, report: Report) -> None:
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
-    for basis, verdict in _both(report.verdict):
-        words = headings.verdict_in_words(report, basis)
+    for basis in (Basis.OFFICIAL, Basis.RULES):
+        verdict: Verdict = getattr(report.verdict, basis)
+        extent = words.verdict_in_words(report, basis)
         terminal.paragraph(
             (f"{basis}: ".ljust(len("official: ")), PLAIN),
             (wording.VERDICTS[verdict], STYLES[verdict]),
-            (f", {words}" if words else "", PLAIN),
+            (f", {extent}" if extent else "", PLAIN),
         )
     if view.quiet:
         return
-    terminal.paragraph((f"{headings.counts_in_words(report)}{_hidden(report, view)}", PLAIN))
-    terminal.paragraph((headings.round_in_words(report), PLAIN))
-    for sentence in (*headings.systems_in_words(report), headings.unjudged_in_words(report)):
+    terminal.paragraph((f"{words.counts_in_words(report)}{_hidden(report, view)}", PLAIN))
+    terminal.paragraph((words.round_in_words(report), PLAIN))
+    for sentence in (*words.systems_in_words(report), words.unjudged_in_words(report)):
         if sentence:
             terminal.paragraph((sentence, PLAIN))
 
 
 def _hidden(report: Report, view: View) -> str:
     """Return how to see the findings that are not shown one by one."""
-    shown = findings.shown(report.findings, view)
+    shown = words.shown(report.findings, view)
     if len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown)):
         return ""
     return " (--show all lists them)"
 
 
-def _both(verdicts: Verdicts) -> Iterable[tuple[Basis, Verdict]]:
-    return ((Basis.OFFICIAL, verdicts.official), (Basis.RULES, verdicts.rules))
+# ---- findings by code and by submitter --------------------------------------------------
+
+_MOST_NAMED = 6  # result sets, or submitters, of one code
+_SEVERITIES = tuple(Severity)
+
+
+class CodeGroup(Struct, frozen=True):
+    """All findings of one code, severity and basis; those of each waiver apart."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """The first of them."""
+        return self.findings[0]
+
+    @property
+    def text(self) -> str:
+        """The message with the values of all findings; of several messages the first."""
+        merged, *others = folded(self.findings)
+        if not others:
+            return merged.text
+        return f"{merged.text} (and {wording.counted(len(others), 'similar message')})"
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The paths, or ids of sets of raw logs, of what they are about."""
+        return tuple(dict.fromkeys(finding.about for finding in self.findings))
+
+
+class SubmitterRow(Struct, frozen=True):
+    """A submitter in a table: its verdicts, and its numbers of findings."""
+
+    name: str
+    result_sets: int
+    verdicts: Verdicts
+    errors: int
+    warnings: int
+    rcp_failures: int
+
+
+def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
+    """Return the findings by code, the most important first, waived ones last."""
+    groups: dict[tuple[str, int, str, str], list[Finding]] = {}
+    for finding in findings:
+        rank = _SEVERITIES.index(finding.severity)
+        waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
+        key = (waived, rank, finding.code, finding.basis.value)
+        groups.setdefault(key, []).append(finding)
+    return [CodeGroup(tuple(groups[key])) for key in sorted(groups)]
+
+
+class Submitters:
+    """The submitters of a report: which of them a path belongs to; ``number`` is how many."""
+
+    def __init__(self, report: Report) -> None:
+        """Take the submissions from the paths of result sets, and the submitters of raw logs."""
+        self._report = report
+        named = [row for row in report.result_sets if row.submitter is not None]
+        submitted = [row for row in named if "/results/" in f"/{row.path}"]
+        by_name = submitters(row.submitter or "" for row in named)
+        names = {spelling: name for name, alike in by_name.items() for spelling in alike}
+        self.number = len(submitters(row.submitter for row in report.results if row.submitter))
+        self._names = {root(row.path): names[row.submitter or ""] for row in submitted}
+        self._by_set = {row.id: names[row.submitter or ""] for row in named}
+
+    @property
+    def roots(self) -> Set[str]:
+        """The paths of the submissions."""
+        return self._names.keys()
+
+    def of(self, finding: Finding) -> str | None:
+        """Return the submitter of what a finding is about; None outside submissions."""
+        if finding.set in self._by_set:
+            return self._by_set[finding.set]
+        parts = finding.path.split("/")
+        prefixes = ("/".join(parts[:n]) for n in range(len(parts), -1, -1))
+        return next((self._names[prefix] for prefix in prefixes if prefix in self._names), None)
+
+    def rows(self) -> Iterator[SubmitterRow]:
+        """Yield a row for each submitter, by name, and one for what is outside of them."""
+        findings: dict[str | None, list[Finding]] = {}
+        for finding in self._report.findings:
+            findings.setdefault(self.of(finding), []).append(finding)
+        sets: dict[str, list[ResultSetRow]] = {}
+        for row in self._report.result_sets:
+            if row.id in self._by_set:
+                sets.setdefault(self._by_set[row.id], []).append(row)
+        for submitter in sorted(sets, key=str.lower):
+            yield self._row(submitter, sets[submitter], findings.pop(submitter, []))
+        if rest := [finding for group in findings.values() for finding in group]:
+            yield self._row("elsewhere", [], rest)
+
+    def _row(
+        self, name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]
+    ) -> SubmitterRow:
+        counts = words.counts(findings)
+        verdicts = [*(row.verdict for row in rows), verdicts_of(findings).failures]
+        return SubmitterRow(
+            name=name,
+            result_sets=sum(row.runs_found > 0 for row in rows),
+            verdicts=self._known(without_pass(Verdicts.worst(verdicts), findings)),
+            errors=counts[Severity.ERROR],
+            warnings=counts[Severity.WARNING],
+            rcp_failures=sum(wording.rcp_state(row) == "fail" for row in rows),
+        )
+
+    def _known(self, verdicts: Verdicts) -> Verdicts:
+        """Return verdicts; what was not checked in the whole report was not in a part of it."""
+        if self._report.verdict.official is Verdict.NOT_CHECKED:
+            return replace(verdicts, official=Verdict.NOT_CHECKED)
+        return verdicts
+
+    def of_group(self, group: CodeGroup) -> str:
+        """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
+        counts = Counter(self.of(finding) or "elsewhere" for finding in group.findings)
+        return wording.shortened(
+            [f"{name} {number}" for name, number in counts.most_common()], _MOST_NAMED
+        )
+
+
+def subjects_in_words(group: CodeGroup) -> str:
+    """Return the number of result sets, or files, of a code, and the first of them."""
+    return wording.shortened(list(group.subjects), _MOST_NAMED)
+
+
+def root(path: str) -> str:
+    """Return the path of the submission that holds a result set."""
+    head, _, _ = f"/{path}".rpartition("/results/")
+    return head.removeprefix("/")
+
+
+# ---- Markdown ---------------------------------------------------------------------------
+
+MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
+
+
+def markdown(report: Report, view: View) -> str:
+    """Render verdicts, submitters of a round, results and findings, a section each."""
+    sections = (
+        "## MLPerf check",
+        verdicts(report),
+        _submitters_section(report),
+        _results_section(report),
+    )
+    lines = "\n\n".join(section for section in sections if section).split("\n")
+    if shown := words.shown(report.findings, view):
+        lines += ["", "### Findings", "", *map(_finding_item, shown)]
+    return _bounded(lines)
+
+
+def _bounded(lines: Iterable[str]) -> str:
+    """Join rows and findings; leave out those that are too many, and say so."""
+    kept, size, left_out = [], 0, 0
+    for line in lines:
+        size += len(line.encode("utf-8", "replace")) + 1
+        if size <= MAX_BYTES:
+            kept.append(line)
+        else:
+            left_out += 1
+    if left_out:
+        kept += ["", f"{left_out} more lines are left out: a summary has at most 1 MiB."]
+    return "\n".join(kept) + "\n"
+
+
+def verdicts(report: Report) -> str:
+    """Return both verdicts, the counts and the round, as a list."""
+    lines = [
+        f"**{basis}**: {escape_markdown(words.verdict_sentence(report, basis))}"
+        for basis in (Basis.OFFICIAL, Basis.RULES)
+    ]
+    lines.append(words.counts_in_words(report))
+    rest = (*words.systems_in_words(report), words.unjudged_in_words(report))
+    lines += map(escape_markdown, filter(None, (words.round_in_words(report), *rest)))
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _submitters_section(report: Report) -> str:
+    """Return a table of the submitters of a round; nothing for one submission."""
+    submitters = Submitters(report)
+    if submitters.number < 2:  # noqa: PLR2004 - several
+        return ""
+    return f"### Submitters\n\n{markdown_table(table_of(SUBMITTERS, submitters.rows()))}"
+
+
+def _results_section(report: Report) -> str:
+    return f"### Results\n\n{tables.results_markdown(report).rstrip()}"
+
+
+def _finding_item(finding: Finding) -> str:
+    lines = map(escape_markdown, (words.sentence(finding), *words.remarks(finding)))
+    text = "\n  <br>".join(lines)
+    return (
+        f"- {escape_markdown(words.location(finding))}:"
+        f" **{wording.severity(finding)} {escape_markdown(words.label(finding))}**:"
+        f" {text}"
+    )
+
+
+# ---- log lines, JSON and CSV ------------------------------------------------------------
+
+_LEVELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: "INFO"}
+
+
+def log(report: Report, view: View) -> str:
+    """Render ``LEVEL - text`` lines, as the official tools do: round, findings, verdicts."""
+    lines = [("INFO", words.round_in_words(report))]
+    if not view.quiet:
+        lines += [
+            (level_of(finding), in_line(finding)) for finding in words.shown(report.findings, view)
+        ]
+    for basis in (Basis.OFFICIAL, Basis.RULES):
+        lines.append(("INFO", f"{basis} verdict: {words.verdict_sentence(report, basis)}"))
+    return "".join(f"{level} - {visible(text)}\n" for level, text in lines)
+
+
+def level_of(finding: Finding) -> str:
+    """Return the level of a finding; a waived one is for information."""
+    return "INFO" if finding.waiver else _LEVELS[finding.severity]
+
+
+def in_line(finding: Finding) -> str:
+    """Return a finding in one line: its place, code, basis and message."""
+    waived = "waived: " if finding.waiver else ""
+    where = words.location(finding)
+    return f"{where}: {waived}{words.label(finding)}: {words.sentence(finding)}"
+
+
+def json(report: Report, _: View) -> str:
+    """Render the whole report in the format ``mlperf-pkg/report/3``."""
+    return tables.json_text(report)
+
+
+def csv(report: Report, _: View) -> str:
+    """Render the results, one row per result set."""
+    return tables.results_csv(report)

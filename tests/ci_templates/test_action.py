@@ -176,10 +176,7 @@ def test_what_cannot_be_built(runner: Runner) -> None:
     done = runner.run(build="open")
     assert done.status != 0
     assert done.outputs["submissions"] == ""
-    assert done.annotations()[-1] == (
-        "error",
-        "No submission was built: see the log of this step",
-    )
+    assert done.annotations()[-1] == ("error", "No submission was built: see the log of this step")
 
 
 # ---- the tool is installed ----------------------------------------------------------------

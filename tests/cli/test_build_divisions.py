@@ -170,7 +170,7 @@ CODE = "benchmarks/bert/implementations/src/"
     [
         (remove_logs, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (remove_log, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
-        (remove_log, ("--drop-invalid",), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
+        (remove_log, ("--invalid", "drop"), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (change_log, (), BERT),
         (change_description, (), "must keep:\n  systems/bow-pod16.json\n"),
         (remove_description, (), f"{BERT}0.txt,\n"),
@@ -245,7 +245,9 @@ def test_what_was_not_built_is_never_lost(
     assert f"{name}: added or changed since the tree was built" in result.stderr
 
 
-@pytest.mark.parametrize("options", [("--drop-invalid",), ("--leave-out", "bow-pod64-open/resnet")])
+@pytest.mark.parametrize(
+    "options", [("--invalid", "drop"), ("--leave-out", "bow-pod64-open/resnet")]
+)
 def test_nothing_of_the_division_is_no_addition(tmp_path: Path, options: tuple[str, ...]) -> None:
     root = beside(tmp_path)
     (root / "logs/o0.log").unlink()

@@ -77,7 +77,7 @@ def test_without_the_copies_the_rest_is_built(tmp_path: Path) -> None:
     copies = [edited(log, "submission_platform", value="bow-pod64") for log in RESNET]
     pod64 = {"systems/bow-pod64.json": described("bow-pod64")}
     root = lay(resnet_workspace(tmp_path), pod64, numbered(copies, "logs/copy_{}.log"))
-    result = call("build", root, "--drop-invalid")
+    result = call("build", root, "--invalid", "drop")
     assert result.exit_code == 0
     assert "left out: bow-pod64/resnet is not valid:" in result.stdout + result.stderr
     assert built_results(root) == RESULTS
@@ -110,7 +110,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
         "error: bow-pod16/resnet is not valid:\n",
         ": SET101: the number of runs (files result_*.txt) is 4; expected 5 [rules and official checker]\n",
         ": SET101: the number of runs (files result_*.txt) is 11; expected 10 [rules and official checker]\n",
-        "    --select takes the 10 consecutive runs whose result is closest to the median",
+        "    --choose-runs takes the 10 consecutive runs whose result is closest to the",
     ):
         assert text in result.stderr
     assert result.stderr.endswith("\nnothing was built\n")
@@ -143,7 +143,7 @@ def test_leave_everything_out(tmp_path: Path) -> None:
 def test_keep_invalid(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path, with_failures(RESNET, 2))
     assert call("build", root).exit_code == 1
-    result = call("build", root, "--keep-invalid")
+    result = call("build", root, "--invalid", "keep")
     assert result.exit_code == 0
     assert "kept although not valid: bow-pod16/resnet is not valid:\n" in result.stderr
     assert ", NOT VALID, system found by " in result.stdout
@@ -283,7 +283,7 @@ def test_logs_of_another_organisation(tmp_path: Path, org: str, config: str, sta
         for log in RESNET
     )
     root = lay(resnet_workspace(tmp_path, logs), {CONFIG_NAME: config.encode()})
-    result = call("build", root, "--keep-invalid")
+    result = call("build", root, "--invalid", "keep")
     assert result.exit_code == status
     assert ("- ACME\n" in result.stderr) is bool(status)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -12,9 +14,12 @@ from click.testing import CliRunner, Result
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.output import Output
+from mlperf_pkg.config import round_name
 from mlperf_pkg.render import FORMATS
+from tests.helpers.broken_runs import SET, every_log, fast, same_seed
+from tests.helpers.package_checker import official_verdict
 from tests.helpers.program import call
-from tests.helpers.trees import simulated, write_set, write_submission
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 
 @pytest.fixture
@@ -297,3 +302,253 @@ def test_a_command_of_one_file(tmp_path: Path) -> None:
     assert run("-o", str(tmp_path / "a.xml")).exit_code == 0
     assert (tmp_path / "a.xml").read_text() == "junit"
     assert "give -o once" in run("-o", "a", "-o", "b").stderr
+
+
+OPTIONS = ("--round", "2.0.0", "--fail-on", "official")
+
+
+def break_a_log(root: Path) -> None:
+    """Break a log, which the official checker accepts of one."""
+    log = root / SET / "result_0.txt"
+    log.write_bytes(log.read_bytes().replace(b'"opt_name"', b'"x"'))
+
+
+CASES: dict[str, Callable[[Path], object]] = {
+    "valid": lambda root: None,
+    "too fast": lambda root: every_log(fast, root),
+    "too fast, bypassed": lambda root: (
+        every_log(fast, root) / "package_checker_params"
+    ).write_text("rcp-bypass"),
+    "a broken log": break_a_log,
+    "a missing log": lambda root: remove(root / SET / "result_0.txt"),
+    "a name with a space": lambda root: (root / "a b").touch(),
+    "a missing description": lambda root: remove(root / "systems" / f"{SYSTEM}.json"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_the_official_checkers(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = write_submission(tmp_path / "ACME")
+    CASES[name](root)
+    verdict, _ = official_verdict(root, tmp_path, caplog)
+    assert call("check", root, *OPTIONS).exit_code == int(verdict == "fail")
+
+
+def test_the_rules_do_not_count(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "ACME")
+    break_a_log(root)
+    assert call("check", root, *OPTIONS[:2]).exit_code == 1
+    assert call("check", root, *OPTIONS).exit_code == 0
+
+
+def test_a_round(tmp_path: Path) -> None:
+    write_submission(tmp_path / "round" / "Good")
+    every_log(fast, write_submission(tmp_path / "round" / "Bad", seed=8))
+    result = call("check", tmp_path / "round", *OPTIONS)
+    assert result.exit_code == 1
+    (line,) = (line for line in result.stdout.splitlines() if "RCP101" in line)
+    assert line.strip().startswith("Bad/")
+    assert call("check", tmp_path / "round", *OPTIONS, "--rcp-bypass").exit_code == 0
+
+
+FOLDERS = ("Giga Computing", "GigaComputing", "ACME+Beta", "Gamma")
+Count = Callable[[Path, Path], tuple[list[str], str]]
+SUBMITTERS = ["ACME+Beta", "Giga Computing", "Gamma"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two spellings, a joint submission, a folder without logs, a submitter without results."""
+    round_ = tmp_path_factory.mktemp("round") / "training_results_v2.0"
+    for seed, name in enumerate(FOLDERS):
+        write_submission(round_ / name, seed=7 + seed)
+        write_system(round_ / name / "systems", submitter=name.replace("+", "_"))
+    write_system(round_ / "Gamma" / "systems", "idle", submitter="Gamma")
+    (round_ / "Gamma" / "results" / "idle" / "resnet").mkdir(parents=True)
+    write_system(round_ / "Empty" / "systems", submitter="Empty")
+    write_set(round_ / "Empty" / "results" / SYSTEM / "resnet", ())
+    return round_
+
+
+def of_results(root: Path, out: Path) -> tuple[list[str], str]:
+    text = call("results", root, "-o", out).stdout
+    document = json.loads((out / "results.json").read_text("utf-8"))
+    return [submitter["name"] for submitter in document["submitters"]], text
+
+
+def of_review(root: Path, out: Path) -> tuple[list[str], str]:
+    text = call("review", root, "-o", out).stdout
+    document = json.loads((out / "review.json").read_text("utf-8"))
+    (section,) = (s for s in document["sections"] if s["name"] == "submitters")
+    return [row[0] for row in section["tables"][0]["rows"] if row[2]], text
+
+
+def of_check(root: Path, out: Path) -> tuple[list[str], str]:
+    text = call("check", root, "--format", "markdown").stdout
+    table = text.partition("### Submitters")[2].partition("###")[0]
+    rows = re.findall(r"^\| (\S[^|]*?) +\| +(\d+) +\|", table, re.M)
+    return [name for name, sets in rows if int(sets)], f"{sum(int(n) for _, n in rows)} result sets"
+
+
+def of_report(root: Path, out: Path) -> tuple[list[str], str]:
+    call("report", root, "-o", out)
+    text = out.read_text("utf-8")
+    table = text.partition("<caption>Verdicts by submitter</caption>")[2].partition("</table>")[0]
+    rows = re.findall(r"<th[^>]*>([^<]*)</th>\s*<td[^>]*>(\d+)</td>", table)
+    return [name for name, sets in rows if int(sets)], text
+
+
+COMMANDS = [
+    (of_results, "3 submitters, 4 systems, 4 result sets"),
+    (of_review, "3 submitters, 4 systems, 4 result sets"),
+    (of_check, "4 result sets"),
+    (of_report, "4 result sets, 20 runs, 3 submitters"),
+]
+
+
+@pytest.mark.parametrize(("count", "numbers"), COMMANDS)
+def test_counts(root: Path, tmp_path: Path, count: Count, numbers: str) -> None:
+    names, text = count(root, tmp_path / "out.html")
+    assert sorted(names) == sorted(SUBMITTERS)
+    assert numbers in " ".join(text.split())
+
+
+def report(*arguments: str | Path) -> Any:
+    return json.loads(call("check", *arguments, "--format", "json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("5.1", "5.1"), ("v5.1", "5.1"), ("5.1.0", "5.1"), ("v4.0.0", "4.0"), ("5.1.1", "5.1.1")],
+)
+def test_round_names(text: str, name: str) -> None:
+    assert round_name(text) == name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["rules", "list", "5.1.0"],
+        ["rules", "list", "--round", "5.1.0"],
+        ["rules", "diff", "5.0.0", "5.1.0"],
+        ["rcp", "show", "bert", "--round", "4.0.0"],
+        ["system", "check", "systems", "--round", "2.0.0"],
+    ],
+)
+def test_rulesets_are_rounds(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_system(tmp_path / "systems", division="closed")
+    plain = [argument.removesuffix(".0") if "." in argument else argument for argument in arguments]
+    assert call(*arguments).output == call(*plain).output
+    assert call(*arguments).exit_code == 0
+
+
+def test_the_round_of_a_check(tmp_path: Path) -> None:
+    assert report(write_submission(tmp_path / "ACME"), "--round", "2.0.0")["round"] == "2.0"
+
+
+# ---- bypasses -----------------------------------------------------------------------------
+
+
+def codes(document: Any) -> set[str]:
+    return {item["code"] for item in document["findings"]}
+
+
+def test_rcp_bypass(tmp_path: Path) -> None:
+    tree = every_log(fast, write_submission(tmp_path / "ACME"))
+    failed, passed = report(tree), report(tree, "--rcp-bypass")
+    assert "RCP101" in codes(failed)
+    assert failed["verdict"]["official"] == "fail"
+    assert "RCP102" in codes(passed)
+    assert passed["verdict"]["official"] == "pass"
+    (tree / "package_checker_params").write_text("rcp-bypass\n")
+    assert report(tree)["findings"] == passed["findings"]
+
+
+def test_seed_checker_bypass(tmp_path: Path) -> None:
+    tree = every_log(same_seed, write_submission(tmp_path / "ACME"))
+    assert "SEED102" in codes(report(tree))
+    passed = report(tree, "--seed-checker-bypass")
+    assert "SEED102" not in codes(passed)
+    assert passed["verdict"]["official"] == "pass"
+
+
+@pytest.mark.parametrize("loose", [True, False])
+def test_bypasses_of_logs_outside_a_submission(tmp_path: Path, loose: bool) -> None:
+    folder = tmp_path if loose else tmp_path / SET
+    for path in write_set(folder, simulated()).iterdir():
+        path.write_bytes(same_seed(fast(path.read_bytes()))) if path.is_file() else None
+    assert {"RCP101", "SEED102"} <= codes(report(tmp_path))
+    bypassed = codes(report(tmp_path, "--seed-checker-bypass", "--rcp-bypass"))
+    assert not {"RCP101", "SEED102"} & bypassed
+
+
+@pytest.mark.parametrize("flag", ["--rcp-bert-train-samples"])
+def test_convergence_in_samples(tmp_path: Path, flag: str) -> None:
+    """Epochs are the default, and train_samples with the flag, as with package_checker_params."""
+    tree = write_submission(tmp_path / "ACME", "bert")
+    plain, counted = report(tree), report(tree, flag)
+    (tree / "package_checker_params").write_text("rcp-bert-train-samples\n")
+    assert counted["result_sets"] == report(tree)["result_sets"]
+    assert counted["result_sets"] != plain["result_sets"]
+
+
+def test_score_has_them_too(tmp_path: Path) -> None:
+    tree = every_log(fast, write_submission(tmp_path / "ACME"))
+    flags = ("--rcp-bypass", "--seed-checker-bypass", "--rcp-bert-train-samples")
+    scores = json.loads(call("score", tree, *flags, "--format", "json").stdout)
+    assert scores["result_sets"][0]["rcp"]["bypassed"] is True
+
+
+# ---- files --------------------------------------------------------------------------------
+
+
+def test_log_output(tmp_path: Path) -> None:
+    tree = every_log(same_seed, write_submission(tmp_path / "ACME"))
+    log = tmp_path / "check.log"
+    log.write_text("of an earlier check")
+    result = call("check", tree, "--log-output", log)
+    assert result.exit_code == 1
+    assert result.stdout == call("check", tree).stdout
+    text = log.read_text("utf-8")
+    assert "INFO - official verdict: FAIL" in text
+    assert "\nERROR - " in text
+    assert "earlier" not in text
+
+
+def test_log_output_is_not_written_into_an_input(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "ACME")
+    result = call("check", tree, "--log-output", tree / "check.log")
+    assert result.exit_code == 2
+    assert not (tree / "check.log").exists()
+
+
+def test_private_ids(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
+    ids, tables = tmp_path / "ids.json", tmp_path / "tables"
+    arguments = ("score", tree, "--tables", tables, "--private-ids", ids)
+    assert call(*arguments).exit_code == 0
+    (entry,) = json.loads(ids.read_text("utf-8")).values()
+    (row,) = json.loads((tables / "summary.json").read_text("utf-8"))
+    assert row["private_id"] == entry["private_id"] != ""
+    before = ids.read_bytes()
+    assert call(*arguments, "--force").exit_code == 0
+    assert ids.read_bytes() == before
+    assert not list(tree.rglob("privateid.json"))
+
+
+def test_private_ids_need_tables(tmp_path: Path) -> None:
+    result = call("score", write_submission(tmp_path / "ACME"), "--private-ids", tmp_path / "ids")
+    assert result.exit_code == 2
+    assert "--private-ids needs --tables FOLDER" in result.stderr
+
+
+def test_usage_of_a_description(tmp_path: Path) -> None:
+    path = write_system(tmp_path / "systems", division="closed")
+    result = call("system", "check", path, "--usage", "hpc")
+    assert "round 3.0: the newest" in result.stdout
+    assert call("system", "check", path, "--usage", "hpc", "--round", "5.1").exit_code == 2

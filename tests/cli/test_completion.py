@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +19,9 @@ from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
 from mlperf_pkg.rulebook.explain.lookup import all_benchmarks
 from mlperf_pkg.rulebook.load import codes, load_round
+from tests.helpers.ci import needs
+from tests.helpers.console import DOCS
+from tests.helpers.program import call
 
 
 def items(line: str) -> list[CompletionItem]:
@@ -34,9 +41,10 @@ def completed(line: str) -> list[str]:
     [
         ("mlperf-pkg ", list(COMMANDS)),
         ("mlperf-pkg s", ["score", "select", "system", "simulate"]),
-        ("mlperf-pkg --v", ["--version"]),
-        ("mlperf-pkg system ", ["init", "merge", "check"]),
-        ("mlperf-pkg rules ", ["diff", "list", "show", "verify"]),
+        ("mlperf-pkg --vers", ["--version"]),
+        ("mlperf-pkg check logs --sche", ["--scheduler"]),
+        ("mlperf-pkg system ", ["init", "check"]),
+        ("mlperf-pkg rules ", ["list", "show", "diff", "verify"]),
         ("mlperf-pkg check --con", ["--config"]),
         ("mlperf-pkg check --format ", list(FORMATS)),
         ("mlperf-pkg check --format s", ["sarif"]),
@@ -61,11 +69,11 @@ def completed(line: str) -> list[str]:
         ("mlperf-pkg compare --published 5.", ["5.1", "5.0"]),
         ("mlperf-pkg compare --published 5.1,0", ["5.1,0.7"]),
         ("mlperf-pkg compare --published a", ["all"]),
-        ("mlperf-pkg review previews 5.", ["5.1", "5.0"]),
-        ("mlperf-pkg review resubmitted 4.1 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg review compare previews 5.", ["5.1", "5.0"]),
+        ("mlperf-pkg review compare resubmitted 4.1 5.", ["5.1", "5.0"]),
         ("mlperf-pkg simulate logs --failure a", ["aborted"]),
         ("mlperf-pkg chekc logs ", list(COMMANDS)),
-        ("mlperf-pkg rules shwo ", ["diff", "list", "show", "verify"]),
+        ("mlperf-pkg rules shwo ", ["list", "show", "diff", "verify"]),
     ],
 )  # fmt: skip
 def test_words(line: str, words: list[str]) -> None:
@@ -134,3 +142,66 @@ def test_names_of_commands_need_no_import() -> None:
         "print([name for name in sys.modules if name.startswith('mlperf_pkg.checks')])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+PAGE = (DOCS / "completion.md").read_text("utf-8")
+BLOCKS = dict(re.findall(r"^# (\w+).*\n((?:[^#`\n].*\n)+)", PAGE, re.MULTILINE))
+PROGRAMS = {"powershell": "pwsh"}
+# What prints the completions of "mlperf-pkg sco".
+LINES = {
+    "bash": (
+        "COMP_WORDS=(mlperf-pkg sco) COMP_CWORD=1; compopt() { :; };"
+        ' _mlperf_pkg_completion mlperf-pkg; echo "${COMPREPLY[@]}"'
+    ),
+    "zsh": "print -r -- ${_comps[mlperf-pkg]/_mlperf-pkg/score}",
+    "fish": "complete -C 'mlperf-pkg sco'",
+    "powershell": "(TabExpansion2 'mlperf-pkg sco' 14).CompletionMatches.CompletionText",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, with the program on the PATH."""
+    program = tmp_path / "bin" / "mlperf-pkg"
+    program.parent.mkdir()
+    code = "from mlperf_pkg.cli.main import main; main()"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{code}' \"$@\"\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+def test_the_page_has_every_shell() -> None:
+    assert BLOCKS.keys() == LINES.keys()
+
+
+@pytest.mark.parametrize("shell", LINES)
+def test_the_script_is_that_of_click(shell: str) -> None:
+    script = get_completion_class(shell)
+    if script is None:
+        pytest.skip("an older click")
+    source = script(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE").source()
+    assert call("completion", shell).stdout == source
+
+
+def test_an_older_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.shell_completion.get_completion_class", lambda shell: None)
+    done = call("completion", "powershell")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "needs a newer click" in done.stderr
+
+
+@pytest.mark.parametrize("shell", [pytest.param(s, marks=needs(PROGRAMS.get(s, s))) for s in LINES])
+def test_the_shell_completes(home: Path, shell: str) -> None:
+    """After the lines of the page, of which the second is in the configuration."""
+    program = shutil.which(PROGRAMS.get(shell, shell))
+    assert program
+    once, *configuration = BLOCKS[shell].splitlines()
+    made = subprocess.run([program, "-c", once], cwd=home, check=False, capture_output=True)
+    assert made.returncode == 0, made.stderr
+    script = "\n".join([*configuration, LINES[shell]])
+    done = subprocess.run(
+        [program, "-c", script], capture_output=True, text=True, check=False, cwd=home
+    )
+    assert done.stdout.split() == ["score"], done.stderr

@@ -118,11 +118,7 @@ def test_ids_are_those_of_one_round(tree: Path) -> None:
     [("llama31_8b", "6.0", ["2.0", "6.0"]), ("bert", "2.0", ["2.0"])],
 )
 def test_raw_logs_beside_results(
-    benchmark: str,
-    round_: str,
-    systems: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    benchmark: str, round_: str, systems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their description is that of the results, too, perhaps of another round."""
     monkeypatch.chdir(tmp_path)
@@ -204,8 +200,9 @@ def test_an_export_without_ids_is_refused(name: str, tree: Path) -> None:
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb", "r.csv", "r.parquet"])
 def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
-    published = exported("--published", "-o", name)
-    assert "result_sets 2,195" in published
+    assert "result_sets 2,195" in exported("--published", "-o", name)
+    assert "result_sets 184," in exported("--published", "v5.1", "-o", name, "--force")
+    assert "result_sets 2,195" in exported("--published", "5.1,all", "-o", name, "--force")
     write_submission(Path("v6.0") / "ACME", "resnet")
     refused = call("export", tree, "-o", name)
     assert refused.exit_code == 2
@@ -231,6 +228,7 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
         ),
         (["-o", "v2.0/r.csv"], "refusing to write inside an input folder"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
+        (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),
         ([], "Missing option '-o'"),
     ],
 )

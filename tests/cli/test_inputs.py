@@ -82,7 +82,7 @@ def test_a_build_decompresses(tmp_path: Path) -> None:
         log.with_suffix(".log.zst").write_bytes(zstd.compress(log.read_bytes()))
         log.unlink()
     (tmp_path / "work" / "mlperf-pkg.yaml").write_text("submitter: Graphcore\n", "utf-8")
-    result = call("build", tmp_path / "work", "--keep-invalid")
+    result = call("build", tmp_path / "work", "--invalid", "keep")
     assert result.exit_code == 0, result.output
     built = tmp_path / "work" / "submissions" / "Graphcore" / "results" / SYSTEM / "resnet"
     assert {path.read_bytes() for path in built.glob("result_*.txt")} == {*logs}

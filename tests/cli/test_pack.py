@@ -67,16 +67,16 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     assert "SET101" in result.stdout
     assert (
         result.stderr
-        == "nothing was packed: fix the errors, or pack the tree anyway with --keep-invalid;"
-        " --drop-invalid leaves out result sets that are not valid, if any others are valid\n"
+        == "nothing was packed: fix the errors, or pack the tree anyway with --invalid keep;"
+        " --invalid drop leaves out result sets that are not valid, if any others are valid\n"
     )
     assert beside(tree) == ["ACME"]
-    assert call("pack", tree, "--keep-invalid").exit_code == 0
+    assert call("pack", tree, "--invalid", "keep").exit_code == 0
 
 
 def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
     (tree / MANIFEST).write_text(manifest_of({"gone": b""}))
-    result = call("pack", tree, "--keep-invalid")
+    result = call("pack", tree, "--invalid", "keep")
     assert result.exit_code == 1
     assert "Errors\n  gone: listed in MANIFEST.json, but does not exist  PACK203" in result.stdout
     assert "nothing was packed: the tree does not match its manifest" in result.stderr
@@ -85,7 +85,7 @@ def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
 
 def test_a_link_is_never_packed(tree: Path) -> None:
     (tree / "link").symlink_to("systems")
-    result = call("pack", tree, "--keep-invalid")
+    result = call("pack", tree, "--invalid", "keep")
     assert result.exit_code == 1
     assert "Errors\n  link: a link" in result.stdout
 
@@ -115,7 +115,6 @@ def test_empty_folders_are_noted(tree: Path) -> None:
         ),
         (["--encrypt", "zip"], "'zip' is not one of"),
         (["--encrypt", "openssl"], "'openssl' is not one of 'age', 'official'"),
-        (["--drop-invalid", "--keep-invalid"], "cannot be used together"),
     ],
 )
 def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
@@ -154,10 +153,10 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     root = lay(closed_workspace(tmp_path), pod64, code, {CONFIG_NAME: CONFIG})
     (root / "logs/b0.log").unlink()
     monkeypatch.chdir(root)
-    assert call("build", "--keep-invalid", "-o", "kept").exit_code == 0
-    assert call("build", "--drop-invalid", "-o", "dropped").exit_code == 0
+    assert call("build", "--invalid", "keep", "-o", "kept").exit_code == 0
+    assert call("build", "--invalid", "drop", "-o", "dropped").exit_code == 0
     before = bytes_below(root / "kept")
-    result = call("pack", "kept/Graphcore", "--drop-invalid", "-o", "a.tar.gz")
+    result = call("pack", "kept/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
     assert (result.exit_code, bytes_below(root / "kept")) == (0, before)
     assert result.stderr == (
         "note: left out: bow-pod16/bert is not valid:\n"
@@ -183,7 +182,7 @@ def test_what_is_left_verifies(tmp_path: Path, manifest: bool) -> None:
             for path, data in bytes_below(tree).items()
         ]
         lay(tree, {MANIFEST: manifest_text(origins).encode()})
-    assert call("pack", tree, "--drop-invalid").exit_code == 0
+    assert call("pack", tree, "--invalid", "drop").exit_code == 0
     unpacked = tmp_path / "unpacked" / "ACME"
     result = call("verify", tree.with_name("ACME.tar.gz"), "--extract", unpacked.parent)
     assert result.exit_code == 0, result.output
@@ -210,7 +209,7 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
     write_system(tree / "systems", "other")
     write_set(tree / "results/other/resnet", simulated(seed=8))
     lay(tree, change)
-    result = call("pack", tree, "--drop-invalid")
+    result = call("pack", tree, "--invalid", "drop")
     archive = tree.with_name("ACME.tar.gz")
     assert (result.exit_code, archive.exists()) == ((0, True) if left else (1, False))
     if left:
@@ -296,7 +295,7 @@ def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:
 def test_killed_half_way_it_leaves_nothing(tree: Path, how: signal.Signals) -> None:
     with (tree / "large").open("wb") as stream:
         stream.truncate(1 << 30)
-    process = start("pack", tree, "--keep-invalid")
+    process = start("pack", tree, "--invalid", "keep")
     while process.poll() is None and len(beside(tree)) == 1:
         time.sleep(0.01)
     process.send_signal(how)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
-import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
+from tests.commands.page.test_history_html import unpacked
 from tests.helpers.charts import DEFECT, fail
+from tests.helpers.logs import edited, without
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_two_sets
+from tests.helpers.trees import (
+    SYSTEM,
+    simulated,
+    write_set,
+    write_submission,
+    write_system,
+    write_two_sets,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -128,17 +137,6 @@ def test_nothing_is_written_into_the_input(tmp_path: Path) -> None:
     assert (result.exit_code, (logs / "page.html").exists()) == (2, False)
 
 
-@pytest.mark.parametrize("missing", ["jinja2", "vl_convert"])
-def test_without_the_extra_it_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
-    monkeypatch.setitem(sys.modules, missing, None)
-    logs = write_set(tmp_path / "logs", simulated())
-    result = call("report", logs, "-o", tmp_path / "page.html")
-    assert result.exit_code == 2
-    assert f" needs the package {missing}: pip install 'mlperf-pkg[report]'" in result.stderr
-
-
 def test_a_waived_finding_names_who_waived_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,3 +186,171 @@ def test_what_is_no_export(name: str, content: str, message: str, tmp_path: Path
 def test_an_export_needs_the_history(tmp_path: Path) -> None:
     done = call("report", "--from", tmp_path)
     assert (done.exit_code, done.stderr.count("--from needs --history")) == (2, 1)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_of_each_chart(tmp_path: Path) -> None:
+    tree, out = write_submission(tmp_path / "training_results_v2.0" / "A&B"), tmp_path / "out"
+    result = call("report", tree, "-o", out, "--draw", "all")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert names(out) == [
+        "resnet.scoreboard.svg",
+        "results-bow-pod16-resnet.curves.svg",
+        "results-bow-pod16-resnet.rcp.svg",
+        "results-bow-pod16-resnet.timeline.svg",
+        "results-bow-pod16-resnet.times.svg",
+    ]
+    assert sorted(result.stdout.splitlines()) == [str(out / name) for name in names(out)]
+    for file in out.iterdir():
+        assert ElementTree.parse(file).getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("part", ["", "results/my_system/resnet", "results/my_system", "results"])
+def test_a_folder_inside_a_submission_has_the_system_names_of_its_tree(
+    tmp_path: Path, part: str
+) -> None:
+    tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
+    (tree / "results" / SYSTEM).rename(tree / "results" / "my_system")
+    write_system(tree / "systems", "my_system")
+    result = call("report", tree / part, "-o", out, "--draw", "times")
+    assert (result.exit_code, names(out)) == (0, ["results-my_system-resnet.times.svg"])
+    text = (out / names(out)[0]).read_text("utf-8")
+    assert ">ACME, my_system, resnet (closed, round 2.0)<" in text
+
+
+def test_parts_of_one_submission_are_drawn_once(tmp_path: Path) -> None:
+    tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
+    write_set(tree / "results" / SYSTEM / "bert", simulated("bert"))
+    folders = [tree / "results" / SYSTEM / name for name in ("resnet", "bert", "bert")]
+    assert call("report", *folders, "-o", out, "--draw", "times").exit_code == 0
+    assert len(names(out)) == 2
+    assert call("report", tree, *folders, "-o", out, "--draw", "times", "--force").exit_code == 0
+    assert len({name.rpartition("results-")[2] for name in names(out)}) == 2
+
+
+def test_one_chart_as_pixels(tmp_path: Path) -> None:
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    assert call("report", logs, "-o", out, "--draw", "times", "--format", "png").exit_code == 0
+    (file,) = out.iterdir()
+    assert file.name == "Graphcore-bow-pod16-resnet-closed.times.png"
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_former_name(tmp_path: Path) -> None:
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    assert call("plot", logs, "-o", out, "--draw", "times").exit_code == 0
+    assert names(out) == ["Graphcore-bow-pod16-resnet-closed.times.svg"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--draw", "all", "--history"), "--draw and --history cannot be used together"),
+        (("--format", "png"), "--format needs --draw"),
+        (("--draw", "time"), "did you mean times?"),
+    ],
+)
+def test_mistyped(options: tuple[str, ...], message: str) -> None:
+    result = call("report", "logs", *options)
+    assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_the_same_input_is_the_same_picture(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    for name in ("one", "two"):
+        assert call("report", logs, "-o", tmp_path / name, "--draw", "curves").exit_code == 0
+    (one,), (two,) = (tmp_path / "one").iterdir(), (tmp_path / "two").iterdir()
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
+    for number, name in enumerate(("a ß", "a é", "..")):
+        of_system = (edited(log, "submission_platform", value=name) for log in simulated())
+        write_set(tmp_path / "logs" / str(number), tuple(of_system))
+    call("report", tmp_path / "logs", "-o", tmp_path / "out", "--draw", "times")
+    assert names(tmp_path / "out") == [
+        "Graphcore-..-resnet-closed.times.svg",
+        "Graphcore-a-resnet-closed.times-2.svg",
+        "Graphcore-a-resnet-closed.times.svg",
+    ]
+
+
+def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    arguments = ("report", logs, "-o", out, "--draw", "times")
+    assert [call(*arguments).exit_code, call(*arguments).exit_code] == [0, 2]
+    assert call(*arguments, "--force").exit_code == 0
+
+
+def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "rcp", fail)
+    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
+    result = call("report", logs, "-o", out, "--draw", "all")
+    name = "Graphcore-bow-pod16-resnet-closed"
+    assert result.exit_code == 1
+    assert result.stderr == f"mlperf-pkg: {name}.rcp: cannot be drawn: {DEFECT}\n"
+    assert names(out) == [
+        f"{name}.curves.svg",
+        f"{name}.timeline.svg",
+        f"{name}.times.svg",
+        "resnet.scoreboard.svg",
+    ]
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", (without(simulated()[0], "run_start"),))
+    result = call("report", logs, "-o", tmp_path / "out", "--draw", "times")
+    assert (result.exit_code, result.stderr) == (1, "mlperf-pkg: nothing to draw\n")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture(autouse=True)
+def _small_runtime_of_history(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(drawing, "runtime", lambda: "window.vegaEmbed = null;")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_needs_no_path() -> None:
+    result = call("report", "--history")
+    assert (result.exit_code, result.output) == (0, "history.html\n")
+    assert "<title>MLPerf Training and HPC: all rounds</title>" in Path("history.html").read_text()
+
+
+def test_own_results_are_added(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "training_results_v2.0" / "ACME", "bert", "resnet")
+    result = call("report", "--history", tree, "-o", "-")
+    assert result.exit_code == 0
+    data = unpacked(result.output, "data")
+    assert data["rows"]["own"][-2:] == [True, 2]
+    assert "your results" in str(unpacked(result.output, "charts"))
+
+
+def test_logs_without_a_system_description_are_added(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    result = call("report", "--history", logs, "-o", "-")
+    assert result.exit_code == 0
+    assert unpacked(result.output, "data")["rows"]["own"][-2:] == [True, 1]
+
+
+def test_a_path_without_results(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = call("report", "--history", "empty")
+    assert result.exit_code == 2
+    assert not Path("history.html").exists()
+
+
+def test_the_same_record_is_the_same_page() -> None:
+    call("report", "--history", "-o", "one.html")
+    call("report", "--history", "-o", "two.html")
+    assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
+
+
+def test_without_history_a_path_is_required() -> None:
+    result = call("report")
+    assert result.exit_code == 2
+    assert "no PATH given" in result.stderr

@@ -81,13 +81,13 @@ def test_the_same_round_gives_the_same_bytes(root: Path, tmp_path: Path) -> None
 
 def test_ids_stay_when_rows_are_withdrawn_and_added(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "ids.json"
-    call("results", root, "-o", tmp_path / "a", "--ids", file)
+    call("results", root, "-o", tmp_path / "a", "--private-ids", file)
     before, stamp = ids(file), file.stat().st_mtime_ns
-    assert call("results", root, "-o", tmp_path / "b", "--ids", file).exit_code == 0
+    assert call("results", root, "-o", tmp_path / "b", "--private-ids", file).exit_code == 0
     assert file.stat().st_mtime_ns == stamp  # nothing new: not written again
     remove(root / "Other")
     write_submission(root / "Third", seed=9)
-    result = call("results", root, "-o", tmp_path / "c", "--ids", file)
+    result = call("results", root, "-o", tmp_path / "c", "--private-ids", file)
     assert "(1 new, 1 of withdrawn systems)" in " ".join(result.stdout.split())
     after = ids(file)
     assert before.items() < after.items()
@@ -126,10 +126,10 @@ def test_something_missing(root: Path, tmp_path: Path) -> None:
 
 REFUSED = [
     (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
-    (["--ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
-    (["--ids", "none/ids.json"], "the folder none does not exist"),
-    (["-o", "a", "--ids", "a/results.json"], "a/results.json: a file of the summary"),
-    (["--ids", "bad.json"], "bad.json:1: expected private ids by row"),
+    (["--private-ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
+    (["--private-ids", "none/ids.json"], "the folder none does not exist"),
+    (["-o", "a", "--private-ids", "a/results.json"], "a/results.json: a file of the summary"),
+    (["--private-ids", "bad.json"], "bad.json:1: expected private ids by row"),
 ]
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.shell_completion import ShellComplete
 from jsonschema import Draft202012Validator
 
 from mlperf_pkg.cli.main import cli
-from mlperf_pkg.cli.review import COMMANDS
+from mlperf_pkg.cli.review import command
 from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.published import results
+from tests.helpers.planted import LARGER, NEW, OLD, PROBLEMS, write_planted
 from tests.helpers.program import call
 from tests.helpers.report_schema import closed
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
@@ -161,8 +167,7 @@ def test_other_folders_are_never_replaced(a_round: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("nothing", "no such file or folder"), ("empty", "no MLPerf log here")],
+    ("name", "message"), [("nothing", "no such file or folder"), ("empty", "no MLPerf log here")]
 )
 def test_no_round(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
@@ -181,20 +186,264 @@ def test_loose_logs_are_not_a_round(a_round: Path, tmp_path: Path) -> None:
 
 def test_the_help_lists_the_other_commands() -> None:
     text = call("review", "--help").output
-    assert text.startswith("Usage: mlperf-pkg review [OPTIONS] ROUND_DIR\n")
-    assert all(f"\n  {name} " in text for name in COMMANDS)
+    assert text.startswith("Usage: mlperf-pkg review [OPTIONS] ROUND_FOLDER\n")
+    assert all(f"\n  {name} " in text for name in command.commands)
 
 
 def test_a_folder_named_like_a_command(
     a_round: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copytree(a_round, tmp_path / "previews")
+    shutil.copytree(a_round, tmp_path / "compare")
     monkeypatch.chdir(tmp_path)
-    assert call("review", "./previews", "-j", "1").exit_code == 0
+    assert call("review", "./compare", "-j", "1").exit_code == 0
     assert (tmp_path / "review/review.html").is_file()
 
 
-@pytest.mark.parametrize(("words", "expected"), [("prev", {"previews"}), ("./", {"./"})])
+@pytest.mark.parametrize(("words", "expected"), [("comp", {"compare"}), ("./", {"./"})])
 def test_completion(words: str, expected: set[str]) -> None:
     complete = ShellComplete(cli, {}, "mlperf-pkg", "_X")
     assert {item.value for item in complete.get_completions(["review"], words)} == expected
+
+
+COMMANDS = ("previews", "resubmitted")
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Round 2.0 with a Preview, and round 2.1 with the same submission, now Available."""
+    root = tmp_path_factory.mktemp("rounds")
+    old = write_submission(root / "training_results_v2.0/Graphcore")
+    write_system(old / "systems", division="closed", status="preview", number_of_nodes="4")
+    new = shutil.copytree(old, root / "training_results_v2.1/Graphcore")
+    write_system(new / "systems", division="closed", number_of_nodes="4")
+    return root
+
+
+def sides(rounds: Path) -> list[str]:
+    return [str(rounds / f"training_results_v{name}") for name in ("2.0", "2.1")]
+
+
+def listing(*arguments: str) -> Any:
+    return json.loads(call("review", "compare", *arguments, "--format", "json").stdout)
+
+
+def test_folders(rounds: Path) -> None:
+    document = listing("previews", *sides(rounds))
+    assert document["format"] == "mlperf-pkg/review-previews/1"
+    assert document["counts"] == {"own logs only": 1}
+    document = listing("resubmitted", *sides(rounds))
+    assert document["counts"] == {"allowed": 0, "not allowed": 1}
+    (row,) = document["resubmitted"]
+    assert row["problems"] == "runs of a Preview, which prove nothing"
+    assert (row["description"], row["different_fields"]) == ("different", "status")
+
+
+def test_new_runs_prove_a_preview(rounds: Path, tmp_path: Path) -> None:
+    new = shutil.copytree(rounds / "training_results_v2.1", tmp_path / "training_results_v2.1")
+    write_set(new / f"Graphcore/results/{SYSTEM}/resnet", simulated(seed=8))
+    old = str(rounds / "training_results_v2.0")
+    assert listing("resubmitted", old, str(new))["resubmitted"] == []
+    (row,) = listing("previews", old, str(new))["previews"]
+    assert (row["outcome"], row["match"]) == ("met", "same")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_formats(name: str, rounds: Path) -> None:
+    text = call("review", "compare", name, *sides(rounds))
+    assert text.exit_code == 1
+    assert max(map(len, text.stdout.splitlines())) <= 80
+    markdown = call("review", "compare", name, *sides(rounds), "--format", "markdown").stdout
+    assert markdown.startswith("## ")
+    rows = list(csv.DictReader(io.StringIO(call("review", "compare", name, *sides(rounds), "--format", "csv").stdout)))  # fmt: skip
+    (row,) = listing(name, *sides(rounds))[name]
+    assert [r["path"] for r in rows] == [row["path"]]
+    assert rows[0].keys() == row.keys()
+
+
+def test_all_published_rounds() -> None:
+    counts = listing("previews")["counts"]
+    assert counts == {
+        "not met": 3,
+        "other scale only": 3,
+        "own logs only": 6,
+        "no successor": 9,
+        "late": 3,
+        "not comparable": 9,
+        "not required": 6,
+        "met": 33,
+    }
+    assert sum(counts.values()) == 72
+    for usage, pairs in (("training", 250), ("hpc", 16)):
+        assert sum(listing("resubmitted", "--usage", usage)["counts"].values()) == pairs
+
+
+ROUNDS = [("4.1", "5.0", 12), ("v3.0", "training_results_v3.1", 13), ("2.0", "2.1", 0)]
+
+
+@pytest.mark.parametrize(("old", "new", "number"), ROUNDS)
+def test_a_published_round(old: str, new: str, number: int) -> None:
+    assert len(listing("previews", old, new)["previews"]) == number
+
+
+def test_a_folder_named_like_a_round(
+    rounds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, folder in (("2.0", "training_results_v2.0"), ("v2.1", "training_results_v2.1")):
+        shutil.copytree(rounds / folder, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    document = listing("previews", "2.0", "v2.1")
+    assert document["title"] == "Previews of 2.0, with successors in v2.1"
+
+
+def test_nothing_to_settle() -> None:
+    result = call("review", "compare", "previews", "2.0", "2.1")
+    assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "no Previews")
+
+
+MISTAKES = [
+    (("4.1",), "expected OLD and NEW, or neither for all published rounds"),
+    (("5.0", "4.1"), "not later than 5.0 (published); expected OLD, then NEW"),
+    (("5.1", "6.0"), "6.0: newer than the published results of this package"),
+    (("1.5", "2.0"), "1.5: no such round was published"),
+    (("4.1", "nothing"), "nothing: no such file or folder"),
+    (("4.1", "./5.0"), "./5.0: no such file or folder"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_mistakes(name: str, arguments: tuple[str, ...], message: str) -> None:
+    result = call("review", "compare", name, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_without_published_results(
+    rounds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "PATH", tmp_path / "missing")
+    for name in COMMANDS:
+        result = call("review", "compare", name, "4.1", "5.0")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "the published results are missing: reinstall mlperf-pkg" in result.stderr
+    assert listing("previews", *sides(rounds))["counts"] == {"own logs only": 1}
+    result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
+    assert "1 Preview: 0 met" in result.stdout
+
+
+def test_a_file_without_a_result_set(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Notes\n")
+    for name in COMMANDS:
+        result = call("review", "compare", name, "4.1", tmp_path / "notes.md")
+        assert result.exit_code == 2
+        assert "no result set; expected a folder of submissions or a round" in result.stderr
+
+
+def test_the_sections_of_a_review(rounds: Path, tmp_path: Path) -> None:
+    result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
+    assert "1 Preview: 0 met by a successor, 1 need no successor yet" in result.stdout
+    assert "not due yet" in (tmp_path / "review/previews.md").read_text("utf-8")
+    assert "0 of 1 result set have logs" in result.stdout
+
+
+Rows = Mapping[str, list[str]]
+"""The rows of each list that a command writes, as JSON; the lists by name."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("planted")
+    write_planted(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def lists(root: Path) -> Rows:
+    final = root / "final" / NEW
+    rows: dict[str, list[Any]] = {}
+    review = call("review", final, "-o", root / "review", "-j", "1")
+    assert review.exit_code == 1, review.output
+    document = json.loads((root / "review/review.json").read_text("utf-8"))
+    for section in document["sections"]:
+        for table in section["tables"]:
+            rows[f"{section['name']}/{table['name']}"] = [
+                dict(zip(table["columns"], row, strict=True)) for row in table["rows"]
+            ]
+    rows["missing"] = document["problems"]
+    rows["diff"] = as_json("diff", root / NEW, final)["entries"]
+    for name in ("previews", "resubmitted"):
+        rows[name] = as_json("review", "compare", name, root / OLD, final)[name]
+    rows["check"] = [
+        finding for finding in as_json("check", final)["findings"] if finding["severity"] != "note"
+    ]
+    return {name: [json.dumps(row) for row in of_list] for name, of_list in rows.items()}
+
+
+def as_json(*arguments: str | Path) -> Any:
+    return json.loads(call(*arguments, "-j", "1", "--format", "json").stdout)
+
+
+# the problem, the list that has it, and what its row says
+FOUND = [
+    (
+        "logs resubmitted with another description",
+        "resubmitted",
+        ("Alpha", "not allowed", "description differs in framework"),
+    ),
+    ("a preview 3 % slower", "previews", ("Beta", "not met", "-2.9")),
+    ("a preview without a successor", "previews", ("Gamma", "no successor", "accelerator")),
+    ("a copy of another submitter's runs", "objections/errors", ("Delta", "SET150", "Gamma")),
+    ("an outlier learning rate", "hyperparameters/outliers", ("Zeta", "base_learning_rate")),
+    (
+        "runs of one set with different hyperparameters",
+        "hyperparameters/differing-runs",
+        ("Eta", "warmup", "in 4 runs"),
+    ),
+    ("a missing reference point", "convergence/missing", ("Theta", str(LARGER))),
+    ("a failing RCP test", "convergence/sets", ("Iota", "FAIL")),
+    ("two spellings of a submitter", "missing", ("Kappa-Inc", "kappa_inc")),
+    ("a broken log", "checklist/Lambda", ("LOG101", "the log is cut off")),
+    ("no code", "checklist/Mu", ("no benchmarks/ folder",)),
+    (
+        "hyperparameters borrowed with other software",
+        "diff",
+        ("Epsilon", "borrowed", "software changed: framework"),
+    ),
+]
+
+
+def test_every_problem_has_a_row() -> None:
+    assert [row[0] for row in FOUND] == list(PROBLEMS)
+    assert len(FOUND) == 12
+
+
+@pytest.mark.parametrize(("where", "words"), [row[1:] for row in FOUND], ids=list(PROBLEMS))
+def test_found(where: str, words: tuple[str, ...], lists: Rows) -> None:
+    rows = [row for row in lists[where] if all(word in row for word in words)]
+    assert len(rows) == 1, lists[where]
+
+
+# the list, what marks a problem in it, and whom it names: nobody without a problem
+ONLY = [
+    ("resubmitted", "not allowed", "Alpha"),
+    ("previews", "not met", "Beta"),
+    ("previews", "no successor", "Gamma"),
+    ("hyperparameters/outliers", "base_learning_rate", "Theta Zeta"),  # Theta by its batch size
+    ("convergence/sets", "FAIL", "Iota"),
+    ("diff", "", "Epsilon"),
+    ("check", '"error"', "Delta Eta Iota Lambda Theta"),
+    ("check", "CODE100", "Mu"),
+]
+
+
+@pytest.mark.parametrize(("where", "mark", "names"), ONLY)
+def test_nothing_else_is_found(where: str, mark: str, names: str, lists: Rows) -> None:
+    rows = [row for row in lists[where] if mark in row]
+    assert " ".join(sorted({*submitters(rows)})) == names
+
+
+def submitters(rows: list[str]) -> Iterator[str]:
+    for row in map(json.loads, rows):
+        name = row.get("submitter") or row.get("Submitter")
+        path = str(row.get("path") or row.get("entry"))
+        yield name or next(part for part in path.split("/") if part != NEW)

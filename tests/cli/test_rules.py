@@ -23,9 +23,6 @@ def _rounds_with_ruleset() -> Iterator[None]:
         yield
 
 
-COMMANDS = ("list", "show", "diff", "verify")
-
-
 def call(*arguments: str) -> Result:
     """Call it as part of the program: called alone, it would keep a help option without -h."""
     return program.call("rules", *arguments)
@@ -43,14 +40,6 @@ def document(*arguments: str) -> dict[str, Any]:
 
 
 # ---- all ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_has_examples_and_fits_a_terminal(name: str) -> None:
-    result = call(name, "--help")
-    assert result.exit_code == 0
-    assert f"mlperf-pkg rules {name}" in result.output
-    assert max(map(len, result.output.splitlines())) <= 80
 
 
 WIDE = (":::MLLOG", "  compliance_checker/")
@@ -419,23 +408,12 @@ def test_a_broken_ledger_is_a_user_error(tmp_path: Path, monkeypatch: pytest.Mon
     assert "upstream.json" in result.stderr
 
 
-# ---- exit statuses ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        (("list", "--round", "2.0"), 0),
-        (("verify",), 0),
-        (("show", "BERT1"), 2),
-        (("diff", "2.0"), 2),
-        (("diff", "2.0", "9.9"), 2),
-        (("list", "--division", "half"), 2),
-    ],
-    ids=str,
-)
-def test_exit_status(arguments: tuple[str, ...], status: int) -> None:
-    assert call(*arguments).exit_code == status
+def test_a_file_is_written_and_overwritten_only_with_force(tmp_path: Path) -> None:
+    file = tmp_path / "rounds.json"
+    assert output("list", "-o", str(file)) == ""
+    assert file.read_text("utf-8") == output("list", "--format", "json")
+    assert call("list", "-o", str(file)).exit_code == 2
+    assert call("list", "-o", str(file), "--force").exit_code == 0
 
 
 def test_a_folder_that_is_no_mlperf_logging(tmp_path: Path) -> None:
@@ -444,5 +422,75 @@ def test_a_folder_that_is_no_mlperf_logging(tmp_path: Path) -> None:
     assert "not an mlperf_logging: it has no folder compliance_checker/" in result.stderr
 
 
-def test_exit_status_of_a_difference(other: Path) -> None:
-    assert call("verify", "--against", str(other)).exit_code == 1
+GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
+
+
+@pytest.fixture
+def mistaken(tmp_path: Path) -> Path:
+    """An mlperf_logging with one new mistake, and without one that is known."""
+    folder = copied(tmp_path / "mlperf_logging")
+    change(folder, GPT3, "1157627904", "11576279040")
+    change(folder, GPT3, "13790871552", "1207959552")
+    return folder
+
+
+def verified(*arguments: str) -> tuple[int, str]:
+    result = program.call("rules", "verify", *arguments)
+    return result.exit_code, result.stdout or result.stderr
+
+
+def test_known_mistakes_are_counted() -> None:
+    status, text = verified()
+    assert status == 0
+    assert text.partition("\n")[2] == (
+        "Its reference points have 83 known mistakes (rules/reference_points.yaml):\n"
+        "  KIND        POINTS  PUBLISHED SETS\n"
+        "  outlier     1       3\n"
+        "  few_runs    13      37\n"
+        "  equal_runs  53      443\n"
+        "  misnamed    3       5\n"
+        "  unused      13      0\n"
+    )
+
+
+def test_new_mistakes_and_stale_ones_fail(mistaken: Path) -> None:
+    status, text = verified("--against", str(mistaken))
+    assert status == 1
+    assert text.splitlines()[1:] == [
+        "training 4.1, outlier: gpt3_ref_1536 (batch size 1536)",
+        "  rcp_checker/training_4.1.0/rcps_gpt3.json",
+        "  - expected        all within 3 times the median",
+        "  + mlperf-logging  11,576,279,040, 9.4 times the median",
+        "",
+        "rules/reference_points.yaml:15: gpt3_ref_3072 of training 4.1 gpt3 no longer has the"
+        " mistake outlier; remove it",
+        "",
+        "1 mistake in its reference points is new, 1 is gone",
+    ]
+
+
+def test_json_has_new_stale_and_known_mistakes(mistaken: Path) -> None:
+    status, text = verified("--against", str(mistaken), "--format", "json")
+    points = json.loads(text)["reference_points"]
+    assert status == 1
+    assert [(item["kind"], item["point"], item["batch_size"]) for item in points["new"]] == [
+        ("outlier", "gpt3_ref_1536", 1536)
+    ]
+    (stale,) = points["stale"]
+    assert (stale["point"], stale["file"]) == ("gpt3_ref_3072", "rules/reference_points.yaml")
+    assert stale["at"] == ["Oracle/1536xBM.GPU.H100.8", "Oracle/3072xBM.GPU.H100.8"]
+    assert len(points["known"]) == 82
+
+
+def test_a_difference_of_the_rules_leaves_known_mistakes_out(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    change(folder, "compliance_checker/training_6.0.0/closed_llama31_8b.yaml", "0.95", "0.96")
+    status, text = verified("--against", str(folder))
+    assert (status, "reference points" in text) == (1, False)
+
+
+def test_a_file_that_is_not_json_is_named(mistaken: Path) -> None:
+    (mistaken / GPT3).write_text("{", "utf-8")
+    status, text = verified("--against", str(mistaken))
+    assert status == 2
+    assert text.startswith(f"mlperf-pkg: error: {mistaken / GPT3}: not reference points: ")

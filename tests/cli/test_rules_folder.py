@@ -1,4 +1,4 @@
-"""``mlperf-pkg --rules DIR``: rules of one's own beside those of the package."""
+"""``mlperf-pkg --rules FOLDER``: rules of one's own beside those of the package."""
 
 from __future__ import annotations
 

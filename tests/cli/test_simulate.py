@@ -173,10 +173,7 @@ def test_the_description_is_beside_the_logs(
         ({}, []),
         ({"division": "open"}, ['the division is "open", but "closed" in the new logs']),
         ({"submitter": "Other"}, ['the submitter is "Other", but "ACME" in the new logs']),
-        (
-            {"number_of_nodes": "2"},
-            ["the number of accelerators is 16, but 8 in the new logs"],
-        ),
+        ({"number_of_nodes": "2"}, ["the number of accelerators is 16, but 8 in the new logs"]),
         ({"division": ..., "submitter": 7, "number_of_nodes": ""}, []),
         ("not JSON", []),
         (None, ["cannot be read: Is a directory"]),
@@ -214,7 +211,17 @@ def test_all_files_or_none(tmp_path: Path) -> None:
 
 def test_a_whole_round(tmp_path: Path) -> None:
     target = tmp_path / "round"
-    options = ("--round", "v4.1", "--submitters", "2", "--systems", "3", "--sets", "1", "--code")
+    options = (
+        "--round",
+        "v4.1",
+        "--submitters",
+        "2",
+        "--system-count",
+        "3",
+        "--sets",
+        "1",
+        "--code",
+    )
     chosen = ("--benchmark", "ssd", "--benchmark", "gnn", "--division", "closed")
     result = call("simulate", target, *options, *chosen, "--records", "10")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -230,7 +237,7 @@ def test_a_whole_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "systems", "submitters"),
-    [(["--submitters", "12"], 12, 12), (["--systems", "2"], 2, 2), (["--whole-round"], 10, 3)],
+    [(["--submitters", "12"], 12, 12), (["--system-count", "2"], 2, 2), (["--whole-round"], 10, 3)],
 )
 def test_sizes_by_default(
     tmp_path: Path, options: list[str], systems: int, submitters: int
@@ -250,9 +257,9 @@ def test_sizes_by_default(
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
         ([*RESNET, "--benchmark", "bert"], "one result set has one benchmark"),
         (["--whole-round", "--runs", "3"], "--runs is an option of one result set"),
-        (["--systems", "3", "--system", "x"], "--system is an option of one result set"),
+        (["--system-count", "3", "--system", "x"], "--system is an option of one result set"),
         ([*RESNET, "--power"], "--power is an option of a whole round"),
-        (["--systems", "2", "--submitters", "3"], "2 systems of 3 submitters"),
+        (["--system-count", "2", "--submitters", "3"], "2 systems of 3 submitters"),
         (["--whole-round", "--benchmark", "resnt"], "unknown benchmark of round"),
     ],
 )

@@ -87,6 +87,15 @@ def test_a_silent_log_is_given_up(tmp_path: Path) -> None:
     assert "given up" in output
 
 
+def test_events_are_written_into_a_file(tmp_path: Path) -> None:
+    path, file = tmp_path / "run.log", tmp_path / "events.json"
+    path.write_bytes(GOOD)
+    assert watch(path, "-o", file) == (0, "")
+    assert json.loads(file.read_text("utf-8").splitlines()[-1])["path"] == str(path)
+    assert watch(path, "-o", file)[0] == 2
+    assert watch(path, "-o", file, "--force") == (0, "")
+
+
 def test_json_is_one_object_a_line(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_bytes(WRONG)

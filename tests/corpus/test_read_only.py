@@ -38,14 +38,14 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
         *(("review", folder, "-o", tmp_path / f"{folder.name}.review") for folder in rounds),
         ("system", "check", *sorted(corpus.glob("*/*/systems/*.json"))),
         ("build", workspace, "--output", tmp_path / "built", "--dry-run"),
-        ("build", workspace, "--output", tmp_path / "built", "--keep-invalid"),
-        ("pack", workspace, "--output", tmp_path / "packed.tar.gz", "--keep-invalid"),
+        ("build", workspace, "--output", tmp_path / "built", "--invalid", "keep"),
+        ("pack", workspace, "--output", tmp_path / "packed.tar.gz", "--invalid", "keep"),
         ("verify", workspace),
         ("select", other),
         ("diff", other, workspace),
         ("compare", other, workspace),
         ("report", other, "--output", tmp_path / "report.html"),
-        ("report", log.parent, "--output", tmp_path / "charts", "--chart", "times"),
+        ("report", log.parent, "--output", tmp_path / "charts", "--draw", "times"),
         ("watch", log, "--timeout", "5"),
     ]
     failed = [command for command in commands if call(*command).exit_code not in (0, 1)]

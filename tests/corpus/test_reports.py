@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Options, scores
 from mlperf_pkg.commands.page.content import content
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.render import FORMATS, Show, View
-from mlperf_pkg.render.groups import by_code
+from mlperf_pkg.render.text import by_code
 from mlperf_pkg.results.report import Report
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
 from tests.helpers.report_schema import complaints_on

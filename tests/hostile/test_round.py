@@ -100,16 +100,18 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
         *("report", "--history", root, "-o", out / "history.html")
     ],
     "diff of a round": lambda root, out: ["diff", root, root],
-    "diff with a lender": lambda root, out: ["diff", root / ALICE, root, "--from", root],
+    "diff with a lender": lambda root, out: ["diff", root / ALICE, root, "--borrowed-from", root],
     "review objection": lambda root, out: [
         *("review", "objection", "all,LOG,SYS,SET,TREE,RUN", root, "-o", out / "objections")
     ],
     "review objections": objections,
     "review": lambda root, out: ["review", root, "-o", out / "review"],
-    "review previews": lambda root, out: ["review", "previews", "1.1", root],
-    "review resubmitted": lambda root, out: ["review", "resubmitted", root, "5.1"],
-    "report --chart": lambda root, out: [
-        *("report", root, "-o", out / "charts", "--chart", "scoreboard")
+    "review compare previews": lambda root, out: ["review", "compare", "previews", "1.1", root],
+    "review compare resubmitted": lambda root, out: [
+        *("review", "compare", "resubmitted", root, "5.1")
+    ],
+    "report --draw": lambda root, out: [
+        *("report", root, "-o", out / "charts", "--draw", "scoreboard")
     ],
     "export": lambda root, out: ["export", root, "-o", out / "results.csv", "--evaluations"],
     "export as SQLite": lambda root, out: ["export", root, "-o", out / "results.sqlite"],

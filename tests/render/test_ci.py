@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from mlperf_pkg.findings import Finding, folded
-from mlperf_pkg.render import Checkout, View
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
+from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import FORMATS, Checkout, Show, View
 from mlperf_pkg.render.ci import fingerprints
-from tests.helpers.reports import SET, finding, on_raw_set
+from mlperf_pkg.results.report import Report
+from tests.helpers import hostile_reports as hostile
+from tests.helpers.reports import (
+    FAIL,
+    NOT_CHECKED,
+    SET,
+    finding,
+    on_raw_set,
+    raw_id,
+    raw_logs,
+    raw_sets,
+    report,
+    result_set,
+    run,
+    system,
+)
+from tests.helpers.trees import simulated, write_set, write_submission
 
 
 def marks(*findings: Finding, base: str = "/repo") -> list[str]:
@@ -91,3 +117,499 @@ def test_a_finding_about_the_configuration_is_here() -> None:
     checkout = Checkout("/repo", "/repo/sub", "/repo/sub/logs")
     waiver_finding = finding("mlperf-pkg.yaml", code="WAIVE101")
     assert checkout.path_of(waiver_finding) == "sub/mlperf-pkg.yaml"
+
+
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
+
+
+def concise(report_: Report, *, show: Show = Show.ALL) -> list[str]:
+    view = View(show=show, checkout=Checkout("/repo", "/repo/sub", "/repo/sub/logs"))
+    return FORMATS["concise"](report_, view).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"line": 7}, "logs/a.log:7: error X1 wrong"),
+        ({}, "logs/a.log: error X1 wrong"),
+        ({"path": "../b c"}, "b c: error X1 wrong"),
+        ({"path": "mlperf-pkg.yaml", "code": "WAIVE101"}, "mlperf-pkg.yaml: error WAIVE101 wrong"),
+        ({"severity": Severity.WARNING}, "logs/a.log: warning X1 wrong"),
+        ({"severity": Severity.NOTE}, "logs/a.log: note X1 wrong"),
+        ({"waiver": WAIVER}, "logs/a.log: note X1 wrong; waived by Jane until 2026-12-31: agreed"),
+        ({"basis": Basis.RULES, "hint": "fix"}, "logs/a.log: error X1 wrong [rules]; hint: fix"),
+        ({"message": "a\nb\x1b"}, "logs/a.log: error X1 a\\nb\\x1b"),
+    ],
+)
+def test_a_line(fields: dict[str, Any], line: str) -> None:
+    assert concise(report(findings=[finding(**fields)])) == [line]
+
+
+def test_one_line_for_all_places() -> None:
+    logs = [f"set/{number}.log" for number in range(3)]
+    made = folded([finding(path, 7) for path in logs], "set", logs)
+    assert concise(report(findings=made)) == [
+        "logs/set/0.log:7: error X1 wrong (3 of 3 runs; first 0.log:7)"
+    ]
+
+
+def test_sets_of_raw_logs_in_one_folder_for_concise() -> None:
+    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
+    assert concise(report(**raw_sets(), findings=made)) == [
+        f"logs: error X1 ACME/{system}/bert/closed: wrong" for system in ("alpha", "beta")
+    ]
+
+
+@pytest.mark.parametrize(("show", "lines"), [(Show.ERRORS, 1), (Show.WARNINGS, 2), (Show.NOTES, 3)])
+def test_shown(show: Show, lines: int) -> None:
+    made = [finding(severity=severity) for severity in Severity]
+    assert len(concise(report(findings=made), show=show)) == lines
+
+
+def test_nothing_found_for_concise() -> None:
+    assert concise(report()) == []
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_hostile_text_is_escaped_for_concise(text: str, file: str) -> None:
+    lines = concise(hostile.hostile(text, file))
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+    assert all(re.search(r": (error|warning|note) X1 ", line) for line in lines)
+
+
+@dataclass(frozen=True)
+class Annotation:
+    kind: str
+    properties: dict[str, str]
+    message: str
+
+
+def parse(line: str) -> Annotation:
+    """As documented: ``::name key=value,key=value::message``, unescaped after it was split."""
+    start, command, message = line.split("::", 2)
+    kind, _, rest = command.partition(" ")
+    assert (start, kind in {"error", "warning", "notice"}) == ("", True)
+    pairs = [pair.split("=", 1) for pair in rest.split(",") if pair]
+    properties = {name: unescape(value, {"%3A": ":", "%2C": ","}) for name, value in pairs}
+    return Annotation(kind, properties, unescape(message, {}))
+
+
+def unescape(text: str, more: dict[str, str]) -> str:
+    for escape, character in {"%0D": "\r", "%0A": "\n", **more, "%25": "%"}.items():
+        text = text.replace(escape, character)
+    return text
+
+
+def annotated(
+    report_: Report, *, show: Show = Show.WARNINGS, base: str = "/repo"
+) -> list[Annotation]:
+    view = View(show=show, checkout=Checkout("/repo", "/repo", base))
+    shown = FORMATS["github"](report_, view)
+    assert all(line.isprintable() for line in shown.split("\n"))
+    return [parse(line) for line in shown.split("\n")[:-1]]
+
+
+def only(**changes: Any) -> Annotation:
+    _, annotation = annotated(
+        report(findings=[finding(**changes)]), base="/repo/logs", show=Show.ALL
+    )
+    return annotation
+
+
+def test_an_annotation() -> None:
+    annotation = only(path="a, b:c.log", line=7, basis=Basis.OFFICIAL, hint="100 % sure")
+    assert annotation == Annotation(
+        "error",
+        {"file": "logs/a, b:c.log", "line": "7", "title": "X1"},
+        "wrong [official]\nhint: 100 % sure",
+    )
+
+
+def test_the_verdicts_come_first() -> None:
+    first, _ = annotated(report(verdict=FAIL, findings=[finding()]))
+    assert first == Annotation(
+        "notice",
+        {"title": "MLPerf check"},
+        "official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error\n"
+        "rules: pass, 1 error\n"
+        "1 error, 0 warnings, 0 notes\n"
+        "round 2.0: as given",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "title"),
+    [
+        ({}, "error", "X1"),
+        ({"set": SET}, "error", f"X1 {SET}"),
+        ({"set": SET, "waiver": WAIVER}, "notice", f"waived X1 {SET}"),
+        ({"severity": Severity.WARNING}, "warning", "X1"),
+        ({"severity": Severity.NOTE}, "notice", "X1"),
+        ({"waiver": WAIVER}, "notice", "waived X1"),
+    ],
+)
+def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
+    annotation = only(**changes)
+    assert (annotation.kind, annotation.properties["title"]) == (kind, title)
+
+
+def test_the_most_important_come_first() -> None:
+    report_findings = [
+        finding("a", severity=Severity.WARNING),
+        finding("b", basis=Basis.RULES),
+        finding("c", basis=Basis.OFFICIAL),
+        finding("d"),
+        finding("0", waiver=WAIVER),
+    ]
+    others = annotated(report(findings=report_findings))[1:]
+    assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
+
+
+def test_sets_of_raw_logs_in_one_folder_for_github() -> None:
+    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
+    _, *others = annotated(report(**raw_sets(), findings=made))
+    assert [annotation.properties for annotation in others] == [
+        {"file": ".", "title": "X1 ACME/alpha/bert/closed"},
+        {"file": ".", "title": "X1 ACME/beta/bert/closed"},
+    ]
+    assert {annotation.message for annotation in others} == {"wrong"}
+
+
+def test_the_same_of_many_logs_is_one_annotation() -> None:
+    logs = [f"logs/{number}.log" for number in range(20)]
+    made = folded([finding(path, 7) for path in logs], "logs", logs)
+    (_, annotation) = annotated(report(findings=made))
+    assert annotation.message == "wrong (20 of 20 runs; first 0.log:7)"
+    assert annotation.properties == {"file": "logs/0.log", "line": "7", "title": "X1"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "annotations", "left_out"),
+    [
+        ({"error": 10}, 10, ""),
+        ({"error": 11}, 10, "1 error"),
+        ({"error": 1, "warning": 40}, 11, "30 warnings"),
+        ({"note": 9}, 9, ""),
+        ({"note": 10}, 9, "1 notice"),
+        ({"error": 500, "warning": 12, "note": 20}, 29, "490 errors, 2 warnings, 11 notices"),
+    ],
+)
+def test_no_more_than_github_shows(
+    numbers: dict[str, int], annotations: int, left_out: str
+) -> None:
+    """Ten of a kind, of which the notice with the verdicts is one; it says what is left out."""
+    report_findings = [
+        finding(f"{number}/a", severity=Severity(severity), message=str(number))
+        for severity, count in numbers.items()
+        for number in range(count)
+    ]
+    first, *others = annotated(report(findings=report_findings), show=Show.ALL)
+    assert len(others) == annotations
+    assert ("left out: " in first.message) == bool(left_out)
+    assert not left_out or (
+        f"\nleft out: {left_out}; GitHub shows 10 of a kind, the job summary lists all"
+        in first.message
+    )
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_hostile_text_is_escaped_for_github(text: str, file: str) -> None:
+    first, *others = annotated(hostile.hostile(text, file))
+    assert first.properties == {"title": "MLPerf check"}
+    assert {annotation.properties["file"] for annotation in others} == {
+        visible(path) for path in (file, f"{file}/a", "other")
+    }
+    assert all(visible(text) in annotation.message for annotation in others)
+
+
+def test_a_hostile_report_for_github() -> None:
+    assert len(annotated(hostile.hostile())) == 4
+
+
+SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_text("utf-8"))
+
+
+def issues(report_: Report) -> Any:
+    view = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
+    read = json.loads(FORMATS["gitlab"](report_, view))
+    assert not [
+        f"{error.json_path}: {error.message}"
+        for error in Draft202012Validator(SCHEMA).iter_errors(read)
+    ]
+    return read
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_an_issue() -> None:
+    (issue,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="fix")]))
+    assert len(issue.pop("fingerprint")) == 32
+    assert issue == {
+        "description": "wrong [rules]; hint: fix",
+        "check_name": "X1",
+        "severity": "major",
+        "location": {"path": "logs/a b.log", "lines": {"begin": 7}},
+    }
+
+
+def test_sets_of_raw_logs_in_one_folder_for_gitlab() -> None:
+    made = [
+        *on_raw_set("alpha"),
+        *on_raw_set("beta"),
+        *on_raw_set("beta", finding("beta_1.log", 7)),
+    ]
+    issues_ = issues(report(**raw_sets(), findings=made))
+    assert [(issue["description"], issue["location"]["path"]) for issue in issues_] == [
+        ("ACME/alpha/bert/closed: wrong", "logs"),
+        ("ACME/beta/bert/closed: wrong", "logs"),
+        ("ACME/beta/bert/closed: wrong (1 of 2 runs)", "logs/beta_1.log"),
+    ]
+    assert len({issue["fingerprint"] for issue in issues_}) == 3
+
+
+def test_nothing_found_for_gitlab() -> None:
+    assert issues(report()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"basis": Basis.BOTH}, "blocker"),
+        ({"basis": Basis.OFFICIAL}, "critical"),
+        ({"basis": Basis.RULES}, "major"),
+        ({"severity": Severity.WARNING}, "minor"),
+        ({"severity": Severity.NOTE}, "info"),
+        ({"waiver": WAIVER}, "info"),
+    ],
+)
+def test_severities(changes: dict[str, Any], severity: str) -> None:
+    assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
+
+
+def test_a_waiver_is_reported() -> None:
+    (issue,) = issues(report(findings=[finding(waiver=WAIVER)]))
+    assert issue["description"] == "wrong; waived by Jane until 2026-12-31: agreed"
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_hostile_text_is_escaped_for_gitlab(text: str, file: str) -> None:
+    for issue in issues(hostile.hostile(text, file)):
+        assert issue["description"].isprintable()
+        assert issue["location"]["path"].isprintable()
+
+
+LOG = "results/dgx/bert/result_0.txt"
+
+
+def suites(report_: Report, base: str = "/repo") -> list[TestSuite]:
+    xml = FORMATS["junit"](report_, View(checkout=Checkout("/repo", "/repo", base)))
+    read = JUnitXml.fromstring(xml.encode("utf-8"))
+    suites_ = list(read)
+    cases = [case for suite in suites_ for case in suite]
+    assert read.tests == len(cases) == sum(suite.tests for suite in suites_)
+    assert read.failures == sum(bool(failures(case)) for case in cases)
+    assert read.failures == sum(suite.failures for suite in suites_)
+    assert sum(suite.skipped for suite in suites_) == sum(map(skipped, cases))
+    return suites_
+
+
+def failures(case: TestCase) -> list[Failure]:
+    return [part for part in case.result if isinstance(part, Failure)]
+
+
+def skipped(case: TestCase) -> bool:
+    return any(isinstance(part, Skipped) for part in case.result)
+
+
+def whole(**changes: Any) -> Report:
+    fields: dict[str, Any] = {
+        "systems": (system(),),
+        "result_sets": (result_set(),),
+        "runs": (run(), run(path="stray.log", benchmark="", set=None)),
+    }
+    return report(**{**fields, **changes})
+
+
+def test_cases() -> None:
+    suites_ = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
+    assert {suite.name: [case.name for case in suite] for suite in suites_} == {
+        SET: [SET, f"ACME/{LOG}"],
+        "logs outside result sets": ["ACME/stray.log"],
+        "systems": ["ACME/systems/dgx.json"],
+        "tree": ["ACME/benchmarks/x"],
+    }
+
+
+def one(**changes: Any) -> TestCase:
+    """The test of the run, about which there is a finding."""
+    verdict = changes.pop("verdict", FAIL)
+    report_ = whole(runs=(run(verdict=verdict),), findings=[finding(LOG, **changes)])
+    return next(case for suite in suites(report_) for case in suite if case.name == LOG)
+
+
+def test_an_error_fails() -> None:
+    case = one(line=3, hint="fix")
+    (failure,) = failures(case)
+    assert (failure.message, failure.type) == ("X1: wrong", "official and rules")
+    assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: fix"
+    assert case.system_out == "official: FAIL\nrules: pass"
+
+
+FOLDER = "results/dgx/bert"
+LOGS = [f"{FOLDER}/result_{number}.txt" for number in range(5)]
+
+
+def cases_of(*made: Finding) -> dict[str, TestCase]:
+    """The tests of a set of five runs with findings, by name."""
+    runs = tuple(run(path=path) for path in LOGS)
+    findings = folded(made, FOLDER, LOGS, SET)
+    report_ = report(result_sets=(result_set(),), runs=runs, findings=findings)
+    return {case.name: case for suite in suites(report_) for case in suite}
+
+
+def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
+    made = [finding(LOGS[number], 9, message="x is {found}", found=number) for number in (0, 2, 3)]
+    cases = cases_of(*made)
+    assert list(cases) == [SET, *LOGS]
+    messages = {name: [part.message for part in failures(case)] for name, case in cases.items()}
+    assert {name: texts for name, texts in messages.items() if texts} == {
+        LOGS[number]: [f"X1: x is {number}"] for number in (0, 2, 3)
+    }
+    assert failures(cases[LOGS[2]])[0].text == f"{LOGS[2]}:9: error X1: x is 2"
+
+
+def test_a_finding_on_a_set_and_its_runs_fails_all_of_them() -> None:
+    cases = cases_of(finding(FOLDER), finding(LOGS[1]))
+    assert [name for name, case in cases.items() if failures(case)] == [SET, LOGS[1]]
+
+
+def test_a_finding_on_a_file_of_a_set_fails_the_test_of_the_set() -> None:
+    cases = cases_of(finding(f"{FOLDER}/scaling.json", 2))
+    assert [name for name, case in cases.items() if failures(case)] == [SET]
+    assert failures(cases[SET])[0].text == f"{FOLDER}/scaling.json:2: error X1: wrong"
+
+
+RAW_SUITES = {raw_id(name): [raw_id(name), *raw_logs(name)] for name in ("alpha", "beta")}
+
+
+@pytest.mark.parametrize(
+    ("made", "failed"),
+    [
+        (on_raw_set("beta"), [raw_id("beta")]),
+        (on_raw_set("beta", finding("beta_1.log", 7)), ["beta_1.log"]),
+        (on_raw_set("beta", finding("alpha_1.log", 7)), [raw_id("beta")]),
+        ([*on_raw_set("alpha"), *on_raw_set("beta")], [raw_id("alpha"), raw_id("beta")]),
+        ([finding("alpha_0.log")], ["alpha_0.log"]),
+        ([finding(".")], ["."]),
+    ],
+    ids=["a set", "its run", "the run of another set", "both sets", "of no set", "the folder"],
+)
+def test_sets_of_raw_logs_in_one_folder_for_junit(made: list[Finding], failed: list[str]) -> None:
+    read = suites(report(**raw_sets(), findings=made))
+    named = {suite.name: [case.name for case in suite] for suite in read}
+    assert named == RAW_SUITES | ({"tree": ["."]} if failed == ["."] else {})
+    cases = [case for suite in read for case in suite]
+    assert [case.name for case in cases if failures(case)] == failed
+
+
+def test_no_finding_is_lost() -> None:
+    (suite,) = suites(report(findings=[finding("a.log", set="a set without a row")]))
+    assert [(suite.name, case.name, bool(failures(case))) for case in suite] == [
+        ("tree", "a.log", True)
+    ]
+
+
+def test_a_folded_warning_is_output_of_its_runs() -> None:
+    made = [finding(LOGS[number], severity=Severity.WARNING) for number in (0, 2)]
+    cases = cases_of(*made)
+    shown = [name for name, case in cases.items() if "warning X1" in (case.system_out or "")]
+    assert shown == [LOGS[0], LOGS[2]]
+    assert not any(map(failures, cases.values()))
+
+
+@pytest.mark.parametrize(("basis", "type_"), [(Basis.OFFICIAL, "official"), (Basis.RULES, "rules")])
+def test_whose_rule_fails_it(basis: Basis, type_: str) -> None:
+    assert failures(one(basis=basis))[0].type == type_
+
+
+def test_the_worst_of_several_errors_is_the_message() -> None:
+    errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
+    case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
+    (failure,) = failures(case)
+    assert failure.message == "B1: wrong (and 1 error more)"
+    assert failure.text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"severity": Severity.WARNING}, "warning X1: wrong"),
+        ({"severity": Severity.NOTE}, "note X1: wrong"),
+        (
+            {"waiver": Waiver("agreed", "Jane", "2026-12-31")},
+            "waived error X1: wrong\n  waived by Jane until 2026-12-31: agreed",
+        ),
+    ],
+)
+def test_other_findings_are_output(changes: dict[str, Any], text: str) -> None:
+    case = one(**changes)
+    assert not case.result
+    assert case.system_out == f"official: FAIL\nrules: pass\n{LOG}: {text}"
+
+
+def test_what_was_not_checked_is_skipped() -> None:
+    assert skipped(one(verdict=NOT_CHECKED, severity=Severity.WARNING))
+    assert not skipped(one(verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)))
+    assert not skipped(one(verdict=NOT_CHECKED))
+
+
+def test_both_verdicts_are_properties() -> None:
+    (suite, *_) = suites(whole(verdict=FAIL))
+    properties = {entry.name: entry.value for entry in suite.properties()}  # type: ignore[no-untyped-call]
+    assert properties["verdict.official"] == "fail"
+    assert properties["verdict.rules"] == "pass"
+
+
+@settings(deadline=None)
+@given(hostile.texts(), hostile.names())
+def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:
+    suites_ = suites(hostile.hostile(text, file))
+    names = [case.name for suite in suites_ for case in suite]
+    assert len(names) == 5
+    assert visible(f"b{file}") in names
+
+
+def test_a_hostile_report_for_junit() -> None:
+    assert sum(suite.failures for suite in suites(hostile.hostile())) == 1
+
+
+def test_a_submission(tmp_path: Path) -> None:
+    write_submission(tmp_path, "resnet", "bert")
+    checked = check([str(tmp_path)], Options()).report
+    names = [suite.name for suite in suites(checked)]
+    owner = tmp_path.name
+    assert names[:2] == [f"{owner}/bow-pod16/{name}/closed" for name in ("bert", "resnet")]
+    sizes = [suite.tests for suite in suites(checked)]
+    assert sizes[:2] == [11, 6]
+
+
+def test_loose_logs_of_several_sets_in_one_folder(tmp_path: Path) -> None:
+    write_set(tmp_path, (*simulated()[:3], *simulated("bert")[:2]))
+    checked = check([str(tmp_path)], Options()).report
+    cases = {suite.name: [case.name for case in suite] for suite in suites(checked)}
+    ids = [f"Graphcore/bow-pod16/{name}/closed" for name in ("resnet", "bert")]
+    assert cases == {
+        ids[0]: [ids[0], *(f"result_{number}.txt" for number in (0, 1, 2))],
+        ids[1]: [ids[1], *(f"result_{number}.txt" for number in (3, 4))],
+    }
+    second, first = (suite for suite in suites(checked))  # by name
+    texts = [failure.message for case in first for failure in failures(case)]
+    assert texts == ["SET101: the number of runs is 3; expected 5"]
+    texts = [failure.text for case in second for failure in failures(case)]
+    assert [re.findall("[A-Z]+101", text) for text in texts] == [["RCP101", "SET101"]]

@@ -7,10 +7,38 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Severity, Waiver, folded
+from mlperf_pkg.findings import (
+    MAX_LINES,
+    Basis,
+    Finding,
+    Severity,
+    Verdict,
+    Verdicts,
+    Waiver,
+    folded,
+)
 from mlperf_pkg.render import Show, View, findings
+from mlperf_pkg.render.findings import (
+    counts_in_words,
+    system_titles,
+    systems_in_words,
+    unjudged_in_words,
+    verdict_sentence,
+)
+from mlperf_pkg.results.report import ResultSetRow
+from tests.helpers.reports import (
+    FAIL,
+    NOT_CHECKED,
+    PASS,
+    finding,
+    on_raw_set,
+    raw_sets,
+    report,
+    result_set,
+    run,
+    system,
+)
 from tests.helpers.reports import SET as SET_ID
-from tests.helpers.reports import finding
 
 SET = "results/dgx/bert"
 RUNS = [f"{SET}/result_{number}.txt" for number in range(12)]
@@ -132,3 +160,201 @@ def test_levels(show: str, number: int) -> None:
 def test_counts() -> None:
     made = [finding(), finding(), finding(severity=Severity.NOTE), finding(waiver=WAIVER)]
     assert findings.counts(made) == {Severity.ERROR: 2, Severity.WARNING: 0, Severity.NOTE: 1}
+
+
+WARNING = Severity.WARNING
+BOTH_FAIL = Verdicts(Verdict.FAIL, Verdict.FAIL)
+ACCEPTS = "pass, mlperf-logging 9.9.9 accepts this"
+REJECTS = "FAIL, mlperf-logging 9.9.9 rejects this"
+SKIPS = "not checked, mlperf-logging 9.9.9 skips what is not a benchmark of round 2.0"
+
+
+@pytest.fixture(autouse=True)
+def a_round_without_ruleset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let mlperf-logging have the rules of every round but 7.0."""
+    monkeypatch.setattr(findings, "has_ruleset", lambda _, name: name != "7.0")
+
+
+def path_of(index: int) -> str:
+    return f"results/dgx{index}/bert"
+
+
+def sets(number: int, unchecked: int = 0) -> dict[str, Any]:
+    """Return that many result sets, the last of which were not checked."""
+    return {
+        "result_sets": tuple(
+            result_set(
+                path=path_of(i),
+                system=f"dgx{i}",
+                verdict=NOT_CHECKED if i >= number - unchecked else PASS,
+            )
+            for i in range(number)
+        )
+    }
+
+
+def on_sets(number: int, times: int = 1, **changes: Any) -> list[Finding]:
+    """Return findings on the runs of the first sets."""
+    return [
+        one
+        for index in range(number)
+        for time in range(times)
+        for one in folded(
+            [
+                finding(f"{path_of(index)}/result_{r}.txt", code=f"X{time}", **changes)
+                for r in range(3)
+            ],
+            path_of(index),
+            set_id=f"ACME/dgx{index}/bert/closed",
+        )
+    ]
+
+
+RULES = Basis.RULES
+ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = [
+    # what is reported, the verdicts, rows, findings, the official verdict, the verdict by the rules
+    ("nothing", PASS, sets(2), [], ACCEPTS, "pass"),
+    ("warnings", PASS, sets(184), on_sets(4, 3, severity=WARNING, basis=RULES), ACCEPTS,
+     "pass, 12 warnings in 4 of 184 result sets"),
+    ("errors of both", BOTH_FAIL, sets(9), on_sets(2), f"{REJECTS}, 2 errors in 2 of 9 result sets",
+     "FAIL, 2 errors in 2 of 9 result sets"),
+    ("official errors", FAIL, sets(1), on_sets(1, 2, basis=Basis.OFFICIAL),
+     f"{REJECTS}, 2 errors in 1 of 1 result set", "pass"),
+    ("errors and warnings", BOTH_FAIL, sets(9), [*on_sets(1), *on_sets(9, severity=WARNING)],
+     f"{REJECTS}, 1 error in 1 of 9 result sets, 9 warnings in 9 of 9 result sets",
+     "FAIL, 1 error in 1 of 9 result sets, 9 warnings in 9 of 9 result sets"),
+    ("elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json")], f"{REJECTS}, 1 error", "FAIL, 1 error"),
+    ("in some and elsewhere", BOTH_FAIL, sets(9), [finding("systems/x.json"), *on_sets(2)],
+     f"{REJECTS}, 3 errors in 2 of 9 result sets", "FAIL, 3 errors in 2 of 9 result sets"),
+    ("in one of two sets in one folder", BOTH_FAIL, raw_sets(),
+     [*on_raw_set("beta"), *on_raw_set("beta", finding("beta_1.log", 7))],
+     f"{REJECTS}, 2 errors in 1 of 2 result sets", "FAIL, 2 errors in 1 of 2 result sets"),
+    ("in both of two sets in one folder", BOTH_FAIL, raw_sets(), [*on_raw_set("alpha"), *on_raw_set("beta")],
+     f"{REJECTS}, 2 errors in 2 of 2 result sets", "FAIL, 2 errors in 2 of 2 result sets"),
+    ("only logs judged", PASS, {"result_sets": (result_set(judged=False),)}, [],
+     "pass, mlperf-logging 9.9.9 accepts the logs", "pass"),
+    ("some sets judged", PASS, {"result_sets": (result_set(), result_set(judged=False))}, [],
+     ACCEPTS, "pass"),
+    ("advice", PASS, sets(9), on_sets(1, severity=WARNING, basis=Basis.ADVICE), ACCEPTS, "pass"),
+    ("notes", PASS, sets(9), on_sets(1, severity=Severity.NOTE), ACCEPTS, "pass"),
+    ("waived", PASS, sets(9), on_sets(1, waiver=WAIVER), ACCEPTS, "pass"),
+    ("some unchecked", PASS, sets(9, 2), [], f"{ACCEPTS}, 2 of 9 result sets not checked",
+     "pass, 2 of 9 result sets not checked"),
+    ("all unchecked", NOT_CHECKED, sets(2, 2), on_sets(1), SKIPS,
+     "not checked, the rulebook does not have the benchmark"),
+    ("officially unchecked", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), sets(2), [], SKIPS, "pass"),
+    ("a round without rules", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), {**sets(1), "round": "7.0"}, [],
+     "not checked, mlperf-logging 9.9.9 has no rules for round 7.0", "pass"),
+    ("rounds without rules", Verdicts(Verdict.NOT_CHECKED, Verdict.PASS), {**sets(1), "round": None}, [],
+     "not checked, mlperf-logging 9.9.9 has no rules for these rounds, or skips these benchmarks", "pass"),
+    ("loose logs", PASS, {"runs": (run(), run(verdict=NOT_CHECKED))}, [],
+     f"{ACCEPTS}, 1 of 2 logs not checked", "pass, 1 of 2 logs not checked"),
+    ("descriptions", FAIL, {"systems": (system(verdict=FAIL),)}, [finding("x.json", basis=Basis.OFFICIAL)],
+     f"{REJECTS}, 1 error", "pass"),
+    ("unchecked descriptions", NOT_CHECKED, {"systems": (system(verdict=NOT_CHECKED),), "round": "7.0"}, [],
+     "not checked, mlperf-logging 9.9.9 has no rules for round 7.0",
+     "not checked, the rulebook does not have the benchmark"),
+    ("only descriptions", NOT_CHECKED, {"systems": (system(),)}, [], "not checked, there is no result set",
+     "not checked, there is no result set"),
+    ("no round", NOT_CHECKED, {"round": None, "round_reason": "nothing gives the round"}, [],
+     "not checked, nothing gives the round", "not checked, nothing gives the round"),
+    ("not as packed", NOT_CHECKED, sets(2, 2), [finding("a.tar.gz", code="PACK102")],
+     "not checked, not confirmed as the files that were packed",
+     "not checked, not confirmed as the files that were packed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "rows", "made", "official", "rules"),
+    [row[1:] for row in ROWS],
+    ids=[row[0] for row in ROWS],
+)
+def test_verdicts(
+    verdict: Verdicts, rows: dict[str, Any], made: Sequence[Finding], official: str, rules: str
+) -> None:
+    checked = report(verdict=verdict, findings=made, **rows)
+    assert verdict_sentence(checked, Basis.OFFICIAL) == official
+    assert verdict_sentence(checked, Basis.RULES) == rules
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "0 errors, 0 warnings, 0 notes"),
+        ({"findings": on_sets(2)}, "2 errors, 0 warnings, 0 notes"),
+        ({"findings": on_sets(1, severity=WARNING)}, "0 errors, 1 warning, 0 notes"),
+        ({"findings": on_sets(1, waiver=WAIVER)}, "0 errors, 0 warnings, 0 notes, 1 waived"),
+        ({"hidden": 1}, "0 errors, 0 warnings, 0 notes, 1 finding hidden by --select or --ignore"),
+    ],
+)
+def test_counts_in_words(changes: dict[str, Any], words: str) -> None:
+    assert counts_in_words(report(**changes)) == words
+
+
+def raw(**changes: Any) -> ResultSetRow:
+    return result_set(**{"path": ".", "submitter": None, **changes})
+
+
+OTHER = "Other/dgx/bert/closed"
+
+
+@pytest.mark.parametrize(
+    ("rows", "titles"),
+    [
+        ([raw()], ["dgx (closed)"]),
+        ([raw(), raw(path="logs", system="b")], ["dgx (closed)", "b (closed, in logs)"]),
+        ([raw(), raw(benchmark="resnet")], ["dgx (closed)", "dgx (closed)"]),
+        ([raw(id=SET_ID), raw(id=OTHER)], [SET_ID, OTHER]),
+        ([raw(scaling="strong"), raw(scaling="weak")], ["dgx (closed)", "dgx (closed)"]),
+        ([result_set(), result_set(submitter="B")], ["ACME: dgx (closed)", "B: dgx (closed)"]),
+    ],
+    ids=["one", "two systems", "two benchmarks", "two owners of raw logs", "scaling", "submitters"],
+)
+def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles: list[str]) -> None:
+    made = report(result_sets=tuple(rows))
+    assert [system_titles(made)(row) for row in rows] == titles
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentences"),
+    [
+        ([raw()], []),
+        ([raw(system_by="the folder name")], ["system found by the folder name: dgx"]),
+        (
+            [raw(system=name, system_by="the folder name") for name in "aabcdef"],
+            ["systems found by the folder name: a, b, c, d and 2 more"],
+        ),
+        (
+            [
+                raw(system_by="the folder name"),
+                raw(system="b", system_by="the number of nodes or accelerators"),
+            ],
+            [
+                "system found by the folder name: dgx",
+                "system found by the number of nodes or accelerators: b",
+            ],
+        ),
+    ],
+)
+def test_the_evidence_of_systems(rows: list[ResultSetRow], sentences: list[str]) -> None:
+    assert list(systems_in_words(report(result_sets=tuple(rows)))) == sentences
+
+
+@pytest.mark.parametrize(
+    ("judged", "words"),
+    [
+        ([], ""),
+        ([True, True], ""),
+        (
+            [True, False],
+            "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder without --partial",
+        ),
+        (
+            [False, False],
+            "only the logs were judged: to judge sets, check a folder without --partial",
+        ),
+    ],
+)
+def test_sets_of_which_only_the_logs_were_judged(judged: list[bool], words: str) -> None:
+    made = report(result_sets=tuple(result_set(judged=one) for one in judged))
+    assert unjudged_in_words(made) == words

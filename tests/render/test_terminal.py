@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import Column, Group, Table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 
 COLUMNS = (Column("Name"), Column("Minutes", 7, numbers=True), Column("Status", 10))
 

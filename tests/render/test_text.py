@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from collections.abc import Sequence
 from textwrap import dedent
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.render import FORMATS, Show, View
+from mlperf_pkg.render.text import (
+    MAX_BYTES,
+    SubmitterRow,
+    Submitters,
+    by_code,
+    root,
+    subjects_in_words,
+)
+from mlperf_pkg.results.report import Report, ResultSetRow
 from tests.helpers.reports import (
     FAIL,
     NOT_CHECKED,
     PASS,
     SET,
     finding,
+    nested,
     on_raw_set,
     raw_sets,
     rcp,
@@ -25,7 +38,7 @@ from tests.helpers.reports import (
     run,
     system,
 )
-from tests.helpers.round_report import a_round
+from tests.helpers.round_report import FINDINGS, a_round
 
 VIEW = {"color", "verbose", "show", "quiet", "statistics"}
 
@@ -187,12 +200,7 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
 
 
 def test_verbose_shows_runs_and_systems() -> None:
-    shown = text(
-        verbose=True,
-        result_sets=(result_set(),),
-        runs=(run(),),
-        systems=(system(),),
-    )
+    shown = text(verbose=True, result_sets=(result_set(),), runs=(run(),), systems=(system(),))
     assert "results/dgx/bert: ACME/dgx/bert/closed\n  result_0.txt" in shown
     assert "Rules\nACME\n  dgx    closed               8  pass      pass\n" in shown
 
@@ -295,19 +303,10 @@ def test_submitters_are_named_where_there_are_several() -> None:
 @pytest.mark.parametrize(
     ("verdict", "lines"),
     [
-        (
-            PASS,
-            [
-                "official: pass, mlperf-logging 9.9.9 accepts this",
-                "rules:    pass",
-            ],
-        ),
+        (PASS, ["official: pass, mlperf-logging 9.9.9 accepts this", "rules:    pass"]),
         (
             Verdicts(Verdict.FAIL, Verdict.FAIL),
-            [
-                "official: FAIL, mlperf-logging 9.9.9 rejects this",
-                "rules:    FAIL",
-            ],
+            ["official: FAIL, mlperf-logging 9.9.9 rejects this", "rules:    FAIL"],
         ),
         (
             NOT_CHECKED,
@@ -455,3 +454,457 @@ def test_the_name_of_a_submitter_is_not_folded() -> None:
     lines = text(result_sets=[replace(row, verdict=NOT_CHECKED) for row in sets]).splitlines()
     assert f"  {name}" in lines
     assert max(map(len, lines)) <= 80
+
+
+WARNING, A_NOTE = Severity.WARNING, Severity.NOTE
+WAIVER = Waiver("agreed", "Jane", "2026-12-31")
+
+
+@pytest.mark.parametrize(
+    ("made", "order"),
+    [
+        ([finding(code="B1"), finding(code="A1")], ["A1", "B1"]),
+        ([finding(code="A1", severity=WARNING), finding(code="B1")], ["B1", "A1"]),
+        ([finding(code="A1", severity=A_NOTE), finding(code="B1", severity=WARNING)], ["B1", "A1"]),
+        ([finding(code="A1", waiver=WAIVER), finding(code="B1", severity=A_NOTE)], ["B1", "A1"]),
+        ([finding(basis=Basis.RULES), finding(basis=Basis.OFFICIAL)], ["X1", "X1"]),
+        ([finding("a"), finding("b", message="other")], ["X1"]),
+    ],
+)
+def test_the_most_important_codes_come_first(made: list[Finding], order: list[str]) -> None:
+    assert [group.first.code for group in by_code(made)] == order
+
+
+def test_findings_of_each_waiver_are_apart() -> None:
+    other = Waiver("agreed again", "Joe", "2026-12-31")
+    groups = by_code([finding(), finding(waiver=WAIVER), finding("b", waiver=other)])
+    assert [group.first.waiver for group in groups] == [None, WAIVER, other]
+
+
+def with_values(*values: Any, **changes: Any) -> list[Finding]:
+    return [
+        finding(f"{index}.log", message="x is {found}", found=value, **changes)
+        for index, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (with_values(1), "x is 1"),
+        (with_values(3, 1, 2), "x is 1 to 3"),
+        (with_values("b", "a", "b"), 'x is "b", "a"'),
+        ([*with_values(1), finding(message="other")], "x is 1 (and 1 similar message)"),
+        ([finding(message=f"{n}") for n in range(9)], "0 (and 8 similar messages)"),
+    ],
+)
+def test_a_group_has_the_values_of_all_its_findings(made: list[Finding], text: str) -> None:
+    (group,) = by_code(made)
+    assert group.text == text
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        ("a", "a"),
+        ("abc", "a, b, c"),
+        ("abca", "a, b, c"),
+        ("abcdefgh", "a, b, c, d, e, f and 2 more"),
+    ],
+)
+def test_subjects_are_named_and_counted(paths: str, words: str) -> None:
+    (group,) = by_code([finding(path) for path in paths])
+    assert len(group.subjects) == len(set(paths))
+    assert subjects_in_words(group) == words
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("results/dgx/bert", ""),
+        ("ACME/results/dgx/bert", "ACME"),
+        ("v2.0/ACME/results/dgx/strong/bert", "v2.0/ACME"),
+        ("results/results/dgx/bert", "results"),
+        (".", ""),
+    ],
+)
+def test_root(path: str, expected: str) -> None:
+    assert root(path) == expected
+
+
+def test_the_submitters_of_a_round() -> None:
+    assert list(Submitters(a_round()).rows()) == [
+        SubmitterRow("ACME", 2, FAIL, errors=1, warnings=2, rcp_failures=1),
+        SubmitterRow("beta", 2, Verdicts(Verdict.FAIL, Verdict.FAIL), 1, 3, 0),
+        SubmitterRow("Zeta", 1, Verdicts(Verdict.FAIL, Verdict.FAIL), 1, 1, 0),
+        SubmitterRow("elsewhere", 0, NOT_CHECKED, 0, 1, 0),
+    ]
+
+
+def test_the_rows_have_every_finding() -> None:
+    rows = list(Submitters(a_round()).rows())
+    made = [one for one in FINDINGS if not one.waiver and one.severity is not A_NOTE]
+    assert sum(row.errors + row.warnings for row in rows) == len(made)
+
+
+@pytest.mark.parametrize(
+    ("sets", "made", "verdicts"),
+    [
+        ([PASS], [], PASS),
+        ([PASS, FAIL], [], FAIL),
+        ([NOT_CHECKED], [], NOT_CHECKED),
+        ([NOT_CHECKED, PASS], [], PASS),
+        ([NOT_CHECKED], [finding("A/x", severity=WARNING)], NOT_CHECKED),
+        ([NOT_CHECKED], [finding("A/x", basis=Basis.RULES)], Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL)),
+        ([PASS], [finding("A/x", basis=Basis.OFFICIAL)], FAIL),
+        ([PASS], [finding("A/x", waiver=WAIVER)], FAIL),
+        ([PASS], [finding("B/x")], PASS),
+    ],
+)  # fmt: skip
+def test_the_verdicts_of_a_submitter(
+    sets: Sequence[Verdicts], made: list[Finding], verdicts: Verdicts
+) -> None:
+    rows = tuple(
+        result_set(path=f"A/results/{index}/bert", submitter="A", verdict=verdict)
+        for index, verdict in enumerate(sets)
+    )
+    row = next(Submitters(report(result_sets=rows, findings=made)).rows())
+    assert row.verdicts == verdicts
+
+
+def test_no_submitter_fails_officially_where_nothing_was_checked() -> None:
+    rows = (result_set(path="A/results/x/bert", submitter="A", verdict=NOT_CHECKED),)
+    made = report(result_sets=rows, findings=[finding("A/x")], verdict=NOT_CHECKED)
+    assert [row.verdicts.official for row in Submitters(made).rows()] == [Verdict.NOT_CHECKED]
+
+
+@pytest.mark.parametrize(
+    ("changes", "failures"),
+    [
+        ({"rcp": rcp(official_pass=False)}, 1),
+        ({"rcp": rcp(official_pass=False, bypassed=True)}, 0),
+        ({"rcp": rcp(official_pass=False), "division": "open"}, 0),
+        ({"rcp": None}, 0),
+        ({}, 0),
+    ],
+)
+def test_rcp_failures(changes: dict[str, Any], failures: int) -> None:
+    row = result_set(path="A/results/x/bert", submitter="A", **changes)
+    (submitter,) = Submitters(report(result_sets=(row,))).rows()
+    assert submitter.rcp_failures == failures
+
+
+@pytest.mark.parametrize(
+    ("path", "submitter"),
+    [
+        ("ACME", "ACME"),
+        ("ACME/systems/x.json", "ACME"),
+        ("ACME/results/dgx/bert/result_0.txt", "ACME"),
+        ("ACME2/systems/x.json", None),
+        ("mlperf-pkg.yaml", None),
+    ],
+)
+def test_whose_file_it_is(path: str, submitter: str | None) -> None:
+    assert Submitters(a_round()).of(finding(path)) == submitter
+
+
+def test_a_submission_that_was_checked_from_within_has_all_files() -> None:
+    submitters = Submitters(report(result_sets=(result_set(),)))
+    assert submitters.of(finding("systems/x.json")) == "ACME"
+    assert (submitters.number, set(submitters.roots)) == (1, {""})
+
+
+RAW_ROWS = [
+    result_set(path=".", submitter="ACME"),
+    result_set(path=".", submitter="beta"),
+    result_set(path="logs", submitter=None, id="Zeta/dgx/bert/closed"),
+]
+
+
+@pytest.mark.parametrize(
+    ("set_", "submitter"),
+    [("ACME/dgx/bert/closed", "ACME"), ("beta/dgx/bert/closed", "beta"),
+     ("Zeta/dgx/bert/closed", None), (None, None)],
+)  # fmt: skip
+def test_whose_raw_logs_they_are(set_: str | None, submitter: str | None) -> None:
+    submitters = Submitters(report(result_sets=RAW_ROWS))
+    assert submitters.of(finding(".", set=set_)) == submitter
+    assert not submitters.roots
+
+
+@pytest.mark.parametrize(
+    ("rows", "number"),
+    [
+        ([], 0),
+        (RAW_ROWS[2:], 0),
+        (RAW_ROWS, 2),
+        ([RAW_ROWS[0], result_set(path="A/results/x/bert", submitter="A")], 2),
+        ([RAW_ROWS[0], result_set(path="ACME/results/x/bert", system="x")], 1),
+    ],
+    ids=["none", "unnamed", "raw logs", "raw logs and a submission", "both of one submitter"],
+)
+def test_the_number_of_submitters(rows: list[ResultSetRow], number: int) -> None:
+    assert Submitters(report(result_sets=rows)).number == number
+
+
+def test_the_findings_on_raw_logs_by_submitter() -> None:
+    made = [finding(".", set=f"{name}/dgx/bert/closed") for name in ("ACME", "beta", "beta")]
+    rows = list(Submitters(report(result_sets=RAW_ROWS, findings=made)).rows())
+    assert [(row.name, row.result_sets, row.errors) for row in rows] == [
+        ("ACME", 1, 1),
+        ("beta", 1, 2),
+    ]
+
+
+def test_the_findings_of_a_code_by_submitter() -> None:
+    paths = ["Zeta/a", "beta/a", "beta/b", "ACME/a", "mlperf-pkg.yaml"]
+    (group,) = by_code([finding(path) for path in paths])
+    assert Submitters(a_round()).of_group(group) == "beta 2, Zeta 1, ACME 1, elsewhere 1"
+
+
+def test_places_of_a_folded_finding_are_one_subject() -> None:
+    paths = [f"set/{number}" for number in range(3)]
+    (group,) = by_code(folded(map(finding, paths), "set", paths))
+    assert group.subjects == ("set",)
+
+
+markdown = FORMATS["markdown"]
+
+
+def test_a_report() -> None:
+    findings = [
+        finding("results/dgx/bert", basis=Basis.OFFICIAL, hint="fix it", set=SET),
+        finding("systems/dgx.json", 3, severity=Severity.NOTE),
+    ]
+    report_ = report(verdict=FAIL, result_sets=(result_set(verdict=FAIL),), findings=findings)
+    assert markdown(report_, View()).split("\n") == [
+        "## MLPerf check",
+        "",
+        "- **official**: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 1 result set",
+        "- **rules**: pass",
+        "- 1 error, 0 warnings, 1 note",
+        "- round 2.0: as given",
+        "",
+        "### Results",
+        "",
+        "| Submitter | System | Benchmark | Division | Round | Accelerators | Runs | Minutes |"
+        " RCP margin | Official | Rules |",
+        "| --- | --- | --- | --- | --- | ---: | ---: | ---: | --- | --- | --- |",
+        "| ACME | dgx | bert | closed | 2.0 | - | 10/10 | 20.500 | pass +10.0 % | FAIL | pass |",
+        "",
+        "### Findings",
+        "",
+        "- results/dgx/bert: **error X1 \\[official\\]**: wrong",
+        "  <br>hint: fix it",
+        "",
+    ]
+
+
+def test_without_findings() -> None:
+    assert markdown(report(), View()).endswith("### Results\n\nNo result set.\n")
+
+
+def test_a_round_starts_with_its_submitters() -> None:
+    names = ("ACME", "Dell")
+    rows = [result_set(path=f"{name}/results/dgx/bert", submitter=name) for name in names]
+    findings = [finding("Dell/results/dgx/bert", basis=Basis.OFFICIAL)]
+    report_ = report(verdict=FAIL, result_sets=(rows[0], rows[1]), findings=findings)
+    _, table, _ = markdown(report_, View()).split("### ", 2)
+    assert table.splitlines()[2:] == [
+        "| Submitters | Sets | Official | Rules | Errors | Warnings | RCP failures |",
+        "| --- | ---: | --- | --- | ---: | ---: | ---: |",
+        "| ACME | 1 | pass | pass | - | - | - |",
+        "| Dell | 1 | FAIL | pass | 1 | - | - |",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(("message", "number"), [("wrong", 50_000), ("ä" * 5000, 5_000)])
+def test_the_summary_has_a_limit(message: str, number: int) -> None:
+    """GitHub rejects more than 1 MiB."""
+    findings = [finding(f"{index}/a", message=message) for index in range(number)]
+    summary = markdown(report(findings=findings), View())
+    assert MAX_BYTES - 20_000 < len(summary.encode()) < 1 << 20
+    last = summary.splitlines()[-1]
+    left_out = number - summary.count("\n- ") + 4  # the verdicts are a list too
+    assert last == f"{left_out} more lines are left out: a summary has at most 1 MiB."
+
+
+def test_hostile_names_do_not_act_in_markdown() -> None:
+    evil = "<script>|[x](y)\n# title\x1b"
+    shown = markdown(
+        report(result_sets=(result_set(system=evil),), findings=[finding(evil, message=evil)]),
+        View(),
+    )
+    assert "<script>" not in shown.replace("\\<script\\>", "")
+    assert "\n# title" not in shown
+    assert shown.count("\\|\\[x\\](y)") == 3
+    assert "\x1b" not in shown
+
+
+LOG_VIEW = View()
+
+
+def lines(report_: Report, view: View = LOG_VIEW) -> list[str]:
+    return FORMATS["log"](report_, view).splitlines()
+
+
+def test_levels() -> None:
+    checked = report(
+        findings=[
+            finding("a", 7, basis=Basis.RULES),
+            finding("b", severity=Severity.WARNING),
+            finding("c", severity=Severity.NOTE),
+            finding("d", waiver=WAIVER),
+        ]
+    )
+    assert lines(checked, View(show=Show.NOTES))[1:5] == [
+        "ERROR - a:7: X1 [rules]: wrong",
+        "WARNING - b: X1: wrong",
+        "INFO - c: X1: wrong",
+        "INFO - d: waived: X1: wrong",
+    ]
+
+
+def test_sets_of_raw_logs_in_log_lines() -> None:
+    checked = report(**raw_sets(), findings=[*on_raw_set("alpha"), *on_raw_set("beta")])
+    assert lines(checked)[1:3] == [
+        "ERROR - ACME/alpha/bert/closed: X1: wrong",
+        "ERROR - ACME/beta/bert/closed: X1: wrong",
+    ]
+
+
+def test_round_and_verdicts_are_always_there() -> None:
+    checked = report(findings=[finding("a")])
+    first, official, rules = lines(checked, View(quiet=True))
+    assert first.startswith("INFO - round ")
+    assert official.startswith("INFO - official verdict: ")
+    assert rules.startswith("INFO - rules verdict: ")
+
+
+def test_nothing_breaks_a_line() -> None:
+    hostile = replace(finding("a\nb\x1b[31m"), message="x\ny\u2028z")
+    assert len(lines(report(findings=[hostile]))) == 4
+    assert all(line.isprintable() for line in lines(report(findings=[hostile])))
+
+
+REPORT = report(
+    verdict=FAIL,
+    systems=(system(),),
+    result_sets=(result_set(),),
+    runs=(run(),),
+    findings=[finding("a.log", 3, basis=Basis.RULES, found=1.5, expected=["a", None])],
+)
+
+# Fields may be added to the contract, none renamed or taken away.
+CONTRACT = {
+    "systems": "id path submitter division status accelerators verdict",
+    "result_sets": "id path submitter system benchmark division verdict runs_found runs_required"
+    " score_minutes unscaled_minutes scaling_factor official_minutes rcp seeds energy_joules"
+    " system_by judged",
+    "runs": "path set verdict benchmark division minutes status records samples_to_converge dropped",
+    "findings": "code severity basis path line message found expected hint source waiver"
+    " subject runs of_runs places set",
+}
+
+
+def as_json(report_: Any) -> Any:
+    shown = FORMATS["json"](report_, View())
+    assert shown.isascii()
+    assert shown.endswith("}\n")
+    return json.loads(shown, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def test_the_contract() -> None:
+    read = as_json(REPORT)
+    head = ["format", "tool", "usage", "round", "round_reason", "verdict", *CONTRACT]
+    assert list(read) == [*head, "hidden", "configuration"]
+    assert read["format"] == "mlperf-pkg/report/3"
+    assert read["verdict"] == {"official": "fail", "rules": "pass"}
+    assert set(read["tool"]) == {"version", "rulebook", "reference"}
+    for part, names in CONTRACT.items():
+        assert set(names.split()) <= set(read[part][0]), part
+    row = read["result_sets"][0]
+    names = "official_pass message normalization bypassed batch_size mean minimum"
+    assert set(names.split()) <= set(row["rcp"])
+    assert row["seeds"] == {"official_pass": True}
+
+
+def test_a_finding() -> None:
+    assert as_json(REPORT)["findings"][0] == {
+        "code": "X1",
+        "message": "wrong",
+        "path": "a.log",
+        "line": 3,
+        "severity": "error",
+        "basis": "rules",
+        "found": 1.5,
+        "expected": ["a", None],
+        "hint": None,
+        "source": None,
+        "waiver": None,
+        "subject": None,
+        "runs": None,
+        "of_runs": None,
+        "places": [
+            {"path": "a.log", "lines": [3], "count": 1, "found": [1.5], "expected": [["a", None]]}
+        ],
+        "set": None,
+    }
+
+
+def test_runs_and_findings_name_their_set() -> None:
+    made = [*on_raw_set("alpha"), *on_raw_set("beta"), finding("mlperf-pkg.yaml")]
+    read = as_json(report(**raw_sets(), findings=made))
+    rows = {row["id"]: row["system"] for row in read["result_sets"]}
+    assert [rows[run["set"]] for run in read["runs"]] == ["alpha", "alpha", "beta", "beta"]
+    assert [rows.get(made["set"]) for made in read["findings"]] == ["alpha", "beta", None]
+    assert [made["subject"] for made in read["findings"]] == [*rows, None]
+
+
+def test_a_folded_finding() -> None:
+    made = [
+        finding(
+            f"a/{n}.log", line, message="x is {found}; expected {expected}", found=n, expected=9
+        )
+        for n, line in ((1, 3), (1, 5), (2, 4))
+    ]
+    (folded_finding,) = folded(made, "a", ["a/1.log", "a/2.log", "a/3.log"])
+    read = as_json(report(findings=[folded_finding]))["findings"][0]
+    assert read["message"] == "x is 1 to 2; expected 9"
+    assert [read[name] for name in ("path", "line", "found", "expected")] == ["a/1.log", 3, 1, 9]
+    assert [read[name] for name in ("subject", "runs", "of_runs")] == ["a", 2, 3]
+    assert read["places"] == [
+        {"path": "a/1.log", "lines": [3, 5], "count": 2, "found": [1], "expected": [9]},
+        {"path": "a/2.log", "lines": [4], "count": 1, "found": [2], "expected": [9]},
+    ]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_no_number_is_null(number: float) -> None:
+    read = as_json(report(result_sets=(result_set(rcp=rcp(mean=number)),)))
+    assert read["result_sets"][0]["rcp"]["mean"] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("größer\x1b\n\u202e", "größer\x1b\n\u202e"),
+        ("half \ud800", "half \\ud800"),
+        ({"\udcff": math.nan}, {"\\udcff": None}),
+        (10**100, 10**100),
+        (True, True),
+    ],
+)
+def test_hostile_values(value: Any, expected: Any) -> None:
+    assert as_json(report(findings=[finding(found=value)]))["findings"][0]["found"] == expected
+
+
+def test_a_value_nested_too_deep_is_cut() -> None:
+    value = as_json(report(findings=[finding(found=nested(10_000))]))["findings"][0]["found"]
+    assert '"..."' in json.dumps(value)
+
+
+def test_csv_holds_the_results() -> None:
+    lines = FORMATS["csv"](REPORT, View()).splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["submitter", "ACME"]

@@ -225,8 +225,8 @@ def refusal(report: Report, *, keep_invalid: bool) -> str | None:
     if keep_invalid or not report.has_errors:
         return None
     return (
-        "fix the errors, or pack the tree anyway with --keep-invalid;"
-        " --drop-invalid leaves out result sets that are not valid, if any others are valid"
+        "fix the errors, or pack the tree anyway with --invalid keep;"
+        " --invalid drop leaves out result sets that are not valid, if any others are valid"
     )
 
 

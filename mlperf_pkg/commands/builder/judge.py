@@ -232,8 +232,8 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
 def _hint(finding: Finding) -> str | None:
     if finding.code == "SET101" and finding.found > finding.expected:
         return (
-            f"--select takes the {finding.expected} consecutive runs whose result is closest to"
-            " the median of all such windows; 'mlperf-pkg select' shows them"
+            f"--choose-runs takes the {finding.expected} consecutive runs whose result is closest"
+            " to the median of all such windows; 'mlperf-pkg select' shows them"
         )
     flags = [flag for flag, codes in BYPASSES.items() if finding.code in codes]
     return f"--{flags[0]} builds it and asks for a review" if flags else finding.hint

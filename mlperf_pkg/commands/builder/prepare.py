@@ -65,6 +65,7 @@ class Order(Struct, frozen=True):
     drop_invalid: bool = False
     allow_outside: bool = False
     as_open: bool = False
+    usage: str | None = None
 
 
 class Prepared(Struct, frozen=True):
@@ -100,7 +101,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
     config = read_config(folders.workspace)
     if not order.allow_outside:
         refuse_outside(folders, config)
-    workspace = read_workspace(folders, config, order.round)
+    workspace = read_workspace(folders, config, order.round, order.usage)
     plan, staying = _plan(workspace, order)
     if order.select:
         plan = choose_runs(plan, workspace.round)

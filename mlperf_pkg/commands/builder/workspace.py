@@ -75,18 +75,20 @@ class Workspace(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def read_workspace(folders: Folders, config: Config, round_name: str | None = None) -> Workspace:
+def read_workspace(
+    folders: Folders, config: Config, round_name: str | None = None, usage: str | None = None
+) -> Workspace:
     """Read every log and every system description.
 
-    ``round_name`` takes precedence over the configuration's, and that over the names of trees and
-    the logs. If the logs are of different rounds, all are read again under the newest, because
-    logs of earlier rounds may be submitted again.
+    ``round_name`` and ``usage`` take precedence over those of the configuration, and these over the
+    names of trees and the logs. If the logs are of different rounds, all are read again under the
+    newest, because logs of earlier rounds may be submitted again.
 
     Raises:
         UserError: there are no logs or no system descriptions, they cannot be read, or the
             rulebook has no such round.
     """
-    options = Options(round=round_name, config=replace(config, code={}), named=True)
+    options = Options(usage, round_name, config=replace(config, code={}), named=True)
     if folders.logs == folders.workspace:
         _require_logs(folders)
     checked = check([str(folders.logs)], options)

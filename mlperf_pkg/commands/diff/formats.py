@@ -20,11 +20,10 @@ from mlperf_pkg.commands.diff.model import (
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.findings import sentence
+from mlperf_pkg.render.findings import View, sentence
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
 FORMAT = "mlperf-pkg/diff/1"

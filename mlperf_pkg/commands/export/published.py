@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.rows import Rows, division_of, in_order, number_of
 from mlperf_pkg.commands.export.schema import TABLES
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.submission.membership import set_id
 from mlperf_pkg.submission.names import set_name
 
 
-def rows_of_published(results: PublishedResults) -> Rows:
-    """Return the rows of the published results: systems, result sets and settings."""
-    sets = [published for published in results.sets if published.runs]
+_ALL = "all"
+
+
+def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,)) -> Rows:
+    """Return the rows of the published results: systems, result sets and settings.
+
+    ``names`` are those of rounds; ``all`` means every round.
+
+    Raises:
+        UserError: there is no such round.
+    """
+    existing = list(dict.fromkeys(round_.name for round_ in results.provenance.rounds))
+    if unknown := next((name for name in names if name not in (_ALL, *existing)), None):
+        suggestion = did_you_mean(unknown, [*existing, _ALL])
+        raise UserError(
+            f"--published {unknown}: no such round{suggestion} (of {', '.join(existing)}, all)"
+        )
+    chosen = existing if _ALL in names else names
+    sets = [published for published in results.sets if published.runs and published.round in chosen]
     systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
     benchmarks = sorted({published.benchmark for published in sets})
     return in_order(
@@ -28,6 +46,7 @@ def rows_of_published(results: PublishedResults) -> Rows:
                 _published_setting(setting, results.sets[setting.set])
                 for benchmark in benchmarks
                 for setting in results.settings(benchmark)
+                if results.sets[setting.set].round in chosen
             ],
         }
     )

@@ -16,13 +16,12 @@ from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.page.entries import Card, Entry, cards
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render.groups import Submitters
-from mlperf_pkg.render.headings import verdict_in_words
+from mlperf_pkg.render.findings import verdict_in_words
 from mlperf_pkg.render.table import Column, Span, Table
+from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 

@@ -30,7 +30,7 @@ from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
 from mlperf_pkg.commands.charts.drawing import Detail, set_charts
 from mlperf_pkg.commands.page.content import Content, amount
 from mlperf_pkg.commands.page.template import environment, file, page_head, raw, short
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.parallel import WorkerLostError
 from mlperf_pkg.infra.text import escape_html, visible
-from mlperf_pkg.infra.work import WorkerLostError
 from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.rules import wrapped
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint, has_limit
 from mlperf_pkg.results.wording import counted
 

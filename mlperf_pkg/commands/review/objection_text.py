@@ -308,9 +308,17 @@ def refuse_early(folder: Path, path: str) -> None:
 
 
 def write(
-    folder: Path, path: str, options: Options, wanted: Sequence[str], by: str | None
+    folder: Path,
+    path: str,
+    options: Options,
+    wanted: Sequence[str],
+    by: str | None,
+    *,
+    force: bool = False,
 ) -> Iterator[str]:
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
+
+    ``force`` overwrites files that have their names.
 
     Raises:
         UserError: there are no objections, or a file cannot be written.
@@ -320,8 +328,9 @@ def write(
     ids = {entry.id for entry in read_entries(states)} if states.exists() else set()
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
-    if taken := next((name for name in files if (folder / name).exists()), None):
-        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; move it away")
+    taken = next((name for name in files if (folder / name).exists()), None)
+    if taken and not force:
+        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; --force overwrites it")
     if new:
         write_together(folder, {**files, NAME: with_new(states, new, by)}, replace=True)
     for item in new:

@@ -191,7 +191,8 @@ def section(reviewed: Round) -> Section:
         title="Objections",
         text=(
             "Errors by the written rules may be filed as objections, one for each code and"
-            " submitter. 'mlperf-pkg review objection CODES ROUND_DIR -o FOLDER' writes the texts.",
+            " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
+            " texts.",
         ),
         tables={"errors": table} if objections else {},
         summary=(f"{number} to file" if objections else "no errors by the rules",),

@@ -228,7 +228,7 @@ def test_one_submission_of_a_round(old: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     shutil.copytree(old, new)
     rerun(**BORROWED)(new)
-    for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--from", old]):
+    for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--borrowed-from", old]):
         assert [rest for _, *rest in found(*arguments)] == [list(verdict[1:]) for verdict in LOAN]
     assert found(old / "ACME", new / "ACME")[0][1] == "hyperparameters changed"
 

@@ -1,0 +1,688 @@
+"""The output of ``mlperf-pkg rcp show``, ``diff`` and ``lint``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlperf_logging.rcp_checker import rcp_checker as official
+
+from mlperf_pkg.infra.resources import official_folder
+from tests.helpers import program
+from tests.helpers.logs import edited
+from tests.helpers.reference_points import RUNS, point
+from tests.helpers.trees import simulated, write_set, write_submission
+
+GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
+BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}
+
+
+def call(*arguments: str | Path) -> tuple[int, str]:
+    result = program.call("rcp", *arguments)
+    return result.exit_code, result.stdout or result.stderr
+
+
+def shown(*arguments: str | Path) -> str:
+    status, text = call(*arguments)
+    assert status == 0, text
+    return text
+
+
+def custom(folder: Path, points: Any = BIG) -> Path:
+    path = folder / "points.json"
+    path.write_text(points if isinstance(points, str) else json.dumps(points), "utf-8")
+    return path
+
+
+# ---- show ---------------------------------------------------------------------------------
+
+
+def test_show_a_benchmark() -> None:
+    assert shown("show", "gpt3", "--round", "v4.1").split("\n", 2)[2] == (
+        "\n"
+        "Batch size  Runs           Mean      Deviation          Limit\n"
+        "      1536     6  1,195,376,640     45,174,037  1,076,517,411  pruned\n"
+        "      2048     7  1,177,760,563     24,907,706  1,119,593,070\n"
+        "      3072     7  1,218,025,882  4,400,200,850           none\n"
+        "      4096     6  1,258,291,200     18,757,498  1,208,937,592\n"
+        "      6144     6  1,409,286,144              0  1,409,286,144\n"
+        "      8192     6  1,623,195,648     23,726,566  1,560,767,723\n"
+        "\n"
+        "limit: the smallest acceptable mean of 3 runs without the fastest and the\n"
+        "slowest (t-test, p = 0.05)\n"
+        "pruned: not used by the test, as neighbouring points converge as fast\n"
+        "none: no lower limit, as the reference runs differ too much\n"
+    )
+
+
+def test_show_batch_sizes() -> None:
+    sizes = [option for size in (64, 500, 100_000) for option in ("--batch-size", f"{size}")]
+    lines = shown("show", "bert", "--round", "5.0", *sizes).splitlines()
+    assert lines[3:7] == [
+        "Batch size  Runs       Mean  Deviation      Limit",
+        "        64    23  2,414,421    197,392  2,274,732  below all",
+        "       500        2,419,217    196,562  2,278,968  448 to 4608",
+        "    100000                -          -          -  missing",
+    ]
+    assert lines[-1] == "missing: larger than all points; new reference runs are required"
+
+
+def test_show_every_batch_size() -> None:
+    text = shown("show", "llama31_8b", "--round", "5.1", "--interpolate", "--format", "csv")
+    assert [line.split(",")[3] for line in text.splitlines()[1:]] == list(map(str, range(16, 129)))
+
+
+def test_show_chooses_the_newest_round_that_has_the_benchmark() -> None:
+    assert shown("show", "BERT").startswith("bert, training 5.0: samples to converge\n")
+    assert shown("show", "openfold").startswith("openfold, hpc 3.0: samples to converge\n")
+
+
+def test_show_all_benchmarks_of_a_round() -> None:
+    lines = shown("show", "--round", "5.1").splitlines()
+    assert lines[0] == "Reference convergence points of training 5.1"
+    assert lines[3] == "  bert             samples  10      13     7  256 to 16384"
+    assert lines[-2:] == [
+        "Round 5.1 does not have bert: its points are not used.",
+        "8 benchmarks; 'mlperf-pkg rcp show BENCHMARK' shows the points of one",
+    ]
+
+
+def test_show_all_numbers_of_a_round_as_csv_and_json() -> None:
+    rows = shown("show", "--round", "5.1", "--format", "csv").splitlines()
+    references = json.loads(shown("show", "--round", "5.1", "--format", "json"))["references"]
+    points = [item for part in references for item in part["points"]]
+    assert len(rows) - 1 == len(points) == 49
+    assert {item["state"] for item in points} == {"used", "pruned"}
+
+
+def test_show_the_reference_runs() -> None:
+    assert "gpt3_ref_6144 (6144): 1409286144 1409286144 " in shown("show", "gpt3", "-v")
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ((), ["64", "128"]),
+        (("--merge",), ["64", "128", "1536", "2048", "3072", "4096", "6144", "8192"]),
+    ],
+)
+def test_show_a_custom_file(options: tuple[str, ...], sizes: list[str], tmp_path: Path) -> None:
+    file = custom(tmp_path)
+    text = shown("show", "gpt3", "--custom", file, *options, "--format", "csv")
+    assert [line.split(",")[3].removesuffix(".0") for line in text.splitlines()[1:]] == sizes
+
+
+def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
+    file = custom(tmp_path, {"x": point(RUNS, BS=2048, Hyperparams={})})
+    options = ("--custom", file, "--merge", "--format", "json")
+    [reference] = json.loads(shown("show", "gpt3", *options))["references"]
+    names = {p["batch_size"]: p["points"] for p in reference["points"]}
+    assert (len(names), names[2048]) == (6, ["x"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("brt",), "there is no benchmark 'brt'; did you mean bert?"),
+        (("../x",), "there is no benchmark '../x'"),
+        (
+            ("bert", "--round", "6.1"),
+            "no reference points of bert in training 6.1; rounds with points: 1.0",
+        ),
+        (("--round", "9.9"), "the rulebook has no round '9.9'"),
+        (("--round", "0.7"), "has no reference points of training 0.7"),
+        (("bert", "--usage", "hpc"), "the rulebook has no benchmark 'bert' of hpc"),
+        (
+            ("--batch-size", "5"),
+            "--batch-size, --interpolate, --chart and --custom need a BENCHMARK",
+        ),
+        (("bert", "--batch-size", "0"), "not in the range"),
+        (("bert", "--batch-size", "nan"), "not a valid integer"),
+        (("bert", "--merge"), "--merge needs --custom FILE"),
+        (("bert", "--custom", "nowhere.json"), "does not exist"),
+    ],
+)
+def test_show_refuses(arguments: tuple[str, ...], message: str) -> None:
+    status, text = call("show", *arguments)
+    assert status == 2
+    assert message in text
+
+
+# ---- hostile files ------------------------------------------------------------------------
+
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "empty": ("", "Expecting value"),
+    "a list": ([], "Expected `object`"),
+    "no point": ({}, "no reference point"),
+    "lists in a list": ("[" * 100_000, "nested too deeply"),
+    "a nested run": ({"a": point([[1]])}, "got `array`"),
+    "NaN": ({"a": point([float("nan")] * 9)}, "NaN is not a number of JSON"),
+    "infinite": ('{"a": {"Benchmark": "gpt3", "BS": 1, "Epochs to converge": [1e999]}}', "finite"),
+    "larger than a double": ({"a": point([10**400])}, "out of range"),
+    "an endless search": ({"a": point([1e300, 2e300] * 5, Hyperparams={})}, "outside of 0 to 100"),
+    "a negative run": ({"a": point([-1.0] * 9, Hyperparams={})}, "outside of 0 to 100"),
+    "a huge batch size": ({"a": point(RUNS, BS=1e9, Hyperparams={})}, "expected less than 1,000"),
+    "no hyperparameters": ({"a": point(RUNS)}, 'a has no "Hyperparams"'),
+    "another unit": (
+        {"a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}},
+        'a has no "Epochs to converge"',
+    ),
+    "too few runs": ({"a": point([1.0, 2.0], Hyperparams={})}, "a has 2 runs, of which 2 are"),
+    "a batch size twice": (
+        {"a": point(RUNS, Hyperparams={}), "b": point(RUNS, Hyperparams={})},
+        "b and a both have batch size 64",
+    ),
+    "escapes": ({"\x1b[2J": point([1.0], Hyperparams={})}, "\\x1b[2J has 1 runs"),
+    "too large": (" " * (1 << 20) + "{}", "larger than 1 MiB"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("command", ["show", "lint"])
+def test_a_hostile_file(name: str, command: str, tmp_path: Path) -> None:
+    content, reason = HOSTILE[name]
+    file = custom(tmp_path, content)
+    options = ("gpt3", "--custom", file) if command == "show" else (file, "--benchmark", "gpt3")
+    status, text = call(command, *options)
+    assert status == 2
+    assert text.startswith(f"mlperf-pkg: error: {file}: ")
+    assert reason in text
+    assert text.rstrip("\n").isprintable()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for arguments in (("show", "bert", "--custom", pipe), ("lint", pipe)):
+        status, text = call(*arguments)
+        assert (status, text) == (2, f"mlperf-pkg: error: {pipe}: not a file\n")
+
+
+# ---- chart --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
+def test_chart(ending: str, start: bytes, tmp_path: Path) -> None:
+    file = tmp_path / f"bert.{ending}"
+    assert shown("show", "bert", "--chart", file) == shown("show", "bert")
+    assert file.read_bytes().startswith(start)
+    status, text = call("show", "bert", "--chart", file)
+    assert (status, text) == (
+        2,
+        f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n",
+    )
+
+
+def test_chart_of_a_hostile_file_in_a_page(tmp_path: Path) -> None:
+    points = {"<script>": point(RUNS, Hyperparams={}), "\x00": point(RUNS, BS=8, Hyperparams={})}
+    page = tmp_path / "page.html"
+    shown("show", "gpt3", "--custom", custom(tmp_path, points), "--chart", page)
+    text = page.read_text("utf-8")
+    assert "<script" not in text
+    assert "default-src 'none'; img-src data:" in text
+
+
+def test_chart_refuses_another_format(tmp_path: Path) -> None:
+    status, text = call("show", "bert", "--chart", tmp_path / "x.pdf")
+    assert (status, "expected .svg, .png or .html" in text) == (2, True)
+
+
+# ---- diff ---------------------------------------------------------------------------------
+
+
+def test_diff() -> None:
+    text = shown("diff", "5.0", "5.1")
+    assert (
+        "dlrm_dcnv2, epochs to converge; 4 points unchanged\n"
+        "  ~ 135168: the same runs, now pruned\n"
+        "  + 160000: 20 runs, mean 0.9583, limit 0.9319\n"
+    ) in text
+    assert "  ~ 1152: runs 6, mean 322,560 -> 313,344, limit 322,560 -> 285,344\n" in text
+    assert "  - 9216: 6 runs, mean 691,200, limit 592,206\n" in text
+    assert "\nbert (removed), samples to converge\n  - 256: " in text
+    assert text.endswith("\nUnchanged: llama2_70b_lora, retinanet, rgat\n")
+
+
+def test_diff_as_data() -> None:
+    [item] = json.loads(shown("diff", "4.0", "4.1", "gpt3", "--format", "json"))["benchmarks"]
+    kinds = {point["batch_size"]: point["kind"] for point in item["points"]}
+    assert kinds == {2048: "changed", 3072: "changed", 6144: "added"}
+    assert item["points"][1]["new"]["minimum"] is None
+    rows = shown("diff", "4.0", "4.1", "gpt3", "--format", "csv").splitlines()
+    assert len(rows) == 4
+
+
+def test_diff_of_a_new_name_and_of_no_change() -> None:
+    text = shown("diff", "4.1", "5.0")
+    assert "Unchanged: bert, dlrm_dcnv2, llama2_70b_lora, retinanet, rgat" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("0.7", "1.0"), "has no reference points of training 0.7"),
+        (("5.0", "9"), "the rulebook has no round '9'"),
+        (("5.0", "5.1", "xx"), "neither round 5.0 nor 5.1 has a benchmark 'xx'"),
+    ],
+)
+def test_diff_refuses(arguments: tuple[str, ...], message: str) -> None:
+    status, text = call("diff", *arguments)
+    assert (status, message in text) == (2, True)
+
+
+# ---- lint ---------------------------------------------------------------------------------
+
+
+def test_lint_of_the_package() -> None:
+    text = shown("lint")
+    for heading in (
+        "outlier: 1 point; ",
+        "few_runs: 13 points; ",
+        "equal_runs: 53 points; ",
+        "misnamed: 3 points; ",
+        "unused: 13 points; ",
+    ):
+        assert f"\n{heading}" in text
+    assert text.endswith("\n83 mistakes, all known and accepted; --verbose shows each point\n")
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_lint_of_a_round_and_benchmark() -> None:
+    rows = json.loads(shown("lint", "--round", "4.1", "--format", "json"))["mistakes"]
+    assert len(rows) == 10
+    assert all(row["known_because"] for row in rows)
+    text = shown("lint", "--benchmark", "gpt3", "-v")
+    assert "  gpt3_ref_3072 (training 4.1, 3072): 13,790,871,552, 11.4 times the median" in text
+
+
+def test_lint_of_a_file() -> None:
+    status, text = call("lint", official_folder() / GPT3, "--round", "4.1")
+    assert (status, text.splitlines()[-1]) == (1, "2 mistakes")
+
+
+def test_lint_of_a_file_without_mistakes(tmp_path: Path) -> None:
+    assert shown("lint", custom(tmp_path)).splitlines()[-1] == "The points have no mistakes."
+
+
+def test_lint_of_points_of_several_benchmarks(tmp_path: Path) -> None:
+    points = {"a": point(RUNS), "b": point(RUNS, Benchmark="x", BS=1)}
+    status, text = call("lint", custom(tmp_path, points))
+    assert (status, "points of gpt3, x; expected points of one benchmark" in text) == (2, True)
+
+
+Logs = tuple[bytes, ...]
+REFERENCE = simulated(runs=10)  # resnet of 2.0: a submission has 5
+
+
+def streams(*arguments: str | Path) -> tuple[int, str, str]:
+    result = program.call("rcp", *arguments)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def report(*arguments: str | Path) -> list[dict[str, Any]]:
+    _, text, errors = streams("check", *arguments, "--format", "json")
+    assert not errors
+    sets: list[dict[str, Any]] = json.loads(text)["result_sets"]
+    return sets
+
+
+@lru_cache
+def package_points() -> dict[str, Any]:
+    file = official_folder() / "rcp_checker/training_2.0.0/rcps_resnet.json"
+    points: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return points
+
+
+def batch_size(logs: Path) -> int:
+    return int(report(logs)[0]["rcp"]["batch_size"])
+
+
+def theirs(logs: Path, points: Path | None, ruleset: str = "2.0.0") -> tuple[bool, str, float]:
+    """The outcome of the official checker with --custom_rcps."""
+    with points.open(encoding="utf-8") if points else nullcontext() as stream:
+        passed, message, factor = official.check_directory(
+            str(logs), "training", ruleset, False, False, rcp_file=stream, rcp_pass="pruned_rcps"
+        )
+    return bool(passed), message, float(factor)
+
+
+def as_theirs(row: dict[str, Any]) -> tuple[bool, str, float]:
+    test = row["rcp"]
+    return test["official_pass"], test["message"], test["normalization"]
+
+
+OPEN = tuple(
+    edited(log, "eval_accuracy", value=0.8, metadata={"epoch_num": 1})
+    for log in simulated(division="open")
+)
+HUGE = tuple(edited(log, "global_batch_size", value=10**400) for log in simulated())
+
+
+# ---- check --------------------------------------------------------------------------------
+
+
+def points_at(size: int, values: list[float]) -> dict[str, Any]:
+    return {
+        f"new_{size}": {
+            "Benchmark": "resnet",
+            "BS": size,
+            "Hyperparams": {},
+            "Epochs to converge": values,
+        }
+    }
+
+
+POINTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "slower": lambda size: points_at(size, [90, 91, 92, 93, 90, 91, 92, 93, 90, 91]),
+    "faster": lambda size: points_at(size, [5, 6, 5, 6, 5, 6, 5, 6, 5, 6]),
+    "a little slower": lambda size: points_at(size, [30, 60, 40, 50, 45, 35, 41, 42, 48, 33]),
+    "smaller only": lambda size: points_at(size // 2, [30, 40, 35, 36, 37, 38, 39, 40, 41, 42]),
+    "larger only": lambda size: points_at(size * 2, [30, 40, 35, 36, 37, 38, 39, 40, 41, 42]),
+    "both sides": lambda size: {
+        **points_at(size // 2, [30, 31, 32, 33, 34, 35, 36, 37, 38, 39]),
+        **points_at(size * 2, [40, 41, 42, 43, 44, 45, 46, 47, 48, 49]),
+    },
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_custom_points_as_the_official_checker(name: str, tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    file = tmp_path / "points.json"
+    file.write_text(json.dumps(POINTS[name](batch_size(logs))), "utf-8")
+    [row] = report(logs, "--custom", file)
+    assert as_theirs(row) == theirs(logs, file)
+    assert row["custom"] is True
+    assert row["before"]["official_pass"] is theirs(logs, None)[0]
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_merged_points_as_the_official_checker(name: str, tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    points = POINTS[name](batch_size(logs))
+    file, together = tmp_path / "points.json", tmp_path / "together.json"
+    file.write_text(json.dumps(points), "utf-8")
+    sizes = {point["BS"] for point in points.values()}
+    kept = {key: point for key, point in package_points().items() if point["BS"] not in sizes}
+    together.write_text(json.dumps({**kept, **points}), "utf-8")
+    [row] = report(logs, "--custom", file, "--merge")
+    assert as_theirs(row) == theirs(logs, together)
+
+
+def test_the_points_of_the_package(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    [row] = report(logs)
+    assert as_theirs(row) == theirs(logs, None)
+    assert (row["state"], row["custom"], row["before"]) == ("pass", False, None)
+
+
+def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    file = tmp_path / "points.json"
+    file.write_text(json.dumps(POINTS["slower"](batch_size(logs))), "utf-8")
+    status, text, _ = streams("check", logs, "--custom", file)
+    words = " ".join(text.split())
+    assert status == 1
+    assert "FAIL" in text
+    assert "with the points of mlperf-logging: pass (RCP" in words
+    assert "1 result set: 1 FAIL" in text
+    assert max(map(len, text.splitlines()[1:])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("logs", "status", "words"),
+    [
+        (simulated(), 0, "1 result set: 1 pass"),
+        (simulated(runs=4), 0, "4 of 5 runs"),
+        (simulated(runs=2), 2, "2 of 5 runs"),
+        (
+            simulated(benchmark="minigo"),
+            2,
+            "the official checker crashes: it does not cover minigo",
+        ),
+    ],
+)
+def test_check(logs: Logs, status: int, words: str, tmp_path: Path) -> None:
+    actual, text, errors = streams("check", write_set(tmp_path, logs))
+    assert (actual, errors) == (status, "")
+    assert words in " ".join(text.split())
+
+
+def test_check_of_a_tree_with_points_of_one_benchmark(tmp_path: Path) -> None:
+    tree = write_submission(tmp_path / "v2.0", "resnet", "bert")
+    file = tmp_path / "points.json"
+    file.write_text(json.dumps(POINTS["slower"](256)), "utf-8")
+    rows = {row["benchmark"]: row for row in report(tree, "--custom", file)}
+    assert {name: row["custom"] for name, row in rows.items()} == {"bert": False, "resnet": True}
+    status, text, _ = streams("check", tree, "--format", "csv")
+    assert (status, len(text.splitlines())) == (0, 3)
+
+
+def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    file = tmp_path / "points.json"
+    point = {**points_at(8, [1.0] * 9)["new_8"], "Benchmark": "bert\x1b[2J"}
+    file.write_text(json.dumps({"a": point}), "utf-8")
+    status, _, errors = streams("check", logs, "--custom", file)
+    assert status == 2
+    assert errors.endswith(
+        "points of bert\\x1b[2J; expected a benchmark of the result sets: resnet\n"
+    )
+
+
+def test_check_refuses_a_pipe(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    os.mkfifo(tmp_path / "pipe")
+    status, _, errors = streams("check", logs, "--custom", tmp_path / "pipe")
+    assert (status, errors) == (2, f"mlperf-pkg: error: {tmp_path / 'pipe'}: not a file\n")
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    for command in ("check", "new"):
+        assert streams(command, tmp_path)[0] == 2
+
+
+# ---- new ----------------------------------------------------------------------------------
+
+
+def failed(log: bytes) -> bytes:
+    return edited(log, "run_stop", metadata={"status": "aborted"})
+
+
+REFUSED: dict[str, tuple[Logs, str]] = {
+    "too few": (REFERENCE[:9], "9 logs; expected at least 10 (2N, as a submission has N = 5 runs)"),
+    "mixed batch sizes": (
+        (edited(REFERENCE[0], "global_batch_size", value=64), *REFERENCE[1:]),
+        "batch sizes ",
+    ),
+    "no batch size": (
+        tuple(edited(log, "global_batch_size", value="x") for log in REFERENCE),
+        "batch size 'x'; expected a positive number",
+    ),
+    "not converged": (
+        (failed(REFERENCE[0]), *REFERENCE[1:]),
+        "not converged (1 log): result_0.txt",
+    ),
+    "copies": ((*REFERENCE, REFERENCE[0]), "copies of other logs (1 log): result_10.txt"),
+    "other hyperparameters": (
+        (edited(REFERENCE[0], "lars_opt_base_learning_rate", value=3), *REFERENCE[1:]),
+        "lars_opt_base_learning_rate is 10.284 (9 logs) and 3 (1 log); expected one value",
+    ),
+    "several benchmarks": (
+        (*REFERENCE, *simulated(benchmark="bert")),
+        "the logs are of several benchmarks or rounds: ",
+    ),
+    "an unknown benchmark": (
+        tuple(edited(log, "submission_benchmark", value="\x1b[2Jx") for log in REFERENCE),
+        "does not have \\x1b[2Jx",
+    ),
+    "odd epochs": (
+        tuple(
+            edited(log, "eval_accuracy", value=0.8, metadata={"epoch_num": 10**400})
+            for log in REFERENCE
+        ),
+        "no number of epochs or samples to converge (10 logs): ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_new_refuses(name: str, tmp_path: Path) -> None:
+    logs, reason = REFUSED[name]
+    file = tmp_path / "new.json"
+    status, text, errors = streams("new", write_set(tmp_path / "logs", logs), "-o", file)
+    assert (status, text) == (2, "")
+    assert reason in errors
+    assert all(line.isprintable() for line in errors.splitlines())
+    assert not file.exists()
+
+
+def test_new_names_all_reasons(tmp_path: Path) -> None:
+    logs = (failed(REFERENCE[0]), edited(REFERENCE[1], "global_batch_size", value=64))
+    _, _, errors = streams("new", write_set(tmp_path / "logs", logs))
+    assert errors.startswith("mlperf-pkg: error: the logs do not make a reference point:\n  2 logs")
+    assert "\n  batch sizes " in errors
+    assert "\n  not converged (1 log): " in errors
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "round_"),
+    [
+        ("resnet", "2.0"),
+        ("bert", "2.0"),
+        ("stable_diffusion", "5.0"),
+        ("llama2_70b_lora", "5.1"),
+        ("flux1", "5.1"),
+        ("llama31_405b", "5.0"),
+        ("dlrm_dcnv2", "5.1"),
+        ("rgat", "5.1"),
+        ("unet3d", "2.0"),
+    ],
+)
+def test_the_official_checker_accepts_a_new_point(
+    benchmark: str, round_: str, tmp_path: Path
+) -> None:
+    required = official.submission_runs["training"][benchmark]
+    reference = simulated(benchmark=benchmark, round_=round_, runs=2 * required, seed=3)
+    logs = write_set(tmp_path / "reference", reference)
+    file = tmp_path / "new.json"
+    status, _, errors = streams("new", logs, "--round", round_, "-o", file, "--precision", "BF16")
+    assert status == 0, errors
+    [point] = json.loads(file.read_text("utf-8")).values()
+    with file.open(encoding="utf-8") as stream:
+        checker = official.RCP_Checker("training", f"{round_}.0", benchmark, False, stream)
+    [record] = checker.rcp_data.values()
+    assert len(record["Epochs to converge"]) == 2 * required
+    assert (point["Creator"], point["Precision"]) == ("Graphcore", "BF16")
+    assert (point["When"], point["BS"]) == (f"Prior to {round_} submission", record["BS"])
+    assert not any(
+        isinstance(value, str) and "e-" in value for value in point["Hyperparams"].values()
+    )
+
+    submission = simulated(benchmark=benchmark, round_=round_, seed=4)
+    own = write_set(tmp_path / "own", submission)
+    _, text, _ = streams("check", own, "--round", round_, "--custom", file, "--format", "json")
+    [row] = json.loads(text)["result_sets"]
+    assert as_theirs(row) == theirs(own, file, f"{round_}.0")
+
+
+def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
+    """With the option as the official checker with --bert_train_samples; by default, epochs."""
+    runs = (
+        edited(
+            edited(log, "eval_accuracy", metadata={"epoch_num": 1}),
+            "train_samples",
+            value=2_500_000 + number,
+        )
+        for number, log in enumerate(simulated(benchmark="bert", runs=20))
+    )
+    logs = write_set(tmp_path, tuple(runs))
+    files = map(str, logs.glob("result_*.txt"))
+    _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
+    for options, expected in (((), [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
+        status, text, errors = streams("new", logs, "--round", "2.0", *options)
+        assert status == 0, errors
+        [point] = json.loads(text).values()
+        assert sorted(point["Epochs to converge"]) == expected
+
+
+def test_new_names_all_platforms(tmp_path: Path) -> None:
+    other = edited(REFERENCE[0], "submission_platform", value="another")
+    status, text, _ = streams("new", write_set(tmp_path, (other, *REFERENCE[1:])))
+    [point] = json.loads(text).values()
+    assert (status, point["Platform"]) == (0, "another, bow-pod16")
+
+
+def test_new_prints_notes_on_the_point(tmp_path: Path) -> None:
+    status, text, errors = streams(
+        "new", write_set(tmp_path, REFERENCE), "--creator", "A", "--when", "B"
+    )
+    [(name, point)] = json.loads(text).items()
+    assert (status, point["Creator"], point["When"]) == (0, "A", "B")
+    assert errors.startswith(f"note: {name}: 10 runs, mean ")
+    assert "with the points of mlperf-logging" in errors
+
+
+# ---- bootstrap ----------------------------------------------------------------------------
+
+
+def test_bootstrap_is_deterministic() -> None:
+    arguments = ("bootstrap", "bert", "--round", "5.0", "--batch-size", "448", "--resamples", "200")
+    first, again = streams(*arguments)[1], streams(*arguments)[1]
+    other = streams(*arguments, "--seed", "1")[1]
+    assert first == again != other
+    assert "Efron and\n  Tibshirani" in first
+    assert max(map(len, first.splitlines())) <= 80
+
+
+def estimates(*arguments: str) -> dict[str, Any]:
+    status, text, _ = streams("bootstrap", *arguments, "--format", "json")
+    assert status == 0
+    fields: dict[str, Any] = json.loads(text)
+    return fields
+
+
+@pytest.mark.parametrize("size", ["448", "1000", "16384"])
+def test_the_interval_contains_the_estimate(size: str) -> None:
+    fields = estimates("bert", "--round", "5.0", "--batch-size", size)
+    for name in ("mean", "limit"):
+        assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]
+    assert (fields["fails_percent"] is None) is (size == "1000")
+
+
+def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:
+    """197 runs that differ: the t-test keeps its 5 %."""
+    fields = estimates("unet3d", "--round", "4.0", "--batch-size", "56", "--resamples", "5000")
+    assert fields["fails_percent"] == pytest.approx(5, abs=1)
+
+
+def test_the_runs_of_a_pruned_point_are_reference_runs_too() -> None:
+    """448 converges faster in 2.0 than the points beside it, so all sets drawn from it pass."""
+    fields = estimates("bert", "--round", "2.0", "--batch-size", "448")
+    assert fields["fails_percent"] == 0
+
+
+def test_equal_runs_have_no_interval() -> None:
+    _, text, _ = streams("bootstrap", "gpt3", "--round", "4.1", "--batch-size", "6144")
+    assert "1,409,286,144 to 1,409,286,144" in text
+    assert "All runs of a point are equal: resampling cannot estimate its uncertainty." in text
+    assert "With 6 reference runs, the true interval is wider" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("gpt3", "--batch-size", "61440"), "batch size 61440 is larger than all points"),
+        (("gpt3",), "Missing option '--batch-size'"),
+        (("gpt3", "--batch-size", "64", "--resamples", "1"), "not in the range"),
+    ],
+)
+def test_bootstrap_refuses(arguments: tuple[str, ...], message: str) -> None:
+    status, _, errors = streams("bootstrap", *arguments)
+    assert (status, message in errors) == (2, True)

@@ -1,0 +1,353 @@
+"""``mlperf-pkg system init``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlperf_pkg.cli import system
+from mlperf_pkg.commands.system import UserValues, describe
+from mlperf_pkg.config import CONFIG_NAME
+from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.render import FORMATS
+from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.rounds import has_ruleset
+from tests.helpers.machines import EPYC
+from tests.helpers.program import call
+from tests.helpers.workspaces import RESNET, lay
+
+NEWEST = rounds("training")[-1]
+
+KNOWN = ("--submitter", "ACME", "--division", "closed", "--name", "X8", "--nodes", "1")
+
+
+@pytest.fixture(autouse=True)
+def epyc(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = EPYC.sources(tmp_path_factory.mktemp("root"))
+    monkeypatch.setattr(system, "this_machine", lambda: sources)
+
+
+def test_to_standard_output() -> None:
+    result = call("system", "init", *KNOWN, "--round", "v3.1", "--status", "cloud")
+    assert result.exit_code == 0
+    fields = json.loads(result.stdout)
+    assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
+    assert result.stderr == (
+        "fields to fill in: accelerator_memory_configuration, cooling, host_network_card_count\n"
+    )
+
+
+def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
+    file = tmp_path / "x8.json"
+    result = call("system", "init", *KNOWN, "-o", file)
+    assert (result.exit_code, result.stdout) == (0, "")
+    checked = call("system", "check", file)
+    assert checked.exit_code == 1
+    assert f"Errors\n  {file}:4: status is " in checked.stdout
+    assert (
+        f"  {file}:4: 4 fields are not filled in: status, accelerator_memory_configuration,"
+    ) in checked.stdout
+    assert call("system", "init", "-o", file).stderr.endswith("--force overwrites it\n")
+    assert call("system", "init", "-o", file, "--force").exit_code == 0
+    assert json.loads(file.read_text())["submitter"].startswith("FILL IN: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["x8.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--status", "soon"],
+            f"unknown status of round {NEWEST}: 'soon' (known: Available on-premise;",
+        ),
+        (["--status", "onprm"], "'onprm'; did you mean onprem? (known: Available on-premise;"),
+        (["--round", "9.9"], "9.9"),
+        (["--division", "network"], "'network'"),
+        (["--nodes", "0"], "x>=1"),
+        (["-o", "no/such/folder/x.json"], "the folder no/such/folder does not exist"),
+    ],
+)
+def test_init_refuses(options: list[str], message: str) -> None:
+    result = call("system", "init", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_init_has_the_round_of_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mlperf-pkg.yaml").write_text('round: "2.0"', "utf-8")
+    assert json.loads(call("system", "init", "--status", "cloud").stdout)["status"] == "cloud"
+    monkeypatch.chdir(tmp_path.parent)
+    assert json.loads(call("system", "init", "--status", "cloud").stdout)["status"] != "cloud"
+
+
+GIVEN = ("--submitter", "ACME", "--division", "closed", "--name", "Pod", "--status", "cloud")
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    """Return a folder with the descriptions of three equal nodes."""
+    fields = describe(EPYC.sources(tmp_path / "root"), UserValues("5.1"))
+    folder = tmp_path / "nodes"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"n{number}.json").write_text(json.dumps(fields), "utf-8")
+    return folder
+
+
+def change(folder: Path, number: int, **values: Any) -> None:
+    file = folder / f"n{number}.json"
+    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | values), "utf-8")
+
+
+def test_equal_nodes(nodes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pod.json"
+    result = call("system", "init", nodes, *GIVEN, "--round", "5.1", "-o", file)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("fields to fill in: host_networking_topology, ")
+    expected = describe(
+        EPYC.sources(tmp_path / "root"), UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3)
+    )
+    assert json.loads(file.read_text("utf-8")) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "difference", "merged"),
+    [
+        (
+            {"accelerators_per_node": "7"},
+            'accelerators_per_node: "8" (n0.json, n1.json); "7" (n2.json)',
+            "FILL IN: 8 or 7",
+        ),
+        (
+            {"host_memory_capacity": ""},
+            'host_memory_capacity: "2048 GiB" (n0.json, n1.json); no value (n2.json)',
+            "2048 GiB",
+        ),
+        (
+            {"other_software_stack": {"new": "13"}},
+            'other_software_stack.new: no value (n0.json, n1.json); "13" (n2.json)',
+            "13",
+        ),
+        ({"other_software_stack": "CUDA 13"}, '; "CUDA 13" (n2.json)', "FILL IN: "),
+        (
+            {"number_of_nodes": "8"},
+            'number_of_nodes: "8" (n2.json); expected 3, one for each file',
+            "3",
+        ),
+        ({"cooling": "air\u202e"}, 'cooling: no value (n0.json, n1.json); "air\\u202e"', "air"),
+    ],
+)
+def test_a_node_that_differs(
+    nodes: Path, values: dict[str, Any], difference: str, merged: str
+) -> None:
+    change(nodes, 2, **values)
+    result = call("system", "init", nodes)
+    assert result.exit_code == 1
+    assert difference in result.stderr
+    (field,) = values
+    assert merged in json.dumps(json.loads(result.stdout)[field])
+
+
+def test_the_description_is_valid_json(nodes: Path) -> None:
+    change(nodes, 0, sw_notes=1e400, hw_notes="half: \ud83d")
+    result = call("system", "init", nodes, *GIVEN)
+    assert ": Infinity" not in result.stdout
+    assert json.loads(result.stdout)["sw_notes"] == ""
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"number_of_nodes": "1"}, {"number_of_nodes": 3}, {"division": "open"}, {"status": "onprem"}],
+)
+def test_values_from_options_do_not_differ(nodes: Path, values: dict[str, Any]) -> None:
+    change(nodes, 1, **values)
+    assert call("system", "init", nodes, *GIVEN).exit_code == 0
+
+
+def test_many_values_are_shortened(nodes: Path) -> None:
+    for number in range(9):
+        (nodes / f"n{number}.json").write_text(json.dumps({"hw_notes": f"serial {number % 5}"}))
+    result = call("system", "init", nodes)
+    assert result.stderr.endswith('; "serial 2" (n2.json, n7.json); 2 other values\n')
+
+
+def test_the_check_reports_a_version_to_fill_in(nodes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pod.json"
+    change(nodes, 0, other_software_stack={"CUDA": "12"})
+    change(nodes, 1, other_software_stack={"CUDA": "13"})
+    call("system", "init", nodes, "-o", file)
+    (line,) = [x for x in call("system", "check", file).stdout.splitlines() if "SYS203" in x]
+    assert " fields are not filled in: " in line
+    assert ", other_software_stack.CUDA" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("[]", "x.json: the file holds []; expected an object"), ("{\n'", "x.json:2: found ")],
+)
+def test_files_that_are_not_descriptions(nodes: Path, content: str, message: str) -> None:
+    (nodes / "x.json").write_text(content, "utf-8")
+    result = call("system", "init", nodes)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_nodes_that_are_refused(nodes: Path, tmp_path: Path) -> None:
+    for arguments, message in (
+        ((nodes, nodes / "n0.json"), "n0.json: named twice; expected a file for each node"),
+        ((nodes, "--nodes", "4"), "--nodes is 4; expected 3, one for each file"),
+        ((nodes, "-o", nodes / "x.json"), "refusing to write inside an input folder"),
+        ((tmp_path,), "no system description in this folder"),
+        ((tmp_path / "no.json",), "no.json: No such file or directory"),
+    ):
+        result = call("system", "init", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in result.stderr
+
+
+INFERRED = "inferred: first round after the resnet run of 2022-05-06"
+FILES = sorted(data_folder("systems").glob("*.json"))
+
+
+def test_the_descriptions_that_travel_with_the_package() -> None:
+    result = call("system", "check", *FILES)
+    assert (result.exit_code, result.stderr) == (0, "")
+    official = "pass    " if has_ruleset("training", rounds("training")[-1]) else "not checked"
+    assert f"\n  dgx-a100-640gb   closed               8  {official}  pass\n" in result.stdout
+    assert result.stdout.endswith("the newest of the rulebook\n")
+
+
+def test_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text('{\n  "division": "close"\n}\n', "utf-8")
+    result = call("system", "check", file)
+    assert result.exit_code == 1
+    assert f'\n  {file}:2: division is "close"' in result.stdout
+    assert "rules:    FAIL" in result.stdout
+
+
+def test_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay(tmp_path, {"systems/mine.json": b'{\n  "division": "close"\n}\n'})
+    monkeypatch.chdir(tmp_path)
+    outputs = {format_: tmp_path / format_ for format_ in FORMATS}
+    words = [word for format_, file in outputs.items() for word in ("-o", f"{format_}:{file}")]
+    result = call("system", "check", *words)
+    assert (result.exit_code, result.output) == (1, "")
+    named = re.compile(r"(?m)(?:^|[=\" ])systems/mine\.json\b")
+    texts = {format_: file.read_text("utf-8") for format_, file in outputs.items()}
+    assert [format_ for format_, text in texts.items() if not named.search(text)] == ["csv"]
+    assert json.loads(texts["json"])["systems"][0]["path"] == "systems/mine.json"
+    for format_, text in texts.items():
+        assert call("system", "check", "--format", format_).stdout == text
+
+
+def test_refuses_to_write_into_its_input(tmp_path: Path) -> None:
+    folder = lay(tmp_path, {"systems/mine.json": FILES[0].read_bytes()}) / "systems"
+    result = call("system", "check", folder, "-o", folder / "report.json")
+    assert (result.exit_code, sorted(folder.iterdir())) == (2, [folder / "mine.json"])
+
+
+@pytest.mark.parametrize(("round_", "status"), [("1.0", 0), ("v2.0", 0), ("7.7", 2)])
+def test_rounds(round_: str, status: int) -> None:
+    result = call("system", "check", FILES[0], "--round", round_)
+    assert result.exit_code == status
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    result = call("system", "check", tmp_path / "none.json")
+    assert result.exit_code == 2
+    assert result.stderr == f"mlperf-pkg: error: {tmp_path}/none.json: No such file or directory\n"
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_bytes(FILES[0].read_bytes())
+    (tmp_path / "a.json").write_text("{", "utf-8")
+    (tmp_path / "note.txt").write_text("no description", "utf-8")
+    (tmp_path / "c.json").mkdir()
+    result = call("system", "check", tmp_path)
+    assert result.exit_code == 1
+    assert f"Errors\n  {tmp_path}/a.json:1: " in result.stdout
+    assert "\n  b  " in result.stdout
+    assert "note.txt" not in result.stdout
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    result = call("system", "check", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        f"mlperf-pkg: error: {tmp_path}: no system description in this folder"
+    )
+
+
+def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call("system", "check")
+    assert result.exit_code == 2
+    assert "no PATH given, and there is no folder systems/ here" in result.stderr
+    (tmp_path / "systems").mkdir()
+    (tmp_path / "systems" / "x.json").write_bytes(FILES[0].read_bytes())
+    assert call("system", "check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "round_"),
+    [
+        ('round: "2.0"', (), "round 2.0: as mlperf-pkg.yaml says"),
+        ('round: "2.0"', ("--round", "2.1"), "round 2.1: as given"),
+        ('round: "2.0"\nusage: hpc', (), "round 2.0: as mlperf-pkg.yaml says"),
+        ("usage: hpc", (), "round 3.0: the newest of the rulebook"),
+    ],
+)
+def test_the_round_of_the_configuration(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    config: str,
+    options: tuple[str, ...],
+    round_: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mlperf-pkg.yaml").write_text(config, "utf-8")
+    assert call("system", "check", FILES[0], *options).stdout.splitlines()[-1] == round_
+
+
+@pytest.mark.parametrize(
+    ("logs", "config", "paths", "round_"),
+    [
+        ({"a.log": RESNET[0]}, "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
+        (
+            {"a.log": RESNET[0]},
+            "",
+            ("systems/x.json",),
+            f"round 2.0: from the logs in logs/, {INFERRED}",
+        ),
+        ({"a.log": RESNET[0]}, "round: 2.1", (), "round 2.1: as mlperf-pkg.yaml says"),
+        (
+            {"a.log": b"hello", "b.log": RESNET[0]},
+            "",
+            (),
+            f"round 2.0: from the logs in logs/, {INFERRED}",
+        ),
+        ({"a.log": b"hello"}, "", (), f"round {NEWEST}: the newest of the rulebook"),
+        ({}, "", (), f"round {NEWEST}: the newest of the rulebook"),
+    ],
+)
+def test_the_round_of_the_logs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    logs: dict[str, bytes],
+    config: str,
+    paths: tuple[str, ...],
+    round_: str,
+) -> None:
+    files = {f"logs/{name}": log for name, log in logs.items()}
+    description = {"systems/x.json": FILES[0].read_bytes()}
+    monkeypatch.chdir(lay(tmp_path, files, description, {CONFIG_NAME: config.encode()}))
+    result = call("system", "check", *paths)
+    assert " ".join(result.stdout.splitlines()[-2:]).endswith(round_)
