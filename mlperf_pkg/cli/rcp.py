@@ -15,17 +15,23 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output, note
-from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
-from mlperf_pkg.commands.rcp.creation import Author, new_point
-from mlperf_pkg.commands.rcp.custom import benchmarks_in
-from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
-from mlperf_pkg.commands.rcp.mistakes import (
+from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
+    Author,
     Mistakes,
     mistakes_of_file,
     mistakes_of_package,
+    new_point,
 )
-from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference, references
+from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
+from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
+from mlperf_pkg.commands.rcp.reference import (
+    Origin,
+    Reference,
+    benchmarks_in,
+    reference,
+    references,
+)
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 from mlperf_pkg.errors import UserError
@@ -203,7 +209,7 @@ def show(
 
 
 def _picture(file: Path, inputs: Sequence[str], *, force: bool) -> Callable[[Reference], bytes]:
-    from mlperf_pkg.commands.rcp.picture import points_picture  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
 
     Output(file, force).refuse_early(inputs)
     return points_picture(file)

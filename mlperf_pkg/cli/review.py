@@ -12,8 +12,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FILE, RENAMED, Choice, Command, Group
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.commands.review.listing import LISTING_FORMATS
-from mlperf_pkg.commands.review.objection_formats import OBJECTION_FORMATS
+from mlperf_pkg.commands.review.objection_text import OBJECTION_FORMATS
+from mlperf_pkg.commands.review.section import LISTING_FORMATS
 
 DEFAULT_FOLDER = "review"
 _BOTH = 2  # sides
@@ -254,14 +254,16 @@ def objections(
       mlperf-pkg review objections o.yaml --id a-1 --state waived --percent 1.2
       mlperf-pkg review objections o.yaml training_results_v5.1
     """
-    from mlperf_pkg.commands.review.objection_file import (  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415 - slow to import  # noqa: PLC0415
         Change,
+        Judged,
+        Outcome,
         change_states,
+        examine,  # noqa: PLC0415
+        judge,
         read_entries,
         state_of,
     )
-    from mlperf_pkg.commands.review.objections import examine  # noqa: PLC0415
-    from mlperf_pkg.commands.review.settled import Judged, Outcome, judge  # noqa: PLC0415
 
     if bool(ids) != bool(state):
         raise click.UsageError("--id and --state belong together")
@@ -333,8 +335,8 @@ def compare(
       mlperf-pkg review compare resubmitted round_v5.0 round_v5.1 -v
     """
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.sides import read_sides  # noqa: PLC0415
-    from mlperf_pkg.commands.review.succession import Outcome  # noqa: PLC0415
+    from mlperf_pkg.commands.review.previews import Outcome  # noqa: PLC0415
+    from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
     old_and_new = read_sides(sides, check_options)

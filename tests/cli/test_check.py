@@ -17,7 +17,7 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.render import FORMATS
 from tests.helpers.broken_runs import SET, every_log, fast, same_seed
-from tests.helpers.package_checker import official_verdict
+from tests.helpers.official import official_verdict
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 

@@ -16,8 +16,8 @@ from mlperf_logging.rcp_checker import rcp_checker as official
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
 from tests.helpers.logs import edited
-from tests.helpers.reference_points import RUNS, point
 from tests.helpers.trees import simulated, write_set, write_submission
+from tests.helpers.upstream import RUNS, point
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}

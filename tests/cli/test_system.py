@@ -14,7 +14,7 @@ from mlperf_pkg.commands.system import UserValues, describe
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.rulebook.files import rounds
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from tests.helpers.machines import EPYC
 from tests.helpers.program import call

@@ -36,7 +36,7 @@ from mlperf_pkg.infra.files import private_folder
 from mlperf_pkg.infra.folders import scratch_folder
 from mlperf_pkg.infra.member_names import unfit
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
 
@@ -239,5 +239,5 @@ def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Re
     lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
     if how:
         lines.append(f"decrypt with: {decrypt_command(how, target)}")
-    lines.append(f"checked: {headings.counts_in_words(report)}")
+    lines.append(f"checked: {findings.counts_in_words(report)}")
     return "".join(f"{visible(line)}\n" for line in lines)

@@ -40,10 +40,10 @@ from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.render.text import warnings_text
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording as words
 
 
@@ -220,7 +220,7 @@ def built_text(prepared: Prepared) -> str:
     results = report(prepared.judged, prepared.workspace)
     tables = results_markdown(results, remarks_on(prepared.judged, prepared.workspace))
     warnings = warnings_text(results, View())
-    return f"{_printable(lines)}{tables}\n{warnings}{headings.counts_in_words(results)}\n"
+    return f"{_printable(lines)}{tables}\n{warnings}{findings.counts_in_words(results)}\n"
 
 
 def _printable(lines: Iterable[str]) -> str:

@@ -110,7 +110,7 @@ def _own(test: RcpRow, system: str | None) -> Rows:
     if test.mean is None or not isfinite(test.mean) or test.batch_size <= 0:
         return []
     limit = None if test.minimum is None else rounded(test.minimum, 7)
-    margin = "" if test.margin_percent is None else in_words(test.margin_percent)
+    margin = "" if test.margin_percent is None else margin_in_words(test.margin_percent)
     return [
         {
             "batch": test.batch_size,

@@ -16,7 +16,6 @@ from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.submission.membership import set_id
 from mlperf_pkg.submission.names import set_name
 
-
 _ALL = "all"
 
 

@@ -50,7 +50,7 @@ def html(content: Content, runtime: str) -> str:
     charts = _charts(content, _DETAILS[0])
     text = filled(
         "page.html",
-        {"page": content, "amount": amount, "headings": headings},
+        {"page": content, "amount": amount, "headings": findings},
         title=content.title,
         style=file("page.css") + _labels(content),
         scripts=("charts.js", "table.js", "drawing.js", "page.js"),

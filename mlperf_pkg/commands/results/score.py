@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json, name
 
@@ -37,7 +37,7 @@ def text(scores: Scores, view: View) -> str:
     if scores.sets:
         terminal.table(_table(scores, view), apart=True)
     else:
-        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        terminal.line((findings.NO_RESULT_SET, PLAIN))
     if _in_short(scores, view):
         number = wording.counted(len(scores.sets), "result set")
         details = "--verbose shows the runs and how each score is computed"
@@ -117,15 +117,15 @@ def _table(scores: Scores, view: View) -> Table:
     """Return a table of the runs of each result set or, in short, of the result sets."""
     if _in_short(scores, view):
         return Table(_SETS, _in_groups(scores))
-    title = headings.system_titles(scores.report)
+    title = findings.system_titles(scores.report)
     return Table(_RUNS, [_group(scored, title(scored.row)) for scored in scores.sets])
 
 
 def _ending(report: Report) -> Iterator[str]:
     """Yield how many findings there are, if any, as the scores do not show them; and the round."""
     if report.findings or report.hidden:
-        yield f"{headings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
-    yield headings.round_in_words(report)
+        yield f"{findings.counts_in_words(report)}; 'mlperf-pkg check' shows them"
+    yield findings.round_in_words(report)
 
 
 # ---- in detail ----------------------------------------------------------------------------

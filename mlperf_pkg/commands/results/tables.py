@@ -40,10 +40,10 @@ from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table, csv, records, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.model import DIVISIONS

@@ -29,7 +29,7 @@ from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.folders import new_folder
 from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
 from mlperf_pkg.infra.tree import walk
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.table import Table
 from mlperf_pkg.render.tables import json_text
@@ -241,7 +241,7 @@ def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
     return _PAGE.format(
         head=page_head(title, file("page.css") + _STYLE),
         title=escape_html(title),
-        reason=escape_html(headings.round_in_words(reviewed.report)),
+        reason=escape_html(findings.round_in_words(reviewed.report)),
         links="\n".join(links),
         body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),
         version=escape_html(reviewed.report.tool["version"]),

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 
 Cell = str | int | float | None

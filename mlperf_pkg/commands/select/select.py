@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import headings
+from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.render.view import View
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 from mlperf_pkg.results.scoring import Selection, select
@@ -140,7 +140,7 @@ def text(selections: Selections, view: View) -> str:
     if selections.sets:
         terminal.table(_table(selections), apart=True)
     else:
-        terminal.line((headings.NO_RESULT_SET, PLAIN))
+        terminal.line((findings.NO_RESULT_SET, PLAIN))
     for line in _ending(selections):
         terminal.paragraph((line, PLAIN))
     return terminal.text()
@@ -210,7 +210,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
 
 
 def _table(selections: Selections) -> Table:
-    title = headings.system_titles(selections.report)
+    title = findings.system_titles(selections.report)
     groups = [
         Group(
             f"{wording.benchmark(selected.row)}: {title(selected.row)}",
@@ -265,4 +265,4 @@ def _ending(selections: Selections) -> Iterator[str]:
         number = wording.counted(len(selections.left_out), "log")
         paths = ", ".join(selections.left_out)
         yield f"{number} without a benchmark name, in no window: {paths}"
-    yield headings.round_in_words(selections.report)
+    yield findings.round_in_words(selections.report)
