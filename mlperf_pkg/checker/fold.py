@@ -17,9 +17,8 @@ from mlperf_pkg.checks.result_sets import not_described
 from mlperf_pkg.checks.shared_runs import has_several_rounds, shared_runs
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding, Verdicts, folded, in_order, verdicts_of, without_pass
-from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.infra.resources import installed_version
-from mlperf_pkg.infra.rules_folders import rules_context
+from mlperf_pkg.infra.json_values import is_number
+from mlperf_pkg.infra.resources import installed_version, rules_context
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.guard import guarded
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.rounds import (

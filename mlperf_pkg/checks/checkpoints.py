@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.run.model import Run
 
 _BENCHMARK = "stable_diffusion"

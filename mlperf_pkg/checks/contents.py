@@ -10,7 +10,7 @@ from mlperf_pkg.checks.organisations import are_alike, are_same
 from mlperf_pkg.checks.system_values import system_finding
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity, without_official
-from mlperf_pkg.infra.archive_names import SUFFIXES
+from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.submission.model import ResultSet, Submission
 

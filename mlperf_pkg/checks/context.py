@@ -10,9 +10,8 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.listed_path import location_of
+from mlperf_pkg.infra.paths import location_of, with_slashes
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.tree import with_slashes
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset

@@ -9,7 +9,7 @@ from typing import Any
 from mlperf_pkg.checks.context import PACKAGE_CHECKER, SetContext, set_finding
 from mlperf_pkg.checks.rcp_exceptions import check_allowance, check_end_rate
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.numbers import is_number
+from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.results import rcp, rcp_margin
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.run.model import Run

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.infra.tree import Entry
+from mlperf_pkg.infra.paths import Entry
 
 SOURCE = "mlperf-logging, repo_checker"
 MAX_BYTES = 50 << 20

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
-from mlperf_pkg.infra.numbers import to_finite, to_float
+from mlperf_pkg.infra.json_values import JsonSyntaxError, parse_json, to_finite, to_float
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.submission.params import KEEP_SCALING

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.rcp import rcp_test, to_converge
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run

@@ -30,7 +30,7 @@ from mlperf_pkg.checks.system_values import (
     whole_number,
 )
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, values_of
-from mlperf_pkg.infra.json_lines import JsonDocument
+from mlperf_pkg.infra.json_values import JsonDocument
 from mlperf_pkg.infra.text import nearest
 
 _COUNTS = {  # field: what the results table counts with it

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.system_fields import Description, check_fields
 from mlperf_pkg.checks.system_values import is_text, shown, system_finding, whole_number
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, in_order
-from mlperf_pkg.infra.json_lines import JsonLimitError, JsonProblem, JsonSyntaxError, read_json
+from mlperf_pkg.infra.json_values import JsonLimitError, JsonProblem, JsonSyntaxError, read_json
 from mlperf_pkg.rulebook.codes import codes
 
 

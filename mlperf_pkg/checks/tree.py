@@ -11,7 +11,7 @@ from typing import Any
 
 from mlperf_pkg.checks.context import PACKAGE_CHECKER
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.tree import Entry
+from mlperf_pkg.infra.paths import Entry
 from mlperf_pkg.submission.model import Submission
 from mlperf_pkg.submission.names import SCALINGS, is_result_log
 

@@ -13,8 +13,8 @@ from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.described import texts_of
 from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.findings import Basis, Finding, Severity
-from mlperf_pkg.infra.numbers import to_finite
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResults, usable_results
 from mlperf_pkg.rulebook.load import target_of

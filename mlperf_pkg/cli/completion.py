@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import rules_folders, rules_read_from
+from mlperf_pkg.infra.resources import data_folder, rules_folders, rules_read_from
 from mlperf_pkg.rulebook.files import rounds as rounds_of
 from mlperf_pkg.rulebook.files import usages
 from mlperf_pkg.rulebook.load import load_round

@@ -18,8 +18,7 @@ from mlperf_pkg.commands.archive.packing import default_target, pack, written_na
 from mlperf_pkg.commands.archive.show import packed_text, refusal
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import refuse_within
-from mlperf_pkg.infra.folders import sweep
+from mlperf_pkg.infra.files import refuse_within, sweep
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.report import Report

@@ -12,7 +12,7 @@ PATH = click.Path(exists=True, file_okay=False, path_type=Path)
 
 def use_rules(ctx: click.Context, folder: Path) -> None:
     """Check a folder of rules and read it before that of the package, while the command runs."""
-    from mlperf_pkg.infra.rules_folders import rules_read_from  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.infra.resources import rules_read_from  # noqa: PLC0415 - slow to import
     from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
 
     ctx.with_resource(rules_read_from(folder))

@@ -15,7 +15,7 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.rcp import rcp_test
 from mlperf_pkg.compat.judged import package_crash_paths, summary_crash_paths
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.paths import AnyPath, ListedPath
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.submission.model import Place
 from mlperf_pkg.submission.params import FILE as PARAMS

@@ -18,8 +18,13 @@ from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.resources import data_folder, require
-from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
+from mlperf_pkg.infra.resources import (
+    RulesContext,
+    data_folder,
+    require,
+    rules_context,
+    set_rules_context,
+)
 from mlperf_pkg.infra.work import Instead, WorkerLostError, parts_of
 
 _Result = TypeVar("_Result")

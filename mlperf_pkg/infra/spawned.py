@@ -11,7 +11,7 @@ from multiprocessing import active_children, get_context, parent_process
 from threading import Thread
 from typing import TypeVar
 
-from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
+from mlperf_pkg.infra.resources import RulesContext, rules_context, set_rules_context
 from mlperf_pkg.infra.work import (
     Instead,
     Mapper,

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.paths import AnyPath, ListedPath
 from mlperf_pkg.infra.resources import require_package
 
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.rulebook.files import ROUND, file_in, own_file, own_stems, rounds, usages
 from mlperf_pkg.rulebook.inheritance import own, problem_of
 from mlperf_pkg.rulebook.load import load_benchmark, load_round

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.rulebook.files import read, rule_files
 
 

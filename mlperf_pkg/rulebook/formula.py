@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
 from mlperf_pkg.rulebook.plain_formula import NO_ANSWER, plain_condition

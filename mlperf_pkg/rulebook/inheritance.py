@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.rulebook.files import ROUND, Document, own_file, own_stems, read, rounds
 from mlperf_pkg.rulebook.model import SECTIONS, version_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion

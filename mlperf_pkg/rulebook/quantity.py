@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlperf_pkg.infra.numbers import is_number
+from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.rulebook.formula import Operands, names_in
 from mlperf_pkg.rulebook.plain_formula import NO_ANSWER, Evaluate, plain_number, plain_quantity
 

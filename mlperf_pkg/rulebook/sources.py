@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import data_folder, per_rulebook
 from mlperf_pkg.rulebook.files import read, rule_files
 from mlperf_pkg.rulebook.metaschema import owner_of
 from mlperf_pkg.rulebook.model import LOGGING

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.arithmetic import in_words, plain, rounding, text_of
 from mlperf_pkg.rulebook.breach import Breach

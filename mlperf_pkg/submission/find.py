@@ -15,13 +15,21 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError, UserError
-from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
-from mlperf_pkg.infra.json_lines import MAX_BYTES as _MAX_BYTES
-from mlperf_pkg.infra.listed_path import location_of
-from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES as _MAX_BYTES
+from mlperf_pkg.infra.paths import (
+    Entry,
+    FolderCache,
+    TooLargeError,
+    is_folder,
+    list_tree,
+    location_of,
+    read_file,
+    walk,
+    with_slashes,
+)
+from mlperf_pkg.infra.source import is_archive_name, stem_of
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk, with_slashes
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     Input,
@@ -113,7 +121,7 @@ class _Finder(Struct):
     # ---- logs without a submission --------------------------------------------------------
 
     def _one_file(self) -> Input:
-        from mlperf_pkg.infra.content import content_of  # noqa: PLC0415 - submissions need none
+        from mlperf_pkg.infra.source import content_of  # noqa: PLC0415 - submissions need none
         from mlperf_pkg.submission.loose import ENCRYPTED, Loose  # noqa: PLC0415
 
         path = self.top.path

@@ -9,11 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra.compression import compression_of
-from mlperf_pkg.infra.content import Content, content_of
-from mlperf_pkg.infra.listed_path import ListedPath
-from mlperf_pkg.infra.parts import Spool
-from mlperf_pkg.infra.source import NO_PERMISSION
+from mlperf_pkg.infra.paths import ListedPath
+from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of
+from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     Input,

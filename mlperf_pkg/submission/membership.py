@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mlperf_pkg.config import CONFIG_NAME, Config
-from mlperf_pkg.infra.archive_names import stem_of
+from mlperf_pkg.infra.source import stem_of
 from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.submission.names import SCALINGS, set_name
 

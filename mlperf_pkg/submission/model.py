@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Location, below
+from mlperf_pkg.infra.paths import AnyPath, Entry, ListedPath, Location, below
 from mlperf_pkg.infra.source import Source, source_of
-from mlperf_pkg.infra.tree import Entry
 from mlperf_pkg.submission.params import Params
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.compression import Compression
+    from mlperf_pkg.infra.streams import Compression
 
 
 OUTPUT = "submissions"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.listed_path import Location
+from mlperf_pkg.infra.paths import Location
 
 SCALINGS = ("strong", "weak")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
-from mlperf_pkg.infra.tree import with_slashes
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, with_slashes
 from mlperf_pkg.submission.find import find_input, labels
 from mlperf_pkg.submission.model import Input, ResultSet, Submission
 from mlperf_pkg.submission.twice import each_once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlperf_pkg.infra.tree import with_slashes
+from mlperf_pkg.infra.paths import with_slashes
 from mlperf_pkg.submission.model import Input, Place, Unread, Why
 
 

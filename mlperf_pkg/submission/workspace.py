@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlperf_pkg.config import CONFIG_NAME, read_config
-from mlperf_pkg.infra.listed_path import location_of
-from mlperf_pkg.infra.tree import FolderCache
+from mlperf_pkg.infra.paths import FolderCache, location_of
 from mlperf_pkg.submission.model import Place, Workspace
 
 SYSTEMS = "systems"

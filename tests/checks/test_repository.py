@@ -14,7 +14,7 @@ from mlperf_logging.repo_checker import repo_checker
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.repository import MAX_BYTES, check_repository
-from mlperf_pkg.infra.tree import Entry, list_tree
+from mlperf_pkg.infra.paths import Entry, list_tree
 from tests.helpers.trees import SYSTEM, write_submission
 
 Rows = list[tuple[str, str, str]]

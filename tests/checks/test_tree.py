@@ -10,7 +10,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.tree import check_tree
-from mlperf_pkg.infra.tree import Entry
+from mlperf_pkg.infra.paths import Entry
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
 from tests.helpers.logs import edited

@@ -17,12 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra import archives, compression
+from mlperf_pkg.infra import archives, streams
 from mlperf_pkg.infra.archives import ArchivePath, open_archive
-from mlperf_pkg.infra.content import content_of
-from mlperf_pkg.infra.parts import Spool
-from mlperf_pkg.infra.source import source_of
-from mlperf_pkg.infra.tree import list_tree
+from mlperf_pkg.infra.paths import list_tree
+from mlperf_pkg.infra.source import content_of, source_of
+from mlperf_pkg.infra.streams import Spool
 
 Files = Iterable[tuple[str, bytes]]
 FILES = (("ACME/a.log", b"one"), ("ACME/deep/b.log", b"two" * 9999), ("c", b""))
@@ -213,7 +212,7 @@ def test_100_000_members(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["x.tar.gz", "x.zip"])
 def test_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
-    for module in (archives, compression):
+    for module in (archives, streams):
         monkeypatch.setattr(module, "ALWAYS_ALLOWED", 1 << 20)
     with pytest.raises(ArchiveError, match="100 times its size"):
         opened(tmp_path / form, FORMS[form]([("x", bytes(50 << 20))]))

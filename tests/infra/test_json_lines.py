@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.infra.json_lines import MAX_DEPTH, JsonSyntaxError, read_json
+from mlperf_pkg.infra.json_values import MAX_DEPTH, JsonSyntaxError, read_json
 from mlperf_pkg.infra.text import FROM_UTF_16
 
 NESTED = b"""{

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
+from mlperf_pkg.infra.json_values import is_number, to_finite, to_float
 
 INF = math.inf
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.infra.opening import open_file, read_file
+from mlperf_pkg.infra.paths import open_file, read_file
 
 WAITS = Path("/proc/kmsg")  # a regular file that waits for the next message of the kernel
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
+from mlperf_pkg.infra.paths import Entry, FolderCache, list_tree, walk
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from mlperf_pkg.commands.builder.manifest import (
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdict
-from mlperf_pkg.infra.folders import scratch_folder
+from mlperf_pkg.infra.files import scratch_folder
 from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
 

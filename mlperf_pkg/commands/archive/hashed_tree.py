@@ -13,8 +13,8 @@ from typing import IO
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.member_names import Names
-from mlperf_pkg.infra.tree import Entry, walk
+from mlperf_pkg.infra.archives import Names
+from mlperf_pkg.infra.paths import Entry, walk
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)  # Windows

@@ -16,8 +16,8 @@ from mlperf_pkg.commands.archive.hashed_tree import HashedFile, HashedTree
 from mlperf_pkg.commands.archive.tar import Sink, write_tar
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder
-from mlperf_pkg.infra.member_names import unfit
 
 ENDING = ".tar.gz"
 _SHA1 = ".sha1"

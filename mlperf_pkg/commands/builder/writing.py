@@ -17,7 +17,7 @@ from mlperf_pkg.commands.builder.foreign import (
 )
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, is_ours, manifest_text
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.files import new_folder
 
 
 def write_tree(

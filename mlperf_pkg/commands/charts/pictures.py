@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any
 
 from mlperf_pkg.commands.charts import Chart
+from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.processes import pool
 from mlperf_pkg.infra.resources import installed_version, require
-from mlperf_pkg.infra.user_cache import cached
 from mlperf_pkg.infra.work import WorkerLostError
 
 _SCALE = 2.0  # of PNG, for dense screens

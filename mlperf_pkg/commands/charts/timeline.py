@@ -18,7 +18,7 @@ from mlperf_pkg.commands.charts.chart import (
     view,
 )
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.run.curve import Phase, Span
 
 _DECIMALS = 3  # of minutes, if the longest run is between 1 and 10 minutes

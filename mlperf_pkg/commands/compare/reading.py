@@ -21,7 +21,7 @@ from mlperf_pkg.commands.compare.model import Result
 from mlperf_pkg.commands.compare.prices import plain
 from mlperf_pkg.commands.compare.published import SUFFIX, read_published
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.model import Run

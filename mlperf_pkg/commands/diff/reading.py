@@ -18,7 +18,7 @@ from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
 from mlperf_pkg.commands.diff.settings import read_settings, settings_named
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import Input, Place
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlperf_pkg.commands.official_tables.table import Cell
-from mlperf_pkg.infra.json_lines import parse_json
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import parse_json, to_finite
 
 REQUIRED = (
     "division",

@@ -16,7 +16,7 @@ from typing import Any
 from mlperf_pkg.checks.described import CATEGORIES, category
 from mlperf_pkg.commands.official_tables.rows import Summary
 from mlperf_pkg.commands.official_tables.table import Cell, Table
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_round

@@ -8,8 +8,7 @@ from contextlib import suppress
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.submission.model import Place
 
 EXCERPT = 300  # characters of a line that are shown

@@ -25,7 +25,7 @@ from mlperf_pkg.commands.publication.model import (
 from mlperf_pkg.commands.publication.ranks import ranks, rounded
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
-from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.infra.paths import ListedPath
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.rcp.reference import Reference, reference_of
 from mlperf_pkg.commands.rcp.table import number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.results.rcp import ReferencePoint, by_size, prune

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.rcp.reference import Origin, reference_of
 from mlperf_pkg.commands.rcp.table import number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import headings, tables
 from mlperf_pkg.render.terminal import PLAIN, STYLES, Column, Group, Span, Terminal

@@ -17,7 +17,7 @@ from msgspec import Struct
 from mlperf_pkg.commands.review.objections import Objection
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.text import did_you_mean, visible
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.review.objections import Examined, Objection
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name

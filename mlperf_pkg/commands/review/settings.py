@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.findings import Basis
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.rulebook.explain.describe import conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule

@@ -11,10 +11,9 @@ from mlperf_pkg.commands.review import formats
 from mlperf_pkg.commands.review.model import Round, Section
 from mlperf_pkg.commands.review.page import page
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.files import refuse_within
-from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.files import new_folder, refuse_within
+from mlperf_pkg.infra.paths import walk
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.infra.tree import walk
 
 DATA, PAGE, README = "review.json", "review.html", "README.md"
 _LONGEST = 80  # characters of the stem of a file

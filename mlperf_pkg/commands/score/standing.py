@@ -14,8 +14,8 @@ from mlperf_pkg.checker.scores import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.system_names import plain_name
 from mlperf_pkg.checks.systems import SystemFile, check_system
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.rulebook.files import rounds

@@ -14,8 +14,8 @@ from mlperf_pkg.checks.system_values import shown
 from mlperf_pkg.checks.systems import SystemFile, check_system
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.simulate import (
     SYSTEM,

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.opening import open_file
+from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.log.reader import MAX_LINE_BYTES
 from mlperf_pkg.log.record import TOKEN
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlperf_pkg.infra.compression import Compression, DamagedError, Decompressor, compression_of
-from mlperf_pkg.infra.content import foreign_text
+from mlperf_pkg.infra.source import foreign_text
+from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 
 
 class Unpacker:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.files import rounds, usages

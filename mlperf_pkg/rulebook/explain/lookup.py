@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.rulebook.codes import codes
 from mlperf_pkg.rulebook.explain.describe import all_uses, rulebook_codes

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Round

@@ -8,8 +8,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.page.excerpts import excerpts
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.infra.source import Source, raw_lines
 from tests.helpers.logs import line_of
 from tests.helpers.trees import simulated, write_set
 

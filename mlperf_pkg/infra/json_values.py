@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from msgspec import Struct, field
 
@@ -239,3 +240,39 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
                 message = f"{token} is not valid JSON; expected a number"
                 problems.append(JsonProblem(line, "not_finite", message))
     return holders[0].members[0], problems
+
+
+_NUMBER = (int, float)
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Return whether Python computes with a value as with a number.
+
+    That includes ``true`` and ``false`` (1 and 0), NaN, infinities, and integers of any size.
+    """
+    return isinstance(value, _NUMBER)
+
+
+def to_float(value: Any) -> float | None:
+    """Return a number as a double, None for anything else; see ``is_number``.
+
+    An integer too large for a double is an infinity of its sign.
+    """
+    if not isinstance(value, _NUMBER):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf if value > 0 else -math.inf
+
+
+def to_finite(value: Any) -> float | None:
+    """Return a finite number as a double, None for anything else.
+
+    ``true`` and ``false``, NaN, infinities and integers too large for a double are not numbers
+    here.
+    """
+    if isinstance(value, bool):
+        return None
+    number = to_float(value)
+    return number if number is not None and math.isfinite(number) else None
