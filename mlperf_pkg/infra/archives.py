@@ -13,7 +13,7 @@ import sys
 import tarfile
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
@@ -21,71 +21,53 @@ from typing import BinaryIO, TypeAlias
 from msgspec import Struct, field
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra.paths import AnyPath, ListedPath, Opener, open_file
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing, Opener, open_file
 from mlperf_pkg.infra.source import Content, stem_of
-from mlperf_pkg.infra.streams import (
-    ALWAYS_ALLOWED,
-    LARGEST_RATIO,
-    Deflated,
-    Part,
-    Spool,
-    SpooledPart,
-    problem_of,
-)
+from mlperf_pkg.infra.streams import Deflated, Part, Spool, SpooledPart, bomb, problem_of
+
+LARGEST_NUMBER = 100_000
+
+PartAt: TypeAlias = Callable[[int, int], Part | SpooledPart]
+"""Return the part of an archive from an offset in bytes, and of a size in bytes."""
 
 _TOP = "."
 _MAC = "__MACOSX"  # what macOS adds to each zip
-
-
-class _Listing(Struct, frozen=True, eq=False):
-    """The openers of all files and the names in all folders, by their paths in the archive."""
-
-    archive: AnyPath
-    openers: dict[str, Opener] = field(default_factory=dict)
-    folders: dict[str, dict[str, None]] = field(default_factory=lambda: {_TOP: {}})
-    left_out: dict[str, str] = field(default_factory=dict)
+_LONGEST_PATH = 1024
+_LONGEST_NAME = 255
+_LONGEST_HEADER = 1 << 20
+_LONGEST_DIRECTORY = 128 << 20
+_READS_PER_MEMBER = 8
+_BLOCK = 512
+_LOCAL_HEADER = 30
+_LOCAL_MAGIC = b"PK\3\4"
+_ENCRYPTED = 1
+_OF_WINDOWS = re.compile(
+    r"""(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\ *(\..*)?  # devices
+    |.*[\ .]|.*[<>:"|?*\x01-\x1f].*""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
 
 
 class ArchivePath(ListedPath, frozen=True):
     """A path in an archive; the archive itself is its top folder, and has its name."""
 
-    listing: _Listing
+    whereabouts = "an archive"
 
     def __str__(self) -> str:
         """The path of the archive, and the path in it."""
-        archive = str(self.listing.archive)
+        archive = str(self.listing.top)
         return archive if str(self.path) == _TOP else f"{archive}/{self.path}"
 
     @property
     def name(self) -> str:
         """Its last part; of the top, the name of the archive without its suffix."""
-        return self.path.name or stem_of(self.listing.archive.name)
+        return self.path.name or stem_of(self.listing.top.name)
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of the archive's path, without its suffix, and those in it."""
-        archive = self.listing.archive.resolve()
+        archive = self.listing.top.resolve()
         return (*archive.parts[:-1], stem_of(archive.name), *self.path.parts)
-
-    @property
-    def folders(self) -> Mapping[str, Mapping[str, None]]:
-        """The names in all folders, by their paths."""
-        return self.listing.folders
-
-    @property
-    def opener(self) -> Opener | None:
-        """What opens this file; None if there is no such file."""
-        return self.listing.openers.get(str(self.path))
-
-    @property
-    def whereabouts(self) -> str:
-        """What its files are in."""
-        return "an archive"
-
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """The members that are not read, each with the reason."""
-        return self.listing.left_out
 
 
 def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) -> ArchivePath:
@@ -99,8 +81,8 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
     """
     with _seekable(path, content, spool) as (file, part_at, packed):
         members = (zip_members if content.is_zip else tar_members)(file, part_at)
-        listing = _Listing(path)
-        _enter(listing, members, max(ALWAYS_ALLOWED, LARGEST_RATIO * packed))
+        listing = Listing(path, folders={_TOP: {}})
+        _enter(listing, members, packed)
     return ArchivePath(PurePosixPath(_TOP), listing)
 
 
@@ -123,26 +105,23 @@ def _seekable(
     yield copy.file, lambda start, length: SpooledPart(copy, start, length), whole.size
 
 
-def _enter(listing: _Listing, members: Iterable[Member], most: int) -> None:
-    """Enter all members, whose contents together are at most ``most`` bytes."""
+def _enter(listing: Listing, members: Iterable[Member], packed: int) -> None:
+    """Enter all members of an archive of ``packed`` bytes."""
     size = 0
     for number, member in enumerate(members):
         if number >= LARGEST_NUMBER:
             raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
         size += member.opener.size if member.opener else 0
-        if size > most:
-            raise ArchiveError(
-                f"it unpacks to more than {ALWAYS_ALLOWED >> 30} GiB and more than"
-                f" {LARGEST_RATIO} times its size"
-            )
+        if problem := bomb(size, packed):
+            raise ArchiveError(problem)
         _enter_member(listing, member)
     for path in listing.folders.keys() & listing.openers.keys():
         _leave_out(listing, path, "both a file and a folder")
 
 
-def _enter_member(listing: _Listing, member: Member) -> None:
-    path = _plain(member.name)
-    if not path or path.split("/")[0] == _MAC:
+def _enter_member(listing: Listing, member: Member) -> None:
+    path = re.sub(r"\A(\./)+", "", member.name).removesuffix("/")
+    if path in {"", "."} or path.split("/")[0] == _MAC:
         return
     if reason := unfit(path) or member.reason:
         listing.left_out[member.name] = reason
@@ -156,7 +135,7 @@ def _enter_member(listing: _Listing, member: Member) -> None:
             listing.folders[parent or _TOP][name] = None
 
 
-def _enter_folders(listing: _Listing, path: str) -> None:
+def _enter_folders(listing: Listing, path: str) -> None:
     """Enter a folder and those above it."""
     if not path or path in listing.folders:
         return
@@ -168,7 +147,7 @@ def _enter_folders(listing: _Listing, path: str) -> None:
         parent = folder
 
 
-def _leave_out(listing: _Listing, path: str, reason: str) -> None:
+def _leave_out(listing: Listing, path: str, reason: str) -> None:
     """Remove a file that was entered, if it was."""
     listing.left_out[path] = reason
     listing.openers.pop(path, None)
@@ -177,24 +156,7 @@ def _leave_out(listing: _Listing, path: str, reason: str) -> None:
         listing.folders[parent or _TOP].pop(name, None)
 
 
-def _plain(name: str) -> str:
-    """Return a name without the ``./`` before it and the ``/`` after that of a folder."""
-    while name.startswith("./"):
-        name = name[2:]
-    name = name.removesuffix("/")
-    return "" if name == "." else name
-
-
-PartAt: TypeAlias = Callable[[int, int], Part | SpooledPart]
-"""Return the part of an archive from an offset in bytes, and of a size in bytes."""
-
-_LONGEST_HEADER = 1 << 20
-_LONGEST_DIRECTORY = 128 << 20
-_READS_PER_MEMBER = 8
-_BLOCK = 512
-_LOCAL_HEADER = 30
-_LOCAL_MAGIC = b"PK\3\4"
-_ENCRYPTED = 1
+# ---- the members of tar and zip archives ------------------------------------------------
 
 
 class Member(Struct, frozen=True):
@@ -319,14 +281,7 @@ class _Guarded:
         return data
 
 
-LARGEST_NUMBER = 100_000
-LONGEST_PATH = 1024
-LONGEST_NAME = 255
-_OF_WINDOWS = re.compile(
-    r"""(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\ *(\..*)?  # devices
-    |.*[\ .]|.*[<>:"|?*\x01-\x1f].*""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
+# ---- names: every system must be able to unpack them, and none may hide another ------------
 
 
 def unfit(path: str) -> str | None:
@@ -342,8 +297,8 @@ def unfit(path: str) -> str | None:
         return "a path that leads elsewhere, or is another spelling of the same path"
     if "\0" in path or "\\" in path:
         return "a name with a backslash or a zero byte, which other systems read differently"
-    if len(encoded) > LONGEST_PATH or any(len(part.encode()) > LONGEST_NAME for part in parts):
-        return f"longer than {LONGEST_PATH} bytes, or a part longer than {LONGEST_NAME}"
+    if len(encoded) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts):
+        return f"longer than {_LONGEST_PATH} bytes, or a part longer than {_LONGEST_NAME}"
     return unfit_on_windows(path) if sys.platform == "win32" else None
 
 
@@ -375,11 +330,9 @@ class Names(Struct):
         key = unicodedata.normalize("NFC", path).casefold()
         if key not in self._seen:
             self._seen[key] = (path, folder)
-            return None if len(self._seen) <= LARGEST_NUMBER else _TOO_MANY
+            too_many = len(self._seen) > LARGEST_NUMBER
+            return f"more than {LARGEST_NUMBER} files and folders" if too_many else None
         earlier, earlier_is_folder = self._seen[key]
         if earlier != path:
             return f"the same name as {earlier} on systems that ignore case or accents"
         return None if folder and earlier_is_folder else "twice in the archive"
-
-
-_TOO_MANY = f"more than {LARGEST_NUMBER} files and folders"

@@ -6,13 +6,13 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, FileIO
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 
@@ -27,30 +27,37 @@ class Opener(Protocol):
         """Open its bytes as a stream."""
 
 
-class ListedPath(Struct, frozen=True):
-    """A path in a listing, with the methods of ``pathlib.Path`` that we use. It has no links."""
+class Listing(Struct, frozen=True, eq=False):
+    """The openers of all files and the names in all folders, by their keys below ``top``.
 
+    ``top`` is the path of an archive or the URL of a store; ``left_out`` are the members of an
+    archive that are not read, each with the reason.
+    """
+
+    top: Any
+    openers: dict[str, Opener] = field(default_factory=dict)
+    folders: dict[str, dict[str, None]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+class ListedPath(Struct, frozen=True):
+    """A path in a listing, with the methods of ``pathlib.Path`` that we use. It has no links.
+
+    ``whereabouts`` is what its files are in, for messages.
+    """
+
+    whereabouts: ClassVar[str]
     path: PurePosixPath
-    listing: Any  # each kind of path has its own
+    listing: Listing
 
     def __truediv__(self, name: str) -> Self:
         """Return the path of an entry below it."""
         return replace(self, path=self.path / name)
 
     @property
-    def folders(self) -> Mapping[str, Mapping[str, None]]:
-        """The names in all folders of the listing, by key."""
-        raise NotImplementedError
-
-    @property
     def opener(self) -> Opener | None:
         """What opens this file; None if there is no such file."""
-        raise NotImplementedError
-
-    @property
-    def whereabouts(self) -> str:
-        """What its files are in, for messages."""
-        raise NotImplementedError
+        return self.listing.openers.get(str(self.path))
 
     @property
     def name(self) -> str:
@@ -80,11 +87,11 @@ class ListedPath(Struct, frozen=True):
     @property
     def names(self) -> tuple[str, ...]:
         """The names in this folder, sorted."""
-        return tuple(sorted(self.folders.get(str(self.path), ())))
+        return tuple(sorted(self.listing.folders.get(str(self.path), ())))
 
     def is_dir(self) -> bool:
         """Return whether it is a folder."""
-        return str(self.path) in self.folders
+        return str(self.path) in self.listing.folders
 
     def is_file(self) -> bool:
         """Return whether it is a file."""

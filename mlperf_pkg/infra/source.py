@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,8 @@ from mlperf_pkg.infra.paths import AnyPath, ListedPath, NotAFileError, Opener, o
 from mlperf_pkg.infra.stores import REQUEST_BYTES, Object
 from mlperf_pkg.infra.streams import (
     Compression,
+    Deflated,
+    Part,
     compression_of,
     decompressed,
     problem_of,
@@ -23,11 +25,14 @@ from mlperf_pkg.infra.streams import (
 )
 from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 
-if TYPE_CHECKING:
-    from mlperf_pkg.infra.streams import Compression
-
-
 NO_PERMISSION = "no permission to read it"
+SUFFIXES = (".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip")
+
+_PACKED_BYTES, _UNPACKED_BYTES = 1 << 18, 1 << 20
+_ZIP = (b"PK\3\4", b"PK\5\6")
+_TAR, _TAR_AT = b"ustar", 257
+_ENCRYPTED = (b"age-encryption.org/", b"Salted__")
+_LINE_BYTES = 1 << 20  # of a line
 
 
 class SharedFile(Struct, frozen=True):
@@ -80,11 +85,7 @@ class Source(Struct, frozen=True):
             UserError: the object cannot be read; a shared file differs on this machine.
         """
         stream = _open(self.origin)
-        if self.compression is None:
-            return stream
-        from mlperf_pkg.infra.streams import decompressed  # noqa: PLC0415 - few logs need it
-
-        return decompressed(stream, self.compression)
+        return stream if self.compression is None else decompressed(stream, self.compression)
 
     @property
     def size(self) -> int:
@@ -113,21 +114,17 @@ class Source(Struct, frozen=True):
 
     def shared(self) -> Source:
         """Return the source for other machines, which refuse a file that differs there."""
-        from mlperf_pkg.infra.streams import Deflated, Part  # noqa: PLC0415 - only archives have any
-
         match self.origin:
-            case str() | Path() as path:
-                return self._shared(Path(path).absolute())
+            case str() | Path() as path if os.access(path, os.R_OK):
+                file = Path(path).absolute()
+                return replace(self, origin=SharedFile(file, file.stat().st_size))
+            case str() | Path():
+                return replace(self, origin=b"", compression=None)
             case Part() as part:
                 return replace(self, origin=part.open().read())
             case Deflated(packed=Part() as part) as member:
                 return replace(self, origin=replace(member, packed=part.open().read()))
         return self
-
-    def _shared(self, path: Path) -> Source:
-        if not os.access(path, os.R_OK):
-            return replace(self, origin=b"", compression=None)
-        return replace(self, origin=SharedFile(path, path.stat().st_size))
 
 
 def source_of(
@@ -145,24 +142,17 @@ def source_of(
 
 
 def _open(origin: Origin) -> BinaryIO:
-    if isinstance(origin, str | Path):
-        return _open_or_empty(origin)
-    return BytesIO(origin) if isinstance(origin, bytes) else origin.open()
-
-
-def _open_or_empty(path: Path | str) -> BinaryIO:
+    if not isinstance(origin, str | Path):
+        return BytesIO(origin) if isinstance(origin, bytes) else origin.open()
     try:
-        return open_file(path)
+        return open_file(origin)
     except PermissionError:
         return unreadable(NO_PERMISSION)
     except NotAFileError as error:
         return unreadable(str(error.strerror))
 
 
-_PACKED_BYTES, _UNPACKED_BYTES = 1 << 18, 1 << 20
-_ZIP = (b"PK\3\4", b"PK\5\6")
-_TAR, _TAR_AT = b"ustar", 257
-_ENCRYPTED = (b"age-encryption.org/", b"Salted__")
+# ---- what a file holds, by its first bytes and by its name ---------------------------------
 
 
 class Content(Struct, frozen=True):
@@ -214,7 +204,7 @@ def foreign_text(head: bytes) -> ForeignText | None:
     if head.startswith(UTF_16_MARKS):
         return ForeignText("UTF-16 text", FROM_UTF_16)
     if compression := compression_of(head):
-        tool = compression.title
+        tool = compression.name.lower()
         return ForeignText(f"{tool} data", f"decompress it with {tool} -d")
     if Content(head).is_archive:
         return ForeignText("an archive", "unpack it")
@@ -238,9 +228,6 @@ def content_of(path: AnyPath, size: int) -> Content:
         return Content(text, compression, None if text else problem_of(unpacked))
 
 
-SUFFIXES = (".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip")
-
-
 def is_archive_name(name: str) -> bool:
     """Return whether a name has the suffix of an archive."""
     return name.lower().endswith(SUFFIXES)
@@ -253,7 +240,7 @@ def stem_of(name: str) -> str:
     return name[: len(name) - len(suffix)] or name
 
 
-_READ_BYTES = 1 << 20
+# ---- single lines of a file, as text to show -------------------------------------------------
 
 
 def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int, str]:
@@ -265,7 +252,7 @@ def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int,
     lines: dict[int, str] = {}
     last, line, start = max(numbers, default=0), 1, True
     with source.open() as stream:
-        while line <= last and (piece := stream.readline(_READ_BYTES)):
+        while line <= last and (piece := stream.readline(_LINE_BYTES)):
             if start and line in numbers:
                 text = piece.decode("utf-8", "replace").strip()
                 lines[line] = text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,7 +1,8 @@
-"""Streams that may end before their file does, and the reason for it.
+"""Streams of bytes: decompressed ones, parts of files, and ones that end before their file does.
 
 Whoever only looks for something in a file reads such a stream to its end. Whoever judges the file
-asks for the problem then, so that each file has one finding for it.
+asks for the problem then, so that each file has one finding for it. Compressed data (gzip, xz and
+zstd, recognised by their first bytes) is read with bounded memory and size.
 """
 
 from __future__ import annotations
@@ -14,11 +15,21 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from msgspec import Struct
 
 from mlperf_pkg.infra.paths import open_file
+
+MAGIC_BYTES = 6  # that tell the formats of compressed data apart
+
+_CHUNK = 1 << 20
+_PIECE = 1 << 18
+_READ = 1 << 16
+_ALWAYS_ALLOWED = 1 << 30  # bytes
+_LARGEST_RATIO = 100
+_LZMA_MEMORY = 1 << 28
+_ZSTD_WINDOW_LOG = 27  # what zstd itself decompresses without --long
 
 
 class PartialReader(io.RawIOBase):
@@ -30,38 +41,25 @@ class PartialReader(io.RawIOBase):
         """Return True."""
         return True
 
-
-class Unreadable(PartialReader):
-    """A file that this process cannot open."""
-
-    def __init__(self, problem: str) -> None:
-        """Give the reason."""
-        self.problem = problem
-
-    def readinto(self, _: object) -> int:
+    def readinto(self, _: Any) -> int:
         """Read nothing."""
         return 0
 
 
 def problem_of(stream: BinaryIO) -> str | None:
     """Return why a stream ended before its file did; None if it did not."""
-    raw = stream.raw if isinstance(stream, io.BufferedReader) else None
+    raw = stream.raw if isinstance(stream, BufferedReader) else None
     return raw.problem if isinstance(raw, PartialReader) else None
 
 
 def unreadable(problem: str) -> BinaryIO:
     """Return an empty stream in place of a file that cannot be opened."""
-    return io.BufferedReader(Unreadable(problem))
+    reader = PartialReader()
+    reader.problem = problem
+    return BufferedReader(reader)
 
 
-ALWAYS_ALLOWED = 1 << 30
-LARGEST_RATIO = 100
-MAGIC_BYTES = 6  # that tell the formats apart
-
-_PIECE = 1 << 18
-_READ = 1 << 16
-_LZMA_MEMORY = 1 << 28
-_ZSTD_WINDOW_LOG = 27  # what zstd itself decompresses without --long
+# ---- compressed data ----------------------------------------------------------------------
 
 
 class Compression(Enum):
@@ -72,16 +70,21 @@ class Compression(Enum):
     ZSTD = b"\x28\xb5\x2f\xfd"
     DEFLATE = b""
 
-    @property
-    def title(self) -> str:
-        """Its name in messages."""
-        return self.name.lower()
-
 
 def compression_of(head: bytes) -> Compression | None:
     """Return the format of a file by its first ``MAGIC_BYTES``; None if it is not compressed."""
     formats = (format_ for format_ in Compression if format_.value)
     return next((format_ for format_ in formats if head.startswith(format_.value)), None)
+
+
+def bomb(unpacked: int, packed: int) -> str | None:
+    """Return why data of these sizes in bytes must not be unpacked; None if it may be."""
+    if unpacked <= max(_ALWAYS_ALLOWED, _LARGEST_RATIO * packed):
+        return None
+    return (
+        f"it unpacks to more than {_ALWAYS_ALLOWED >> 30} GiB and more than"
+        f" {_LARGEST_RATIO} times its size"
+    )
 
 
 class DamagedError(Exception):
@@ -94,7 +97,7 @@ class Decompressor:
     def __init__(self, format_: Compression) -> None:
         """Start at the first byte."""
         self._format = format_
-        self._stream: _Stream | None = None
+        self._stream: Any = None  # as lzma.LZMADecompressor is
         self._packed = 0
         self._unpacked = 0
 
@@ -110,11 +113,10 @@ class Decompressor:
                 data = data.lstrip(b"\0")  # padding between and after streams
                 if not data:
                     return
-                self._stream = _OPENERS[self._format]()
-            piece = self._piece(self._stream, data)
-            data = b""
-            if piece:
+                self._stream = _DECOMPRESSORS[self._format]()
+            if piece := self._piece(data):
                 yield piece
+            data = b""
             if self._stream.eof:
                 data, self._stream = self._stream.unused_data, None
             elif self._stream.needs_input:
@@ -127,20 +129,17 @@ class Decompressor:
             DamagedError: the data is cut off.
         """
         if self._stream or not self._packed:
-            raise DamagedError(f"the {self._format.title} data is cut off")
+            raise DamagedError(f"the {self._format.name.lower()} data is cut off")
 
-    def _piece(self, stream: _Stream, data: bytes) -> bytes:
+    def _piece(self, data: bytes) -> bytes:
         try:
-            piece = stream.decompress(data, _PIECE)
+            piece: bytes = self._stream.decompress(data, _PIECE)
         except Exception as error:  # each library has errors of its own
-            reason = f"the {self._format.title} data is damaged ({error})"
+            reason = f"the {self._format.name.lower()} data is damaged ({error})"
             raise DamagedError(reason) from error
         self._unpacked += len(piece)
-        if self._unpacked > max(ALWAYS_ALLOWED, LARGEST_RATIO * self._packed):
-            raise DamagedError(
-                f"it unpacks to more than {ALWAYS_ALLOWED >> 30} GiB and more than"
-                f" {LARGEST_RATIO} times its size"
-            )
+        if problem := bomb(self._unpacked, self._packed):
+            raise DamagedError(problem)
         return piece
 
 
@@ -175,28 +174,13 @@ class DecompressingReader(PartialReader):
         decompressor.finish()
 
 
-def decompressed(packed: BinaryIO, format_: Compression) -> io.BufferedReader:
+def decompressed(packed: BinaryIO, format_: Compression) -> BufferedReader:
     """Return a stream of what a compressed stream contains; ``problem_of`` it may say more."""
-    return io.BufferedReader(DecompressingReader(packed, format_), _READ)
-
-
-# ---- libraries ----------------------------------------------------------------------------
-
-
-class _Stream(Protocol):
-    """The interface of ``lzma.LZMADecompressor``, which that of zstd has too."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes: ...
+    return BufferedReader(DecompressingReader(packed, format_), _READ)
 
 
 class _Zlib:
-    """The interface of ``_Stream`` for zlib."""
+    """The interface of ``lzma.LZMADecompressor`` for zlib."""
 
     def __init__(self, bits: int) -> None:
         self._inflate = zlib.decompressobj(bits)
@@ -216,21 +200,13 @@ class _Zlib:
         return piece
 
 
-def _gzip() -> _Stream:
-    return _Zlib(16 + zlib.MAX_WBITS)
-
-
-def _deflate() -> _Stream:
-    return _Zlib(-zlib.MAX_WBITS)
-
-
-def _xz() -> _Stream:
+def _xz() -> Any:
     import lzma  # noqa: PLC0415 - few logs need it
 
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LZMA_MEMORY)
 
 
-def _zstd() -> _Stream:
+def _zstd() -> Any:
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415 - few logs need it
     else:
@@ -239,16 +215,15 @@ def _zstd() -> _Stream:
     return zstd.ZstdDecompressor(options=options)
 
 
-_OPENERS: dict[Compression, Callable[[], _Stream]] = {
-    Compression.GZIP: _gzip,
+_DECOMPRESSORS: dict[Compression, Callable[[], Any]] = {
+    Compression.GZIP: lambda: _Zlib(16 + zlib.MAX_WBITS),
     Compression.XZ: _xz,
     Compression.ZSTD: _zstd,
-    Compression.DEFLATE: _deflate,
+    Compression.DEFLATE: lambda: _Zlib(-zlib.MAX_WBITS),
 }
 
 
-_BUFFER = 1 << 16
-_CHUNK = 1 << 20
+# ---- parts of files, which contain the members of archives --------------------------------
 
 
 class Part(Struct, frozen=True):
@@ -268,7 +243,7 @@ class Part(Struct, frozen=True):
         file = open_file(self.path)
         changed = os.fstat(file.fileno()).st_size != self.total
         reader = _PartReader(file, self.start, self.size, changed=changed, owned=True)
-        return BufferedReader(reader, _BUFFER)
+        return BufferedReader(reader, _READ)
 
 
 class Spool:
@@ -302,11 +277,7 @@ class SpooledPart(Struct, frozen=True):
 
     def open(self) -> BufferedReader:
         """Open the bytes as a stream."""
-        return BufferedReader(_PartReader(self.spool.file, self.start, self.size), _BUFFER)
-
-    def part(self, start: int, size: int) -> SpooledPart:
-        """Return a part of this part."""
-        return SpooledPart(self.spool, self.start + start, size)
+        return BufferedReader(_PartReader(self.spool.file, self.start, self.size), _READ)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the bytes."""
@@ -323,7 +294,7 @@ class Deflated(Struct, frozen=True):
     def open(self) -> BufferedReader:
         """Open the content as a stream, which ends early if it is damaged."""
         packed = BytesIO(self.packed) if isinstance(self.packed, bytes) else self.packed.open()
-        return BufferedReader(_MemberReader(packed, self), _BUFFER)
+        return BufferedReader(_MemberReader(packed, self), _READ)
 
 
 class _PartReader(PartialReader):
@@ -375,11 +346,8 @@ class _MemberReader(DecompressingReader):
         count = super().readinto(memoryview(buffer)[: max(self._left, 1)])
         self._left -= count
         self._checksum = zlib.crc32(buffer[:count], self._checksum)
-        if self._left < 0 or (not count and not self._sound):
+        is_sound = not self._left and self._checksum == self._member.checksum
+        if self._left < 0 or (not count and not is_sound):
             self.problem = self.problem or "its size or its checksum in the archive is wrong"
             return 0
         return count
-
-    @property
-    def _sound(self) -> bool:
-        return not self._left and self._checksum == self._member.checksum

@@ -88,7 +88,7 @@ class Loose(Struct):
         from mlperf_pkg.infra.archives import open_archive  # noqa: PLC0415 - slow to import
 
         top = open_archive(file.path, content, self._spool_of_all)
-        for name, reason in top.left_out.items():
+        for name, reason in top.listing.left_out.items():
             self._leave(file.child(name), f"{reason} in an archive")
         contents = self.find_in(_below_only_folder(Place(top, file.label)))
         self.submissions += contents.submissions
