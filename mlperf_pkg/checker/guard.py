@@ -11,7 +11,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.codes import codes
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.work import WorkerLostError
+    from mlperf_pkg.infra.parallel import WorkerLostError
 
 _Result = TypeVar("_Result")
 

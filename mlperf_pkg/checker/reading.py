@@ -19,7 +19,7 @@ from mlperf_pkg.run.power import PowerFile, PowerLog, read_power_log, unread_pow
 from mlperf_pkg.run.reading import read_run
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.work import Mapper, WorkerLostError
+    from mlperf_pkg.infra.parallel import Mapper, WorkerLostError
 
 File: TypeAlias = LogFile | PowerFile
 
@@ -205,7 +205,7 @@ def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapp
     if processes < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return
-    from mlperf_pkg.infra.processes import pool  # noqa: PLC0415 - small checks need none
+    from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
 
     workers.prepare()
     # Clients of stores use threads, which do not survive a fork.

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.infra.parallel import Instead, WorkerLostError, parts_of
 from mlperf_pkg.infra.resources import (
     RulesContext,
     data_folder,
@@ -25,7 +26,6 @@ from mlperf_pkg.infra.resources import (
     rules_context,
     set_rules_context,
 )
-from mlperf_pkg.infra.work import Instead, WorkerLostError, parts_of
 
 _Result = TypeVar("_Result")
 

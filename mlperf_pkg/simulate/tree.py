@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import new_folder
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.simulate.rounds import (
     File,
     RoundPlan,

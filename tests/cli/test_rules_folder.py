@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.files import rounds
 from mlperf_pkg.rulebook.load import load_round
@@ -99,7 +99,7 @@ def test_processes_know_them(
     expected = report("--rules", "our-rules", "check", "logs")
     monkeypatch.setattr("mlperf_pkg.checker.reading.PARALLEL_FROM_BYTES", 0)
     monkeypatch.setattr(
-        "mlperf_pkg.infra.processes.pool", lambda jobs, **_: pool(jobs, forked=forked)
+        "mlperf_pkg.infra.parallel.pool", lambda jobs, **_: pool(jobs, forked=forked)
     )
     assert report("--rules", "our-rules", "check", "logs", "--jobs", "2") == expected
 

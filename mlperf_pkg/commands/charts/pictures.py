@@ -15,9 +15,8 @@ from typing import Any
 
 from mlperf_pkg.commands.charts import Chart
 from mlperf_pkg.infra.files import cached
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
-from mlperf_pkg.infra.work import WorkerLostError
 
 _SCALE = 2.0  # of PNG, for dense screens
 _SECONDS = 60  # that a chart may take; most take a tenth of one

@@ -10,7 +10,7 @@ from mlperf_pkg.commands.charts.comparison import comparison
 from mlperf_pkg.commands.charts.pictures import PICTURES, drawn, library
 from mlperf_pkg.commands.compare.model import Row
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.work import WorkerLostError
+from mlperf_pkg.infra.parallel import WorkerLostError
 
 
 def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:

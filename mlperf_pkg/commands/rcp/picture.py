@@ -11,8 +11,8 @@ from mlperf_pkg.commands.charts.pictures import PICTURES, drawn, library
 from mlperf_pkg.commands.charts.rcp import points_chart
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.parallel import WorkerLostError
 from mlperf_pkg.infra.text import escape_html
-from mlperf_pkg.infra.work import WorkerLostError
 
 _HTML = "html"
 _PAGE = """\
