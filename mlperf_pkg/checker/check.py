@@ -14,9 +14,8 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.find import each_once, find_input, labels
 from mlperf_pkg.submission.model import Input
-from mlperf_pkg.submission.twice import each_once
 
 if TYPE_CHECKING:
     from mlperf_pkg.checker.judge import JudgedPlan

@@ -18,7 +18,7 @@ from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.shared_runs import Members, has_several_rounds
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.published.hashing import digests_of
+from mlperf_pkg.published.model import digests_of
 
 
 def with_comparisons(

@@ -29,8 +29,14 @@ from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
-from mlperf_pkg.submission.model import Input, Place, ResultSet, Submission, Workspace
-from mlperf_pkg.submission.params import TRAIN_SAMPLES
+from mlperf_pkg.submission.model import (
+    TRAIN_SAMPLES,
+    Input,
+    Place,
+    ResultSet,
+    Submission,
+    Workspace,
+)
 
 
 class Plan(Struct, frozen=True):

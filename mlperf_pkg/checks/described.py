@@ -13,7 +13,7 @@ from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.names import set_name
+from mlperf_pkg.submission.model import set_name
 
 PREVIEW = "preview"
 

@@ -11,8 +11,7 @@ from mlperf_pkg.checks.context import SetContext, set_finding
 from mlperf_pkg.checks.described import PREVIEW, category, differences
 from mlperf_pkg.checks.organisations import are_alike
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, in_words
-from mlperf_pkg.published.hashing import digests_of, log_hash
-from mlperf_pkg.published.model import PublishedName
+from mlperf_pkg.published.model import PublishedName, digests_of, log_hash
 from mlperf_pkg.published.results import (
     PublishedResultsError,
     published_results,

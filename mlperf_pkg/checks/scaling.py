@@ -17,7 +17,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.json_values import JsonSyntaxError, parse_json, to_finite, to_float
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import RcpResult
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 
 _PRECISION = 5e-4  # of a factor that a reviewer rounded
 

@@ -12,8 +12,7 @@ from typing import Any
 from mlperf_pkg.checks.context import PACKAGE_CHECKER
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.paths import Entry
-from mlperf_pkg.submission.model import Submission
-from mlperf_pkg.submission.names import SCALINGS, is_result_log
+from mlperf_pkg.submission.model import SCALINGS, Submission, is_result_log
 
 _STRUCTURE = "submission_rules, Directory structure"
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set

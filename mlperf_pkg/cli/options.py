@@ -22,7 +22,7 @@ from mlperf_pkg.config import CONFIG_NAME, round_name
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Command = Callable[..., Any]

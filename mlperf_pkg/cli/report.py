@@ -18,7 +18,7 @@ from mlperf_pkg.cli.types import Choice, LocalPath
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import text
-from mlperf_pkg.submission.part import find_parts
+from mlperf_pkg.submission.find import find_parts
 
 if TYPE_CHECKING:
     from mlperf_pkg.published.model import PublishedSet

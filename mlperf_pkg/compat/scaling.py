@@ -17,8 +17,7 @@ from mlperf_pkg.compat.judged import package_crash_paths, summary_crash_paths
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.paths import AnyPath, ListedPath
 from mlperf_pkg.results.rcp import RcpResult
-from mlperf_pkg.submission.model import Place
-from mlperf_pkg.submission.params import FILE as PARAMS
+from mlperf_pkg.submission.model import PARAMS, Place
 
 
 def write_as_checked(checked: Checked) -> None:

@@ -1,4 +1,4 @@
-"""Write files completely or not at all."""
+"""Write files and folders completely or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,21 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.stores import StoredFile, is_within
 
+try:
+    import fcntl
+except ImportError:  # Windows, where folders can be neither opened nor locked
+    fcntl = None  # type: ignore[assignment]
+
 _Content = str | bytes
 _Files = Mapping[Path, _Content] | Mapping[Path | StoredFile, _Content]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+_PREFIX, _SUFFIX = ".mlperf-pkg-", ".new"
+_OLD = ".old"
+_HERE = -100  # AT_FDCWD: paths are relative to the current folder
+_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
+_LARGEST_CACHED = 16 << 20
 
 
 def write_whole(path: Path | StoredFile, content: str | bytes, *, replace: bool) -> None:
@@ -181,16 +192,7 @@ def _errors_of(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-try:
-    import fcntl
-except ImportError:  # Windows, where folders can be neither opened nor locked
-    fcntl = None  # type: ignore[assignment]
-
-_PREFIX, _SUFFIX = ".mlperf-pkg-", ".new"
-_OLD = ".old"
-_HERE = -100  # AT_FDCWD: paths are relative to the current folder
-_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
+# ---- folders ------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -300,14 +302,13 @@ def _move_back(scratch: Path, parent: Path) -> None:
 
 def _take_back(scratch: Path, parent: Path) -> None:
     """Remove the links of a killed process, unless all of its files were linked."""
-    named = {path: _is_same(path, parent / path.name) for path in scratch.iterdir()}
+    pairs = [(path, parent / path.name) for path in scratch.iterdir()]
+    named = {
+        path: path.is_file() and other.is_file() and path.samefile(other) for path, other in pairs
+    }
     if not all(named.values()):
         for path in filter(named.get, named):
             (parent / path.name).unlink()
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    return path.is_file() and other.is_file() and path.samefile(other)
 
 
 # ---- the move to its name -----------------------------------------------------------------
@@ -377,7 +378,7 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-_MAX_BYTES = 16 << 20
+# ---- a cache of strings in the user's cache folder ----------------------------------------------
 
 
 def cached(name: str, make: Callable[[], str]) -> str:
@@ -391,7 +392,7 @@ def cached(name: str, make: Callable[[], str]) -> str:
         return make()
     path = folder / name
     with suppress(OSError, UnicodeDecodeError):
-        if text := read_file(path, _MAX_BYTES).decode():
+        if text := read_file(path, _LARGEST_CACHED).decode():
             return text
     text = make()
     with suppress(OSError, UserError):

@@ -1,4 +1,8 @@
-"""Read JSON that people wrote by hand: its value, its line numbers, and its oddities."""
+"""JSON that people wrote by hand (its value, its line numbers, its oddities), and its numbers.
+
+Numbers have two readings: Python's own, which decides the official verdict, and finite numbers,
+which figures and charts can be computed from.
+"""
 
 from __future__ import annotations
 
@@ -109,8 +113,6 @@ def read_json(data: bytes) -> JsonDocument:
     """
     _refuse_size(len(data))
     text, problems = _decoded(data)
-    _refuse_count(text)
-    _refuse_depth(text)
     value, has_problems = _parsed(text)
     if has_problems:
         problems = sorted([*problems, *_scanned(text)[1]], key=lambda problem: problem.line)
@@ -124,19 +126,12 @@ def parse_json(text: str) -> Any:
         JsonSyntaxError: as ``read_json``.
     """
     _refuse_size(len(text))
-    _refuse_count(text)
-    _refuse_depth(text)
     return _parsed(text)[0]
 
 
 def _refuse_size(size: int) -> None:
     if size > MAX_BYTES:
         raise JsonLimitError(1, f"larger than {MAX_BYTES >> 20} MiB: not read")
-
-
-def _refuse_count(text: str) -> None:
-    if text.count(",") > MAX_VALUES:
-        raise JsonLimitError(1, f"more than {MAX_VALUES:,} values: not read")
 
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
@@ -164,7 +159,10 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
             yield line, piece
 
 
-def _refuse_depth(text: str) -> None:
+def _refuse_many(text: str) -> None:
+    """Refuse too many values, and too many levels of them."""
+    if text.count(",") > MAX_VALUES:
+        raise JsonLimitError(1, f"more than {MAX_VALUES:,} values: not read")
     depth = 0
     for line, token in _tokens(text) if text.count("{") + text.count("[") > MAX_DEPTH else ():
         depth += (token in _OPENING) - (token in _CLOSING)
@@ -174,6 +172,7 @@ def _refuse_depth(text: str) -> None:
 
 def _parsed(text: str) -> tuple[Any, bool]:
     """Return the value, and whether there are problems, which ``_scanned`` finds."""
+    _refuse_many(text)
     has_problems = False
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -242,7 +241,7 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
     return holders[0].members[0], problems
 
 
-_NUMBER = (int, float)
+# ---- numbers among JSON values, of which a log or a file may hold any ---------------------------
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
@@ -250,7 +249,7 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
     That includes ``true`` and ``false`` (1 and 0), NaN, infinities, and integers of any size.
     """
-    return isinstance(value, _NUMBER)
+    return isinstance(value, int | float)
 
 
 def to_float(value: Any) -> float | None:
@@ -258,7 +257,7 @@ def to_float(value: Any) -> float | None:
 
     An integer too large for a double is an infinity of its sign.
     """
-    if not isinstance(value, _NUMBER):
+    if not isinstance(value, int | float):
         return None
     try:
         return float(value)

@@ -1,4 +1,9 @@
-"""Paths whose folders were listed as a whole: in an object store, in an archive."""
+"""Paths of this machine, in object stores and in archives: one type, one walk, one way to open.
+
+Only files are opened, and opening never blocks. A name in a folder may be that of a pipe, a device
+or a socket, also where it was that of a file when the folder was listed. To open a pipe would wait
+for its writer.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,12 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
+
+
+# ---- listings -----------------------------------------------------------------------------------
 
 
 class Opener(Protocol):
@@ -144,6 +155,9 @@ def below(folder: Location, path: str) -> Location:
     return f"{folder.rstrip('/')}/{path}" if isinstance(folder, str) else folder / path
 
 
+# ---- the entries of folders ---------------------------------------------------------------------
+
+
 class Entry(Struct, frozen=True, gc=False):
     """A file or folder; ``path`` is relative to the folder that was listed or walked, with ``/``.
 
@@ -193,13 +207,10 @@ class FolderCache(dict[Location, dict[str, Entry]]):
 
 def _entries(folder: Location) -> dict[str, Entry]:
     if isinstance(folder, ListedPath):
-        return {name: _listed_entry(folder / name) for name in folder.names}
+        paths = [folder / name for name in folder.names]
+        return {p.name: Entry(p.name, p.is_dir(), p.opener.size if p.opener else 0) for p in paths}
     with os.scandir(folder) as entries:
         return {e.name: _local_entry(e) for e in sorted(entries, key=attrgetter("name"))}
-
-
-def _listed_entry(path: ListedPath) -> Entry:
-    return Entry(path.name, path.is_dir(), path.opener.size if path.opener else 0)
 
 
 def _local_entry(entry: os.DirEntry[str]) -> Entry:
@@ -278,9 +289,7 @@ def _with_access(top: Location, entry: Entry) -> Entry:
     return replace(entry, readable=False)
 
 
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
-_NOT_A_FILE = "is a pipe, a device or a socket; expected a file"
+# ---- opening ------------------------------------------------------------------------------------
 
 
 class NotAFileError(OSError):
@@ -311,7 +320,12 @@ def open_file(path: AnyPath | Location) -> BufferedReader:
         return path.open()
     descriptor = os.open(path, _FLAGS)
     try:
-        _refuse_others(os.fstat(descriptor).st_mode, path)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            reason = "is a pipe, a device or a socket; expected a file"
+            raise NotAFileError(errno.ENODEV, reason, str(path))
         return BufferedReader(_File(descriptor))
     except BaseException:
         os.close(descriptor)
@@ -335,10 +349,3 @@ def read_file(path: AnyPath | Location, limit: int) -> bytes:
     if len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
     return data
-
-
-def _refuse_others(mode: int, path: Path | str) -> None:
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        raise NotAFileError(errno.ENODEV, _NOT_A_FILE, str(path))

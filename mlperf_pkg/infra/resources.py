@@ -1,4 +1,7 @@
-"""What is installed: the data that travels with the package, and the packages it uses."""
+"""What is installed: the data that travels with the package, and the packages it uses.
+
+The rulebook may be read from folders of the user before that of the package.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +98,14 @@ def installed_version(name: str) -> str:
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+
+
+# ---- the folders of the rulebook ----------------------------------------------------------
+
+# Which folders these are is a value of the current context (``contextvars``), not a parameter of
+# every function that needs a rule. Whatever depends on the rulebook is remembered by these folders
+# and their contents (``per_rulebook``), so that checks with different rules in one process do not
+# mix. Forks inherit the folders; other processes are given ``rules_context()``.
 
 
 class RulesFolder(Struct, frozen=True):

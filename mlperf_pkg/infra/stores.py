@@ -24,17 +24,13 @@ REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
 _SCHEME = r"[a-z][a-z0-9+.-]*://"
 
 
-class _Driver(Struct, frozen=True):
-    module: str
-    install: str  # what pip takes
-
-
+# The module for each scheme, and what pip takes to install it.
 _DRIVERS = {
-    "s3": _Driver("s3fs", "mlperf-pkg[cluster]"),
-    "gs": _Driver("gcsfs", "gcsfs"),
-    "az": _Driver("adlfs", "adlfs"),
-    "abfs": _Driver("adlfs", "adlfs"),
-    "memory": _Driver("fsspec", "fsspec"),
+    "s3": ("s3fs", "mlperf-pkg[cluster]"),
+    "gs": ("gcsfs", "gcsfs"),
+    "az": ("adlfs", "adlfs"),
+    "abfs": ("adlfs", "adlfs"),
+    "memory": ("fsspec", "fsspec"),
 }
 
 
@@ -227,12 +223,12 @@ def _scheme(url: str) -> str:
 
 def _connect(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the key that the URL names there."""
-    driver = _DRIVERS.get(_scheme(url))
-    if driver is None:
+    module, install = _DRIVERS.get(_scheme(url), ("", ""))
+    if not module:
         schemes = ", ".join(f"{name}://" for name in _DRIVERS if name != "memory")
         raise UserError(f"{url}: not the URL of an object store; expected {schemes}")
-    require_package(driver.module, driver.install, url)
-    core = require_package("fsspec.core", driver.install, url)
+    require_package(module, install, url)
+    core = require_package("fsspec.core", install, url)
     fs, key = core.url_to_fs(url, use_listings_cache=False)
     if not key.strip("/"):
         raise UserError(f"{url}: does not name a bucket")

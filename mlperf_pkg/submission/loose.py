@@ -21,8 +21,8 @@ from mlperf_pkg.submission.model import (
     Unread,
     Why,
     is_power_log,
+    is_result_log,
 )
-from mlperf_pkg.submission.names import is_result_log
 
 ENCRYPTED = "an archive, not a log"
 _TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})

@@ -17,7 +17,7 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
-from mlperf_pkg.published.hashing import digests_of
+from mlperf_pkg.published.model import digests_of
 from tests.helpers.trees import SYSTEM, write_submission, write_system
 from tests.tools.export import of_rounds
 

@@ -12,7 +12,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Severity
 from mlperf_pkg.results.report import Report, ResultSetRow
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.broken_runs import every_log, slightly_fast
 from tests.helpers.logs import edited, good_log, records, without
 from tests.helpers.places import unfolded

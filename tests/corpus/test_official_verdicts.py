@@ -10,7 +10,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import Report, ResultSetRow
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import corpus_folder, expected, needs_corpus
 
 ROUNDS = ("v1.0", "v1.1", "v2.0")

@@ -10,7 +10,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import corpus_folder, needs_corpus
 
 TOLERANCE = 1e-9

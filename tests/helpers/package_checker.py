@@ -11,7 +11,7 @@ from mlperf_logging.compliance_checker import mlp_compliance
 from mlperf_logging.package_checker import package_checker
 from mlperf_logging.repo_checker import repo_checker
 
-from mlperf_pkg.submission.params import FILE, TRAIN_SAMPLES, top_params
+from mlperf_pkg.submission.model import PARAMS, TRAIN_SAMPLES, top_params
 from tests.parity.incumbent import quickened
 
 SUCCESS = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
@@ -25,7 +25,7 @@ def package_verdict(
     mlp_compliance.enqueued_configs.clear()
     caplog.clear()
     set_flags = {
-        flag for params in root.glob(FILE) for flag in top_params(params.read_bytes()).flags
+        flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags
     }
     flags = [
         bool(set_flags & {*names})

@@ -16,7 +16,7 @@ from mlperf_pkg.infra.json_values import MAX_BYTES, read_json
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.names import is_result_log
+from mlperf_pkg.submission.model import is_result_log
 
 _NAMED = 10
 

@@ -12,7 +12,7 @@ from mlperf_pkg.commands.charts import Chart, DrawnRun, DrawnSet, scoreboard, se
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.curve import Curve
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.names import set_name
+from mlperf_pkg.submission.model import set_name
 
 MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")

@@ -25,9 +25,8 @@ from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.find import labels
+from mlperf_pkg.submission.find import find_part, labels
 from mlperf_pkg.submission.model import ResultSet
-from mlperf_pkg.submission.part import find_part
 
 _COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")

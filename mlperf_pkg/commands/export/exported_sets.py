@@ -8,7 +8,7 @@ from typing import Any
 from mlperf_pkg.commands.export.rows import Row, Rows
 from mlperf_pkg.commands.export.schema import TABLES
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.submission.names import set_name
+from mlperf_pkg.submission.model import set_name
 
 
 def exported_sets(rows: Rows) -> Iterator[PublishedSet]:

@@ -13,8 +13,7 @@ from mlperf_pkg.commands.official_tables.table import Cell, Table
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
-from mlperf_pkg.submission.model import Submission, SystemFolder
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.model import SCALINGS, Submission, SystemFolder
 
 STRONG, WEAK = SCALINGS
 STRONG_METRICS = (

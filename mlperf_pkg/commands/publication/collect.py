@@ -32,8 +32,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.membership import submitters
-from mlperf_pkg.submission.model import Submission, SystemFolder
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.model import SCALINGS, Submission, SystemFolder
 
 _, WEAK = SCALINGS
 _MOST_CODES = 3  # of each basis in the remarks on a score

@@ -15,8 +15,7 @@ from mlperf_pkg.checks.systems import SystemFile
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.published.hashing import digests_of, log_hash
-from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash
 from mlperf_pkg.published.results import published_results, usable_results
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree

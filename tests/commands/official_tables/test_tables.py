@@ -17,7 +17,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.official_tables import Summary, Table, summarize
 from mlperf_pkg.commands.official_tables.specs import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.official_summarizer import official_files, rows
 from tests.helpers.trees import (
     SYSTEM,
