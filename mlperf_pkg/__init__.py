@@ -77,7 +77,7 @@ def check(
     """
     from mlperf_pkg.checker.check import check as check_paths  # noqa: PLC0415
     from mlperf_pkg.errors import UserError  # noqa: PLC0415
-    from mlperf_pkg.submission.params import KEEP_SCALING  # noqa: PLC0415
+    from mlperf_pkg.submission.model import KEEP_SCALING  # noqa: PLC0415
 
     if not paths:
         raise UserError("no path: expected a log, a folder of logs or a submission")

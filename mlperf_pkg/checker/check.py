@@ -23,9 +23,8 @@ from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.results.report import table_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.find import each_once, find_input, labels
 from mlperf_pkg.submission.model import Input
-from mlperf_pkg.submission.twice import each_once
 
 if TYPE_CHECKING:
     import pandas as pd

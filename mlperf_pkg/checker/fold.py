@@ -37,11 +37,10 @@ from mlperf_pkg.findings import (
     verdicts_of,
     without_pass,
 )
-from mlperf_pkg.infra.numbers import is_number
-from mlperf_pkg.infra.resources import installed_version
-from mlperf_pkg.infra.rules_folders import rules_context
+from mlperf_pkg.infra.json_values import is_number
+from mlperf_pkg.infra.resources import installed_version, rules_context
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.published.hashing import digests_of
+from mlperf_pkg.published.model import digests_of
 from mlperf_pkg.results.report import Report, RunRow, SystemRow
 from mlperf_pkg.rulebook.rounds import known_verdicts
 from mlperf_pkg.run.model import Run

@@ -36,7 +36,7 @@ from mlperf_pkg.findings import (
     verdicts_of,
     without_pass,
 )
-from mlperf_pkg.infra.json_lines import MAX_BYTES
+from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.rounds import known_verdicts

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
-from mlperf_pkg.infra.listed_path import AnyPath
+from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.rounds import (
@@ -29,8 +29,14 @@ from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.power import PowerFile
-from mlperf_pkg.submission.model import Input, Place, ResultSet, Submission, Workspace
-from mlperf_pkg.submission.params import TRAIN_SAMPLES
+from mlperf_pkg.submission.model import (
+    TRAIN_SAMPLES,
+    Input,
+    Place,
+    ResultSet,
+    Submission,
+    Workspace,
+)
 
 
 class Plan(Struct, frozen=True):

@@ -15,14 +15,13 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
-from mlperf_pkg.infra.json_lines import JsonSyntaxError, parse_json
-from mlperf_pkg.infra.numbers import is_number, to_finite, to_float
+from mlperf_pkg.infra.json_values import JsonSyntaxError, is_number, parse_json, to_finite, to_float
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 
 _RULES = "training_rules, Handling RCP Failures"
 _IN_RULES_FROM = (4, 0)

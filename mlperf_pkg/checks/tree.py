@@ -17,11 +17,18 @@ from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike, are_same
 from mlperf_pkg.checks.system_schema import system_finding
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, without_official
-from mlperf_pkg.infra.archive_names import SUFFIXES
-from mlperf_pkg.infra.tree import Entry
+from mlperf_pkg.infra.paths import Entry
+from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
-from mlperf_pkg.submission.model import Input, ResultSet, Submission, Unread, Why
-from mlperf_pkg.submission.names import SCALINGS, is_result_log
+from mlperf_pkg.submission.model import (
+    SCALINGS,
+    Input,
+    ResultSet,
+    Submission,
+    Unread,
+    Why,
+    is_result_log,
+)
 
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 

@@ -21,7 +21,7 @@ from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Command = Callable[..., Any]

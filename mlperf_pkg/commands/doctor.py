@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import cache_folder
 from mlperf_pkg.infra.resources import MissingPackageError, data_folder, installed_version
-from mlperf_pkg.infra.user_cache import cache_folder
 from mlperf_pkg.log.block import HAS_SCAN
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.rulebook.documents import COMPILED, rounds, usages

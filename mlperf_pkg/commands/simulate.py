@@ -15,8 +15,8 @@ from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.system_schema import shown
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds

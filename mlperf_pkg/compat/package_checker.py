@@ -28,7 +28,7 @@ from mlperf_pkg.compat.system_desc_checker import say_system
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis
-from mlperf_pkg.infra.listed_path import ListedPath
+from mlperf_pkg.infra.paths import ListedPath
 from mlperf_pkg.results.rcp import BYPASS
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.submission.find import find_input

@@ -19,7 +19,7 @@ from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.documents import usages
-from mlperf_pkg.submission.params import TRAIN_SAMPLES
+from mlperf_pkg.submission.model import TRAIN_SAMPLES
 
 _ADVICE = "consider adding --rcp_bypass in when running the package_checker."
 _PRUNED, _FULL = "pruned_rcps", "full_rcps"

@@ -10,8 +10,7 @@ from pathlib import Path
 from mlperf_pkg.checks.tree import FIRST_ROUND, check_repository
 from mlperf_pkg.compat.console import Console, add_log_output, parser_of, rulesets, run
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.opening import is_folder
-from mlperf_pkg.infra.tree import list_tree
+from mlperf_pkg.infra.paths import is_folder, list_tree
 from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.model import version_of
 

@@ -7,77 +7,67 @@ into a temporary file without a name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+import stat
+import sys
+import tarfile
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct, field
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra.archive_members import Member, PartAt, tar_members, zip_members
-from mlperf_pkg.infra.archive_names import stem_of
-from mlperf_pkg.infra.compression import ALWAYS_ALLOWED, LARGEST_RATIO
-from mlperf_pkg.infra.content import Content
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
-from mlperf_pkg.infra.member_names import LARGEST_NUMBER, unfit
-from mlperf_pkg.infra.opening import open_file
-from mlperf_pkg.infra.partial import problem_of
-from mlperf_pkg.infra.parts import Part, Spool, SpooledPart
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing, Opener, open_file
+from mlperf_pkg.infra.source import Content, stem_of
+from mlperf_pkg.infra.streams import Deflated, Part, Spool, SpooledPart, bomb, problem_of
+
+LARGEST_NUMBER = 100_000
+
+PartAt: TypeAlias = Callable[[int, int], Part | SpooledPart]
+"""Return the part of an archive from an offset in bytes, and of a size in bytes."""
 
 _TOP = "."
 _MAC = "__MACOSX"  # what macOS adds to each zip
-
-
-class _Listing(Struct, frozen=True, eq=False):
-    """The openers of all files and the names in all folders, by their paths in the archive."""
-
-    archive: AnyPath
-    openers: dict[str, Opener] = field(default_factory=dict)
-    folders: dict[str, dict[str, None]] = field(default_factory=lambda: {_TOP: {}})
-    left_out: dict[str, str] = field(default_factory=dict)
+_LONGEST_PATH = 1024
+_LONGEST_NAME = 255
+_LONGEST_HEADER = 1 << 20
+_LONGEST_DIRECTORY = 128 << 20
+_READS_PER_MEMBER = 8
+_BLOCK = 512
+_LOCAL_HEADER = 30
+_LOCAL_MAGIC = b"PK\3\4"
+_ENCRYPTED = 1
+_OF_WINDOWS = re.compile(
+    r"""(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\ *(\..*)?  # devices
+    |.*[\ .]|.*[<>:"|?*\x01-\x1f].*""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
 
 
 class ArchivePath(ListedPath, frozen=True):
     """A path in an archive; the archive itself is its top folder, and has its name."""
 
-    listing: _Listing
+    whereabouts = "an archive"
 
     def __str__(self) -> str:
         """The path of the archive, and the path in it."""
-        archive = str(self.listing.archive)
+        archive = str(self.listing.top)
         return archive if str(self.path) == _TOP else f"{archive}/{self.path}"
 
     @property
     def name(self) -> str:
         """Its last part; of the top, the name of the archive without its suffix."""
-        return self.path.name or stem_of(self.listing.archive.name)
+        return self.path.name or stem_of(self.listing.top.name)
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts of the archive's path, without its suffix, and those in it."""
-        archive = self.listing.archive.resolve()
+        archive = self.listing.top.resolve()
         return (*archive.parts[:-1], stem_of(archive.name), *self.path.parts)
-
-    @property
-    def folders(self) -> Mapping[str, Mapping[str, None]]:
-        """The names in all folders, by their paths."""
-        return self.listing.folders
-
-    @property
-    def opener(self) -> Opener | None:
-        """What opens this file; None if there is no such file."""
-        return self.listing.openers.get(str(self.path))
-
-    @property
-    def whereabouts(self) -> str:
-        """What its files are in."""
-        return "an archive"
-
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """The members that are not read, each with the reason."""
-        return self.listing.left_out
 
 
 def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) -> ArchivePath:
@@ -91,8 +81,8 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
     """
     with _seekable(path, content, spool) as (file, part_at, packed):
         members = (zip_members if content.is_zip else tar_members)(file, part_at)
-        listing = _Listing(path)
-        _enter(listing, members, max(ALWAYS_ALLOWED, LARGEST_RATIO * packed))
+        listing = Listing(path, folders={_TOP: {}})
+        _enter(listing, members, packed)
     return ArchivePath(PurePosixPath(_TOP), listing)
 
 
@@ -115,26 +105,23 @@ def _seekable(
     yield copy.file, lambda start, length: SpooledPart(copy, start, length), whole.size
 
 
-def _enter(listing: _Listing, members: Iterable[Member], most: int) -> None:
-    """Enter all members, whose contents together are at most ``most`` bytes."""
+def _enter(listing: Listing, members: Iterable[Member], packed: int) -> None:
+    """Enter all members of an archive of ``packed`` bytes."""
     size = 0
     for number, member in enumerate(members):
         if number >= LARGEST_NUMBER:
             raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
         size += member.opener.size if member.opener else 0
-        if size > most:
-            raise ArchiveError(
-                f"it unpacks to more than {ALWAYS_ALLOWED >> 30} GiB and more than"
-                f" {LARGEST_RATIO} times its size"
-            )
+        if problem := bomb(size, packed):
+            raise ArchiveError(problem)
         _enter_member(listing, member)
     for path in listing.folders.keys() & listing.openers.keys():
         _leave_out(listing, path, "both a file and a folder")
 
 
-def _enter_member(listing: _Listing, member: Member) -> None:
-    path = _plain(member.name)
-    if not path or path.split("/")[0] == _MAC:
+def _enter_member(listing: Listing, member: Member) -> None:
+    path = re.sub(r"\A(\./)+", "", member.name).removesuffix("/")
+    if path in {"", "."} or path.split("/")[0] == _MAC:
         return
     if reason := unfit(path) or member.reason:
         listing.left_out[member.name] = reason
@@ -148,7 +135,7 @@ def _enter_member(listing: _Listing, member: Member) -> None:
             listing.folders[parent or _TOP][name] = None
 
 
-def _enter_folders(listing: _Listing, path: str) -> None:
+def _enter_folders(listing: Listing, path: str) -> None:
     """Enter a folder and those above it."""
     if not path or path in listing.folders:
         return
@@ -160,7 +147,7 @@ def _enter_folders(listing: _Listing, path: str) -> None:
         parent = folder
 
 
-def _leave_out(listing: _Listing, path: str, reason: str) -> None:
+def _leave_out(listing: Listing, path: str, reason: str) -> None:
     """Remove a file that was entered, if it was."""
     listing.left_out[path] = reason
     listing.openers.pop(path, None)
@@ -169,9 +156,183 @@ def _leave_out(listing: _Listing, path: str, reason: str) -> None:
         listing.folders[parent or _TOP].pop(name, None)
 
 
-def _plain(name: str) -> str:
-    """Return a name without the ``./`` before it and the ``/`` after that of a folder."""
-    while name.startswith("./"):
-        name = name[2:]
-    name = name.removesuffix("/")
-    return "" if name == "." else name
+# ---- the members of tar and zip archives ------------------------------------------------
+
+
+class Member(Struct, frozen=True):
+    """A member of an archive: a file with its ``opener``, or a folder.
+
+    ``reason`` says why it is neither, or must not be read.
+    """
+
+    name: str
+    opener: Opener | None = None
+    reason: str | None = None
+
+
+def tar_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
+    """Yield the members of a tar archive, which begins where ``file`` is.
+
+    Raises:
+        ArchiveError: it is damaged, or must not be read.
+    """
+    guarded = _Guarded(file, _LONGEST_HEADER)
+    try:
+        with tarfile.open(fileobj=guarded, mode="r:", encoding="utf-8") as tar:  # type: ignore[call-overload]
+            yield from _tar_members(tar, part_at)
+            file.seek(tar.offset)
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+        raise ArchiveError(f"the tar archive is damaged ({error})") from error
+    end = file.read(_BLOCK)
+    if len(end) < _BLOCK or any(end):
+        raise ArchiveError("the tar archive is cut off or damaged")
+
+
+def _tar_members(tar: tarfile.TarFile, part_at: PartAt) -> Iterator[Member]:
+    before = -1
+    while (info := tar.next()) is not None:
+        tar.members = []  # type: ignore[attr-defined] # it keeps all of them
+        if tar.offset <= before:
+            raise ArchiveError("the tar archive is damaged (a member of a negative size)")
+        before = tar.offset
+        if reason := _tar_reason(info):
+            yield Member(info.name, reason=reason)
+        elif info.isdir():
+            yield Member(info.name)
+        else:
+            yield Member(info.name, part_at(info.offset_data, info.size))
+
+
+def _tar_reason(info: tarfile.TarInfo) -> str | None:
+    """Return why a member is neither a plain file nor a folder."""
+    kinds = {
+        "a sparse file": info.issparse(),
+        "a hard link": info.islnk(),
+        "a symbolic link": info.issym(),
+        "a device or pipe": info.isdev(),
+        "neither a file nor a folder": not (info.isreg() or info.isdir()),
+    }
+    return next((kind for kind, applies in kinds.items() if applies), None)
+
+
+def zip_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
+    """Yield the members of a zip archive, which ends where ``file`` does.
+
+    Raises:
+        ArchiveError: it is damaged, or must not be read.
+    """
+    try:
+        with zipfile.ZipFile(_Guarded(file, _LONGEST_DIRECTORY)) as archive:
+            for info in archive.infolist():
+                yield _zip_member(file, info, part_at)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
+        raise ArchiveError(f"the zip archive is damaged ({error})") from error
+
+
+def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, part_at: PartAt) -> Member:
+    name = info.orig_filename
+    if reason := _zip_reason(info):
+        return Member(name, reason=reason)
+    if info.filename.endswith("/"):  # not is_dir, which raises for an empty name
+        return Member(name)
+    file.seek(max(0, info.header_offset))
+    header = file.read(_LOCAL_HEADER)
+    if info.header_offset < 0 or not header.startswith(_LOCAL_MAGIC) or len(header) < _LOCAL_HEADER:
+        raise ArchiveError(f"the zip archive is damaged (no member {name} where it should be)")
+    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    packed = part_at(info.header_offset + _LOCAL_HEADER + names, info.compress_size)
+    if info.compress_type == zipfile.ZIP_STORED:
+        return Member(name, packed)
+    return Member(name, Deflated(packed, info.file_size, info.CRC))
+
+
+def _zip_reason(info: zipfile.ZipInfo) -> str | None:
+    """Return why a member is not read."""
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        return "a symbolic link"
+    if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
+        return "a device or pipe"
+    if info.flag_bits & _ENCRYPTED:
+        return "encrypted"
+    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        return "compressed with a method other than deflate"
+    if info.compress_type == zipfile.ZIP_STORED and info.compress_size != info.file_size:
+        return "contradictory sizes"
+    return None
+
+
+class _Guarded:
+    """A file that limits how much, and how often, a library reads from it."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file = file
+        self._most = most
+        self._reads = 0
+        self.seek, self.tell, self.close = file.seek, file.tell, lambda: None
+
+    def read(self, size: int = -1) -> bytes:
+        self._reads += 1
+        if self._reads > _READS_PER_MEMBER * LARGEST_NUMBER:
+            raise ArchiveError("too many headers")
+        data = self._file.read(size if 0 <= size <= self._most else self._most + 1)
+        if len(data) > self._most:
+            raise ArchiveError(f"a header of more than {self._most >> 20} MiB")
+        return data
+
+
+# ---- names: every system must be able to unpack them, and none may hide another ------------
+
+
+def unfit(path: str) -> str | None:
+    """Return why a relative path with ``/`` must not be in an archive; None if it may."""
+    try:
+        encoded = path.encode("utf-8")
+    except UnicodeEncodeError:
+        return "the name is not UTF-8"
+    parts = path.split("/")
+    if path.startswith("/"):
+        return "an absolute path"
+    if any(part in {"", ".", ".."} for part in parts):
+        return "a path that leads elsewhere, or is another spelling of the same path"
+    if "\0" in path or "\\" in path:
+        return "a name with a backslash or a zero byte, which other systems read differently"
+    if len(encoded) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts):
+        return f"longer than {_LONGEST_PATH} bytes, or a part longer than {_LONGEST_NAME}"
+    return unfit_on_windows(path) if sys.platform == "win32" else None
+
+
+def unfit_on_windows(path: str) -> str | None:
+    """Return why Windows would write another file, a device or a stream; None if it would not."""
+    if name := next(filter(_OF_WINDOWS.fullmatch, path.split("/")), None):
+        return f"{name!r} is not the name of a file on Windows"
+    return None
+
+
+class Names(Struct):
+    """The files and folders so far; a folder may be added more than once, a file may not."""
+
+    _seen: dict[str, tuple[str, bool]] = field(default_factory=dict)
+
+    def add(self, path: str, *, folder: bool = False) -> str | None:
+        """Add a file or folder and its parents; return why one must not be added, else None."""
+        if reason := unfit(path):
+            return reason
+        parts = path.split("/")
+        parents = ("/".join(parts[:end]) for end in range(1, len(parts)))
+        for parent in parents:
+            if reason := self._add_one(parent, folder=True):
+                return reason
+        return self._add_one(path, folder=folder)
+
+    def _add_one(self, path: str, *, folder: bool) -> str | None:
+        """Names that differ only in case or composition are one file on some systems."""
+        key = unicodedata.normalize("NFC", path).casefold()
+        if key not in self._seen:
+            self._seen[key] = (path, folder)
+            too_many = len(self._seen) > LARGEST_NUMBER
+            return f"more than {LARGEST_NUMBER} files and folders" if too_many else None
+        earlier, earlier_is_folder = self._seen[key]
+        if earlier != path:
+            return f"the same name as {earlier} on systems that ignore case or accents"
+        return None if folder and earlier_is_folder else "twice in the archive"

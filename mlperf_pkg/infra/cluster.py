@@ -12,16 +12,22 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.resources import data_folder, require
-from mlperf_pkg.infra.rules_folders import RulesContext, rules_context, set_rules_context
-from mlperf_pkg.infra.work import Instead, WorkerLostError, parts_of
+from mlperf_pkg.infra.parallel import Instead, WorkerLostError, parts_of
+from mlperf_pkg.infra.resources import (
+    RulesContext,
+    data_folder,
+    require,
+    rules_context,
+    set_rules_context,
+)
 
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 _ADDRESS = re.compile(r"(tcp|tls)://.+:[0-9]{1,5}")
@@ -46,7 +52,11 @@ def cluster(scheduler: str) -> Iterator[_Batches]:
     dask = require("distributed", "cluster", "--scheduler")
     # It logs a traceback for a broken connection, which we report in words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    with _connected(dask.Client, scheduler) as client:
+    try:
+        connected = dask.Client(scheduler, timeout=_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{scheduler}: no Dask scheduler answers: {reason_of(error)}") from error
+    with connected as client:
         _check_workers(client, scheduler)
         try:
             yield _Batches(client.get_executor(pure=False, retries=_RETRIES), dask.KilledWorker)
@@ -56,66 +66,55 @@ def cluster(scheduler: str) -> Iterator[_Batches]:
             raise UserError(f"{scheduler}: the connection to the scheduler is lost") from error
 
 
-@contextmanager
-def _connected(connect: Callable[..., Any], scheduler: str) -> Iterator[Any]:
-    try:
-        client = connect(scheduler, timeout=_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{scheduler}: no Dask scheduler answers: {reason_of(error)}") from error
-    with client:
-        yield client
-
-
-class _Batches(Executor):
-    """An executor whose ``map`` submits several calls in one task."""
+class _Batches:
+    """A ``Mapper`` that submits several items in one task."""
 
     def __init__(self, inner: Executor, killed: type[Exception]) -> None:
         self._inner = inner
         self._killed = killed
-        self._identity = identity()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        call = partial(fn, *args, **kwargs)
-        return self._inner.submit(_call, self._identity, rules_context(), call)
+    def submit(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item]
+    ) -> Future[list[_Result]]:
+        return self._inner.submit(_call, identity(), rules_context(), function, items)
 
     def map(
         self,
-        fn: Callable[..., _Result],
-        *iterables: Iterable[Any],
-        timeout: float | None = None,
+        function: Callable[[_Item], _Result],
+        items: Sequence[_Item],
+        *,
         chunksize: int = 1,
         instead: Instead[_Result] | None = None,
     ) -> Iterator[_Result]:
-        calls = list(zip(*iterables, strict=False))
-        parts = parts_of(calls, max(chunksize, len(calls) // _TASKS))
-        futures = [self.submit(_call_each, fn, part) for part in parts]
-        return self._results(futures, [len(part) for part in parts], timeout, instead)
+        parts = parts_of(items, max(chunksize, len(items) // _TASKS))
+        futures = [self.submit(function, part) for part in parts]
+        return self._results(futures, list(map(len, parts)), instead)
 
     def _results(
         self,
         futures: Iterable[Future[list[_Result]]],
         sizes: Iterable[int],
-        timeout: float | None,
         instead: Instead[_Result] | None,
     ) -> Iterator[_Result]:
         for future, size in zip(futures, sizes, strict=True):
             try:
-                yield from future.result(timeout)
+                yield from future.result()
             except self._killed as error:
                 if instead is None:
                     raise
                 yield from [instead(WorkerLostError(str(error)))] * size
 
 
-def _call_each(fn: Callable[..., _Result], calls: Sequence[tuple[Any, ...]]) -> list[_Result]:
-    return [fn(*arguments) for arguments in calls]
-
-
-def _call(expected: str, rules: RulesContext, call: Callable[[], _Result]) -> _Result:
+def _call(
+    expected: str,
+    rules: RulesContext,
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+) -> list[_Result]:
     if identity() != expected:  # a worker that joined later
         raise UserError(_difference("a worker", identity(), expected))
     set_rules_context(rules)
-    return call()
+    return list(map(function, items))
 
 
 # ---- the same on all machines -------------------------------------------------------------

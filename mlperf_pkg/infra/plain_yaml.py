@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.opening import open_file
+from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 
 if TYPE_CHECKING:

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Opener
-from mlperf_pkg.infra.opening import NotAFileError, open_file
-from mlperf_pkg.infra.partial import unreadable
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, NotAFileError, Opener, open_file
 from mlperf_pkg.infra.stores import REQUEST_BYTES, Object
-
-if TYPE_CHECKING:
-    from mlperf_pkg.infra.compression import Compression
+from mlperf_pkg.infra.streams import (
+    Compression,
+    Deflated,
+    Part,
+    compression_of,
+    decompressed,
+    problem_of,
+    unreadable,
+)
+from mlperf_pkg.infra.text import FROM_UTF_16, UTF_16_MARKS
 
 NO_PERMISSION = "no permission to read it"
+SUFFIXES = (".tar", ".tar.gz", ".tar.xz", ".tar.zst", ".tgz", ".txz", ".tzst", ".zip")
+
+_PACKED_BYTES, _UNPACKED_BYTES = 1 << 18, 1 << 20
+_ZIP = (b"PK\3\4", b"PK\5\6")
+_TAR, _TAR_AT = b"ustar", 257
+_ENCRYPTED = (b"age-encryption.org/", b"Salted__")
+_LINE_BYTES = 1 << 20  # of a line
 
 
 class SharedFile(Struct, frozen=True):
@@ -72,11 +85,7 @@ class Source(Struct, frozen=True):
             UserError: the object cannot be read; a shared file differs on this machine.
         """
         stream = _open(self.origin)
-        if self.compression is None:
-            return stream
-        from mlperf_pkg.infra.compression import decompressed  # noqa: PLC0415 - few logs need it
-
-        return decompressed(stream, self.compression)
+        return stream if self.compression is None else decompressed(stream, self.compression)
 
     @property
     def size(self) -> int:
@@ -105,21 +114,17 @@ class Source(Struct, frozen=True):
 
     def shared(self) -> Source:
         """Return the source for other machines, which refuse a file that differs there."""
-        from mlperf_pkg.infra.parts import Deflated, Part  # noqa: PLC0415 - only archives have any
-
         match self.origin:
-            case str() | Path() as path:
-                return self._shared(Path(path).absolute())
+            case str() | Path() as path if os.access(path, os.R_OK):
+                file = Path(path).absolute()
+                return replace(self, origin=SharedFile(file, file.stat().st_size))
+            case str() | Path():
+                return replace(self, origin=b"", compression=None)
             case Part() as part:
                 return replace(self, origin=part.open().read())
             case Deflated(packed=Part() as part) as member:
                 return replace(self, origin=replace(member, packed=part.open().read()))
         return self
-
-    def _shared(self, path: Path) -> Source:
-        if not os.access(path, os.R_OK):
-            return replace(self, origin=b"", compression=None)
-        return replace(self, origin=SharedFile(path, path.stat().st_size))
 
 
 def source_of(
@@ -137,15 +142,120 @@ def source_of(
 
 
 def _open(origin: Origin) -> BinaryIO:
-    if isinstance(origin, str | Path):
-        return _open_or_empty(origin)
-    return BytesIO(origin) if isinstance(origin, bytes) else origin.open()
-
-
-def _open_or_empty(path: Path | str) -> BinaryIO:
+    if not isinstance(origin, str | Path):
+        return BytesIO(origin) if isinstance(origin, bytes) else origin.open()
     try:
-        return open_file(path)
+        return open_file(origin)
     except PermissionError:
         return unreadable(NO_PERMISSION)
     except NotAFileError as error:
         return unreadable(str(error.strerror))
+
+
+# ---- what a file holds, by its first bytes and by its name ---------------------------------
+
+
+class Content(Struct, frozen=True):
+    """The first bytes of a file: ``head``, decompressed if it has a ``compression``.
+
+    ``problem`` is the reason why compressed data cannot be decompressed even at its start.
+    """
+
+    head: bytes
+    compression: Compression | None = None
+    problem: str | None = None
+
+    @property
+    def is_zip(self) -> bool:
+        """Whether it is a zip archive."""
+        return self.compression is None and self.head.startswith(_ZIP)
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is a tar archive, compressed or not, or a zip archive."""
+        return self.is_zip or self.head[_TAR_AT:].startswith(_TAR)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it is encrypted in a form that ``mlperf-pkg pack`` writes."""
+        return self.compression is None and self.head.startswith(_ENCRYPTED)
+
+    @property
+    def text(self) -> bytes:
+        """The head as UTF-8, if it is UTF-16."""
+        if not self.head.startswith(UTF_16_MARKS):
+            return self.head
+        return self.head.decode("utf-16", "replace").encode("utf-8", "replace")
+
+    def open(self, path: AnyPath) -> BinaryIO:
+        """Open the file with this content, decompressed."""
+        return source_of(path, path.name, self.compression).open()
+
+
+class ForeignText(Struct, frozen=True):
+    """What a file is that should be text in UTF-8, and how to make that of it."""
+
+    name: str
+    remedy: str
+
+
+def foreign_text(head: bytes) -> ForeignText | None:
+    """Return what a file is by its first bytes if it is UTF-16, compressed or an archive."""
+    if head.startswith(UTF_16_MARKS):
+        return ForeignText("UTF-16 text", FROM_UTF_16)
+    if compression := compression_of(head):
+        tool = compression.name.lower()
+        return ForeignText(f"{tool} data", f"decompress it with {tool} -d")
+    if Content(head).is_archive:
+        return ForeignText("an archive", "unpack it")
+    return None
+
+
+def content_of(path: AnyPath, size: int) -> Content:
+    """Return the content of a file by its first ``size`` bytes, or by more if it is compressed.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with open_file(path) as stream:
+        head = stream.read(size)
+        compression = compression_of(head)
+        if compression is None:
+            return Content(head)
+        head += stream.read(max(0, _PACKED_BYTES - len(head)))
+    with decompressed(BytesIO(head), compression) as unpacked:
+        text = unpacked.read(_UNPACKED_BYTES)
+        return Content(text, compression, None if text else problem_of(unpacked))
+
+
+def is_archive_name(name: str) -> bool:
+    """Return whether a name has the suffix of an archive."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def stem_of(name: str) -> str:
+    """Return a name without the suffix of an archive."""
+    lower = name.lower()
+    suffix = max((suffix for suffix in SUFFIXES if lower.endswith(suffix)), key=len, default="")
+    return name[: len(name) - len(suffix)] or name
+
+
+# ---- single lines of a file, as text to show -------------------------------------------------
+
+
+def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int, str]:
+    """Return the text of the lines of these ``numbers``, each up to ``limit`` characters.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    lines: dict[int, str] = {}
+    last, line, start = max(numbers, default=0), 1, True
+    with source.open() as stream:
+        while line <= last and (piece := stream.readline(_LINE_BYTES)):
+            if start and line in numbers:
+                text = piece.decode("utf-8", "replace").strip()
+                lines[line] = text if len(text) <= limit else f"{text[: limit - 3]}..."
+            start = piece.endswith(b"\n")
+            line += start
+    return lines

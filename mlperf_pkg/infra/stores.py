@@ -17,24 +17,20 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing
 from mlperf_pkg.infra.resources import require_package
 
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
 _SCHEME = r"[a-z][a-z0-9+.-]*://"
 
 
-class _Driver(Struct, frozen=True):
-    module: str
-    install: str  # what pip takes
-
-
+# The module for each scheme, and what pip takes to install it.
 _DRIVERS = {
-    "s3": _Driver("s3fs", "mlperf-pkg[cluster]"),
-    "gs": _Driver("gcsfs", "gcsfs"),
-    "az": _Driver("adlfs", "adlfs"),
-    "abfs": _Driver("adlfs", "adlfs"),
-    "memory": _Driver("fsspec", "fsspec"),
+    "s3": ("s3fs", "mlperf-pkg[cluster]"),
+    "gs": ("gcsfs", "gcsfs"),
+    "az": ("adlfs", "adlfs"),
+    "abfs": ("adlfs", "adlfs"),
+    "memory": ("fsspec", "fsspec"),
 }
 
 
@@ -120,31 +116,28 @@ class _RangeReader(io.RawIOBase):
         return self._object.fetch(start, self._position) if start < self._position else b""
 
 
-class _Listing(Struct, frozen=True, eq=False):
-    """The sizes of all objects and the names in all folders, by their keys in the store."""
-
-    top: str
-    sizes: Mapping[str, int]
-    folders: Mapping[str, Mapping[str, None]]
-
-
-def _listing(top: str, key: str, objects: Mapping[str, Mapping[str, Any]]) -> _Listing:
+def _listing(top: str, key: str, objects: Mapping[str, Mapping[str, Any]]) -> Listing:
     """Raise UserError for a key that cannot be a path of files and folders."""
-    sizes = {name: int(o["size"]) for name, o in objects.items() if not name.endswith("/")}
-    folders: dict[str, dict[str, None]] = {}
+    listing = Listing(top)
+    listing.openers.update(
+        (name, Object(top, name, int(values["size"])))
+        for name, values in objects.items()
+        if not name.endswith("/")
+    )
+    folders = listing.folders
     for name in sorted(objects):
         if name == key:
             continue
         below = name.removeprefix(f"{key}/").removesuffix("/")  # a slash at its end marks a folder
         parent = key
         for part in below.split("/") if below else ():
-            if part in {"", ".", ".."} or parent in sizes:
+            if part in {"", ".", ".."} or parent in listing.openers:
                 raise UserError(f"{_scheme(top)}://{name}: the key cannot be the path of a file")
             folders.setdefault(parent, {})[part] = None
             parent = f"{parent}/{part}"
         if name.endswith("/"):
             folders.setdefault(parent, {})
-    return _Listing(top, sizes, folders)
+    return listing
 
 
 class StoredPath(ListedPath, frozen=True):
@@ -154,27 +147,11 @@ class StoredPath(ListedPath, frozen=True):
     and takes 0.2 s to import.
     """
 
-    listing: _Listing
+    whereabouts = "an object store"
 
     def __str__(self) -> str:
         """Its URL."""
         return f"{_scheme(self.listing.top)}://{str(self.path).lstrip('/')}"
-
-    @property
-    def folders(self) -> Mapping[str, Mapping[str, None]]:
-        """The names in all folders, by their keys."""
-        return self.listing.folders
-
-    @property
-    def opener(self) -> Object | None:
-        """The object of this file; None if there is none."""
-        size = self.listing.sizes.get(str(self.path))
-        return None if size is None else Object(self.listing.top, str(self.path), size)
-
-    @property
-    def whereabouts(self) -> str:
-        """What its files are in."""
-        return "an object store"
 
 
 # ---- writing ------------------------------------------------------------------------------
@@ -246,12 +223,12 @@ def _scheme(url: str) -> str:
 
 def _connect(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the key that the URL names there."""
-    driver = _DRIVERS.get(_scheme(url))
-    if driver is None:
+    module, install = _DRIVERS.get(_scheme(url), ("", ""))
+    if not module:
         schemes = ", ".join(f"{name}://" for name in _DRIVERS if name != "memory")
         raise UserError(f"{url}: not the URL of an object store; expected {schemes}")
-    require_package(driver.module, driver.install, url)
-    core = require_package("fsspec.core", driver.install, url)
+    require_package(module, install, url)
+    core = require_package("fsspec.core", install, url)
     fs, key = core.url_to_fs(url, use_listings_cache=False)
     if not key.strip("/"):
         raise UserError(f"{url}: does not name a bucket")

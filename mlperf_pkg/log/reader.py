@@ -14,8 +14,7 @@ from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.line_findings import LineFindings
-from mlperf_pkg.log.line_numbers import LineNumbers
+from mlperf_pkg.log.lines import LineFindings, LineNumbers
 from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,

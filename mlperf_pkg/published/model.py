@@ -1,13 +1,20 @@
-"""Published result sets and where they come from."""
+"""Published result sets, where they come from, and the hashes by which their logs are found."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
 
 from msgspec import Struct
 
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.source import Source
+
 _SCALINGS = ("strong", "weak")
 _DECIMALS = 9  # of minutes: scores of different runs never agree to this precision
+_CHUNK = 1 << 20
+_HASH_BYTES = 8
 
 
 class PublishedRound(Struct, frozen=True):
@@ -114,3 +121,25 @@ def name_in_round(path: str) -> str:
 def comparable(minutes: float) -> float:
     """Round a score, so that a published one equals the same score computed again, and no other."""
     return round(minutes, _DECIMALS)
+
+
+# ---- the hashes by which published logs are found -----------------------------------------------
+
+
+def digests_of(sources: Mapping[str, Source]) -> dict[str, bytes]:
+    """Return the SHA-256 of logs by path, without those that cannot be read."""
+    from hashlib import sha256  # noqa: PLC0415 - most checks need none
+
+    digests = {}
+    for path, source in sources.items():
+        digest = sha256()
+        with suppress(OSError, UserError), source.open() as stream:
+            while data := stream.read(_CHUNK):
+                digest.update(data)
+            digests[path] = digest.digest()
+    return digests
+
+
+def log_hash(digest: bytes) -> int:
+    """Return the part of a digest that the published results hold."""
+    return int.from_bytes(digest[:_HASH_BYTES], "big")

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.published.model import (
     Provenance,
     PublishedName,

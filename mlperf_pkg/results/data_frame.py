@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec import inspect as types
 
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 
 if TYPE_CHECKING:
     import pandas as pd

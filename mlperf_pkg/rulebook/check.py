@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import per_rulebook, rules_read_from
+from mlperf_pkg.infra.resources import data_folder, per_rulebook, rules_read_from
 from mlperf_pkg.rulebook.documents import (
     ROUND,
     file_in,

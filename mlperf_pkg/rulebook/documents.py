@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import per_rulebook, rules_folders
+from mlperf_pkg.infra.resources import data_folder, per_rulebook, rules_folders
 from mlperf_pkg.rulebook.model import SECTIONS, is_round_name, version_of
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mlperf_pkg.infra.numbers import is_number, to_float
+from mlperf_pkg.infra.json_values import is_number, to_float
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
 

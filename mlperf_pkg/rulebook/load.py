@@ -17,7 +17,7 @@ from msgspec import Struct, convert
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.documents import (

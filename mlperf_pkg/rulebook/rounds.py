@@ -11,8 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Verdict, Verdicts
-from mlperf_pkg.infra.resources import official_folder
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import official_folder, per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook.documents import model_of, rounds, usages
 from mlperf_pkg.rulebook.load import benchmarks_of, load_round, submission_date

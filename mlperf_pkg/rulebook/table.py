@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import (
     CONSTRAINTS,

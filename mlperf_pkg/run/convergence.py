@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from mlperf_pkg.findings import bounded
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.block import Words
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import NoAnswerError

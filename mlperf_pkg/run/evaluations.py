@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Benchmark
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mlperf_pkg.findings import bounded
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.logged import Seen

@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order, verdicts_of
-from mlperf_pkg.infra.partial import problem_of
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
@@ -218,7 +218,7 @@ class _Reading:
 
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
-        from mlperf_pkg.infra.content import foreign_text  # noqa: PLC0415 - logs need none
+        from mlperf_pkg.infra.source import foreign_text  # noqa: PLC0415 - logs need none
 
         if problem:
             self._add("LOG113", "the log cannot be read: {found:s}", found=problem)

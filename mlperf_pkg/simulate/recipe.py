@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct, convert, field
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.numbers import is_number
+from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.results.rcp import (
     ReferencePoint,
     prune,

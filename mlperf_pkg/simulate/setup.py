@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.numbers import is_number
+from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark

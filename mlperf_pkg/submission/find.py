@@ -15,28 +15,44 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError, UserError
-from mlperf_pkg.infra.archive_names import is_archive_name, stem_of
-from mlperf_pkg.infra.json_lines import MAX_BYTES as _MAX_BYTES
-from mlperf_pkg.infra.listed_path import location_of
-from mlperf_pkg.infra.opening import TooLargeError, is_folder, read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES as _MAX_BYTES
+from mlperf_pkg.infra.paths import (
+    AnyPath,
+    Entry,
+    FolderCache,
+    ListedPath,
+    TooLargeError,
+    is_folder,
+    list_tree,
+    location_of,
+    read_file,
+    walk,
+    with_slashes,
+)
+from mlperf_pkg.infra.source import is_archive_name, stem_of
 from mlperf_pkg.infra.stores import path_of
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk, with_slashes
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
+    PARAMS,
+    SCALINGS,
     Input,
+    Params,
     Place,
     PowerFolder,
     ResultSet,
+    SetName,
     Submission,
     SystemFolder,
     Unread,
     Why,
     Workspace,
+    inner_params,
+    is_result_log,
+    set_name,
+    top_params,
+    workspace_of,
 )
-from mlperf_pkg.submission.names import SCALINGS, SetName, is_result_log, set_name
-from mlperf_pkg.submission.params import FILE as PARAMS
-from mlperf_pkg.submission.params import Params, inner_params, top_params
 
 LOGS = "logs"
 """The folder of raw logs in a workspace."""
@@ -113,7 +129,7 @@ class _Finder(Struct):
     # ---- logs without a submission --------------------------------------------------------
 
     def _one_file(self) -> Input:
-        from mlperf_pkg.infra.content import content_of  # noqa: PLC0415 - submissions need none
+        from mlperf_pkg.infra.source import content_of  # noqa: PLC0415 - submissions need none
         from mlperf_pkg.submission.loose import ENCRYPTED, Loose  # noqa: PLC0415
 
         path = self.top.path
@@ -130,8 +146,6 @@ class _Finder(Struct):
         return replace(loose.contents, workspace=self._workspace())
 
     def _workspace(self) -> Workspace | None:
-        from mlperf_pkg.submission.workspace import workspace_of  # noqa: PLC0415 - as above
-
         location = self.top.location
         return workspace_of(Path(location), self.top.label) if isinstance(location, str) else None
 
@@ -434,6 +448,108 @@ def _find_in(top: Place) -> Input:
     return _Finder(top, in_archive=True).find()
 
 
+# ---- several arguments, and parts of submissions ------------------------------------------------
+
+
 def labels(arguments: Sequence[str]) -> list[str]:
     """Return what begins the paths of each argument: nothing for one, else the argument itself."""
     return [""] if len(arguments) == 1 else [with_slashes(path).rstrip("/") for path in arguments]
+
+
+_DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
+
+
+def find_parts(arguments: Sequence[str]) -> tuple[Input, ...]:
+    """Find the inputs of a command, each as ``find_part`` does; those named twice are read once.
+
+    Raises:
+        UserError: as ``find_input``.
+    """
+    prefixes = labels(arguments)
+    inputs = each_once(arguments, list(map(find_input, arguments, prefixes)))
+    return tuple(
+        find_part(argument, prefix) if contents.every_log else contents
+        for argument, prefix, contents in zip(arguments, prefixes, inputs, strict=True)
+    )
+
+
+def find_part(
+    argument: str, prefix: str = "", wanted: Callable[[ResultSet], bool] = lambda _: True
+) -> Input:
+    """Find an input as ``find_input`` does, with only the result sets that are ``wanted``.
+
+    A folder below ``results/`` of a submission is that part of it: its result sets have the system
+    names of the tree, and their systems are described.
+
+    Raises:
+        UserError: as ``find_input``.
+    """
+    path = Path(argument).resolve()
+    contents = find_input(argument, prefix)  # raises if something is wrong with the argument
+    for results in (path, *path.parents)[: _DEPTH + 1] if path.is_dir() else ():
+        if results.name == "results" and (results.parent / "systems").is_dir():
+            whole = with_slashes(os.path.relpath(results.parent))
+            contents = find_input(whole, prefix and whole)
+            break
+    parts = (_part(submission, path, wanted) for submission in contents.submissions)
+    return replace(contents, submissions=tuple(parts))
+
+
+def _part(submission: Submission, path: Path, wanted: Callable[[ResultSet], bool]) -> Submission:
+    """Return a submission with the result sets in ``path`` or around it, and its systems."""
+    sets = (
+        result_set
+        for result_set in submission.result_sets
+        if _is_within(result_set.place.path, path) and wanted(result_set)
+    )
+    return replace(submission, result_sets=tuple(sets), entries=())
+
+
+def _is_within(folder: AnyPath, path: Path) -> bool:
+    """Return whether a folder is in ``path``, as all of an archive is that was named."""
+    return isinstance(folder, ListedPath) or folder.resolve().is_relative_to(path)
+
+
+# ---- arguments that name the same logs: these are judged once -----------------------------------
+
+
+def each_once(arguments: Sequence[str], inputs: Sequence[Input]) -> tuple[Input, ...]:
+    """Return the inputs, each without contents if another one has all of them.
+
+    Of equal inputs the first stays. Links are followed to tell what is the same.
+    """
+    if len(inputs) == 1:
+        return tuple(inputs)
+    identities = [_identities(contents) for contents in inputs]
+    return tuple(
+        contents if whole is None else _read_elsewhere(arguments[index], arguments[whole], contents)
+        for index, contents in enumerate(inputs)
+        for whole in [_whole(index, identities)]
+    )
+
+
+def _whole(index: int, identities: Sequence[frozenset[str]]) -> int | None:
+    """Return the index of another input that has all of this one; None if there is none."""
+    part = identities[index]
+    return next(
+        (
+            other
+            for other, whole in enumerate(identities)
+            if part < whole or (part == whole and other < index)
+        ),
+        None,
+    )
+
+
+def _identities(contents: Input) -> frozenset[str]:
+    """Return the logs and the submissions of an input as paths without links."""
+    trees = (submission.place for submission in contents.submissions)
+    return frozenset(str(place.path.resolve()) for place in (*contents.every_log, *trees))
+
+
+def _read_elsewhere(argument: str, other: str, contents: Input) -> Input:
+    """Return an input without contents, that says where they are read."""
+    places = (*contents.every_log, *(submission.place for submission in contents.submissions))
+    reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
+    place = Place(places[0].location, with_slashes(argument).rstrip("/"))
+    return Input(unread=(Unread(place, reason, Why.TWICE),))

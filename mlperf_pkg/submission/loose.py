@@ -9,11 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
-from mlperf_pkg.infra.compression import compression_of
-from mlperf_pkg.infra.content import Content, content_of
-from mlperf_pkg.infra.listed_path import ListedPath
-from mlperf_pkg.infra.parts import Spool
-from mlperf_pkg.infra.source import NO_PERMISSION
+from mlperf_pkg.infra.paths import ListedPath
+from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of
+from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
     Input,
@@ -23,8 +21,8 @@ from mlperf_pkg.submission.model import (
     Unread,
     Why,
     is_power_log,
+    is_result_log,
 )
-from mlperf_pkg.submission.names import is_result_log
 
 ENCRYPTED = "an archive, not a log"
 _TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
@@ -90,7 +88,7 @@ class Loose(Struct):
         from mlperf_pkg.infra.archives import open_archive  # noqa: PLC0415 - slow to import
 
         top = open_archive(file.path, content, self._spool_of_all)
-        for name, reason in top.left_out.items():
+        for name, reason in top.listing.left_out.items():
             self._leave(file.child(name), f"{reason} in an archive")
         contents = self.find_in(_below_only_folder(Place(top, file.label)))
         self.submissions += contents.submissions

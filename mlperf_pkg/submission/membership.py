@@ -14,9 +14,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from mlperf_pkg.config import CONFIG_NAME, Config
-from mlperf_pkg.infra.archive_names import stem_of
+from mlperf_pkg.infra.source import stem_of
 from mlperf_pkg.infra.text import letters, visible
-from mlperf_pkg.submission.names import SCALINGS, set_name
+from mlperf_pkg.submission.model import SCALINGS, set_name
 
 OPEN, WEAK = "open", "weak"
 _UNKNOWN = "unknown"

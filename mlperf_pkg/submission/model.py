@@ -12,19 +12,33 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.config import CONFIG_NAME, Config, read_config
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath, Location, below
+from mlperf_pkg.infra.paths import (
+    AnyPath,
+    Entry,
+    FolderCache,
+    ListedPath,
+    Location,
+    below,
+    location_of,
+)
 from mlperf_pkg.infra.source import Source, source_of
-from mlperf_pkg.infra.tree import Entry
-from mlperf_pkg.submission.params import Params
 
 if TYPE_CHECKING:
-    from mlperf_pkg.infra.compression import Compression
-
+    from mlperf_pkg.infra.streams import Compression
 
 OUTPUT = "submissions"
 """The folder of a workspace into which submissions are built."""
+SYSTEMS = "systems"
+SCALINGS = ("strong", "weak")
+PARAMS = "package_checker_params"
+BYPASSES = frozenset({"rcp-bypass", "seed-checker-bypass"})
+TRAIN_SAMPLES = frozenset({"rcp-bert-train-samples", "bert-train-samples"})
+
+KEEP_SCALING = "keep-scaling"
+"""A flag only of the command line: scores use the factors in ``scaling.json``."""
+_ABOVE = 4  # logs/<system>/<strong or weak>/<benchmark>
 
 
 class Place(Struct, frozen=True):
@@ -265,3 +279,129 @@ class Input(Struct, frozen=True):
 def is_power_log(name: str) -> bool:
     """Return whether a file of this name is the power log of a node or a switch."""
     return name.endswith(".txt") and name.startswith(("node_", "sw_"))
+
+
+# ---- the workspace around raw logs --------------------------------------------------------
+
+# It adds what the logs do not say: the systems, and which logs belong to which. It cannot weaken a
+# verdict: its waivers, for example, are ignored.
+
+
+def workspace_of(argument: Path, label: str = "") -> Workspace | None:
+    """Return the workspace that an argument is or is in; None if there is none.
+
+    What is in ``results/`` is part of a submission. ``label`` is the argument's name in reports.
+    Links to descriptions outside of the workspace are not followed.
+
+    Raises:
+        UserError: as ``read_config``.
+    """
+    path = Path(os.path.abspath(argument))  # noqa: PTH100 - links stay as they are
+    for folder in (path, *path.parents[:_ABOVE]):
+        has_systems = (folder / SYSTEMS).is_dir() and _is_inside(folder / SYSTEMS, folder)
+        is_workspace = has_systems or (folder / CONFIG_NAME).is_file()
+        if is_workspace and folder / "results" not in (path, *path.parents):
+            is_file = not path.is_dir()
+            top = Path(label).parent if is_file else Path(label)
+            above = os.path.relpath(folder, path.parent if is_file else path)
+            shown = Path(os.path.normpath(top / above)).as_posix()
+            shown = "" if shown == "." else shown
+            systems = tuple(_descriptions(folder, shown)) if has_systems else ()
+            return Workspace(folder, shown, systems, read_config(folder))
+    return None
+
+
+def _descriptions(workspace: Path, label: str) -> Iterator[Place]:
+    folder = workspace / SYSTEMS
+    place = Place(location_of(folder), f"{label}/{SYSTEMS}" if label else SYSTEMS)
+    for entry in FolderCache()[place.location].values():
+        is_ours = entry.link is None or _is_inside(folder / entry.name, workspace)
+        if entry.file and entry.name.endswith(".json") and not entry.hidden and is_ours:
+            yield place.child(entry.name)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+# ---- what the path of a folder says of the result set in it --------------------------------------
+
+
+class SetName(Struct, frozen=True):
+    """The names in the path of a result set.
+
+    The path is ``results/<system>/<benchmark>`` or, with a scaling mode (HPC),
+    ``results/<system>/{strong,weak}/<benchmark>``.
+    """
+
+    system: str
+    benchmark: str
+    scaling_mode: str | None = None
+
+    @property
+    def levels(self) -> int:
+        """The number of folders from that of the system down to that of the set."""
+        return 1 if self.scaling_mode is None else 2
+
+
+def set_name(folder: Location) -> SetName | None:
+    """Return the names in the path of a folder; None if a result set is elsewhere.
+
+    Only the path is used; its links must be resolved.
+    """
+    parts = folder.split("/") if isinstance(folder, str) else list(folder.parts)
+    *_, top, system, scaling, benchmark = ("", "", "", *parts)
+    if scaling in SCALINGS and top == "results":
+        name = SetName(system, benchmark, scaling)
+    elif system == "results" and benchmark not in SCALINGS:
+        name = SetName(scaling, benchmark)
+    else:
+        return None
+    return None if name.system.startswith(".") or benchmark.startswith(".") else name
+
+
+def is_result_log(name: str) -> bool:
+    """Return whether a file of this name is the log of a run, in a folder of a submission."""
+    return name.startswith("result_") and name.endswith(".txt")
+
+
+# ---- the flags by which a submission asks for exceptions: package_checker_params -----------
+
+# At the top of a submission the upload turns them into command line flags, in any spelling. In the
+# folder of a system or of a benchmark the official package checker reads them itself, and compares
+# whole lines including their line ends: it understands only a last line without a line end.
+# (mlperf_logging.package_checker, check_training_result_files)
+
+
+class Params(Struct, frozen=True):
+    """The flags of one file, spelt as ``rcp-bypass``.
+
+    ``ignored`` are the valid flags in it that have no effect; ``crash`` says why the official
+    package checker crashes on the file, None if it does not.
+    """
+
+    flags: frozenset[str] = frozenset()
+    ignored: tuple[str, ...] = ()
+    crash: str | None = None
+
+
+def top_params(data: bytes) -> Params:
+    """Return the flags at the top of a submission: any spelling, one or more per line."""
+    words = frozenset(_words(data.decode("utf-8", "replace")))
+    return Params(flags=words & (BYPASSES | TRAIN_SAMPLES))
+
+
+def inner_params(data: bytes) -> Params:
+    """Return the flags in the folder of a system or a benchmark, if they have an effect."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Params(crash=f"it is not UTF-8 ({error.reason})")
+    last = text.replace("\r", "\n").rpartition("\n")[2]
+    flags = BYPASSES & {last}
+    valid = BYPASSES | TRAIN_SAMPLES
+    return Params(flags, tuple(sorted(valid.intersection(_words(text)) - flags)))
+
+
+def _words(text: str) -> list[str]:
+    return [word.lstrip("-").replace("_", "-") for word in text.split()]

@@ -12,8 +12,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.config import Config
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import submission_date
 from mlperf_pkg.simulate import RunPlan, simulate_set

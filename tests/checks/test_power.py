@@ -22,7 +22,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.logs import records, without
 from tests.helpers.official import package_verdict
 from tests.helpers.trees import SYSTEM, write_submission

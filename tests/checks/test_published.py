@@ -18,8 +18,7 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
-from mlperf_pkg.published.hashing import digests_of
-from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from mlperf_pkg.run.model import Run
 from tests.helpers.published import published_set, results_of
 from tests.helpers.trees import SYSTEM, write_submission, write_system

@@ -17,7 +17,7 @@ from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.results.scoring import Score, Span, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.checks.test_traps import diverged
 from tests.helpers.broken_runs import every_log, slightly_fast
 from tests.helpers.logs import edited, joined, records, without

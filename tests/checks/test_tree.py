@@ -14,7 +14,7 @@ from mlperf_logging.repo_checker import repo_checker
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.tree import MAX_BYTES, check_repository, check_tree
-from mlperf_pkg.infra.tree import Entry, list_tree
+from mlperf_pkg.infra.paths import Entry, list_tree
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
 from tests.helpers.logs import edited

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.infra.processes import pool
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.parallel import pool
+from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from tests.helpers import servers
@@ -99,7 +99,7 @@ def test_processes_know_them(
     expected = report("--rules", "our-rules", "check", "logs")
     monkeypatch.setattr("mlperf_pkg.checker.reading.PARALLEL_FROM_BYTES", 0)
     monkeypatch.setattr(
-        "mlperf_pkg.infra.processes.pool", lambda jobs, **_: pool(jobs, forked=forked)
+        "mlperf_pkg.infra.parallel.pool", lambda jobs, **_: pool(jobs, forked=forked)
     )
     assert report("--rules", "our-rules", "check", "logs", "--jobs", "2") == expected
 
@@ -120,7 +120,7 @@ def test_workers_of_a_cluster_know_them(workspace: Path, scheduler: str) -> None
 def test_a_worker_that_has_other_rules_is_refused(
     workspace: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mlperf_pkg.infra.rules_folders._digest", lambda folder: "another")
+    monkeypatch.setattr("mlperf_pkg.infra.resources._digest", lambda folder: "another")
     result = call("--rules", "our-rules", "check", "logs", "--scheduler", scheduler)
     assert result.exit_code == 2
     assert "our-rules: a worker has other rules there than this machine" in result.stderr

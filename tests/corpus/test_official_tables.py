@@ -14,7 +14,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, summarize
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import corpus_folder, needs_corpus
 from tests.helpers.official import Rows, official_files, rows, tables
 

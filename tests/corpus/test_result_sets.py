@@ -12,7 +12,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
 
 pytestmark = needs_corpus

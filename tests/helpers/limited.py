@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -37,11 +38,31 @@ def run(*arguments: str | Path, parallel: bool = False) -> Outcome:
 
     It uses several processes where it can if ``parallel``, however small the input is.
     """
+    return run_all([arguments], parallel=parallel)[0]
+
+
+def run_all(commands: Sequence[Sequence[str | Path]], *, parallel: bool = False) -> list[Outcome]:
+    """Run commands as ``run``, one after another in one process; its peak memory is that of each.
+
+    If the process is ended before the last one, all others have the status of its end.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
-        request = [[*map(str, arguments)], str(out), str(err), parallel]
-        status, kibibytes = _answer(json.dumps(request))
-        return Outcome(status, out.read_bytes(), err.read_bytes(), kibibytes / 1024)
+        texts = [[*map(str, arguments)] for arguments in commands]
+        status, kibibytes = _answer(json.dumps([texts, folder, parallel]))
+        files = [Path(folder, str(number)) for number in range(len(commands))]
+        return [
+            Outcome(
+                int(_content(file.with_suffix(".status")) or status),
+                _content(file.with_suffix(".out")),
+                _content(file.with_suffix(".err")),
+                kibibytes / 1024,
+            )
+            for file in files
+        ]
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
 def _answer(request: str) -> tuple[int, int]:

@@ -13,9 +13,10 @@ import resource
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 
 from mlperf_pkg.checker import reading
-from mlperf_pkg.cli.main import COMMANDS, main
+from mlperf_pkg.cli.main import COMMANDS, cli, main
 
 _IMPORTED = ("check", "pack", "rcp", "verify", "watch")
 
@@ -34,13 +35,22 @@ def serve(seconds: int) -> None:
         print(json.dumps([os.waitstatus_to_exitcode(status), usage.ru_maxrss]), flush=True)  # noqa: T201
 
 
-def _run(seconds: int, arguments: list[str], out: str, err: str, parallel: bool) -> None:
+def _run(seconds: int, commands: list[list[str]], folder: str, parallel: bool) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(2 * seconds)
-    for descriptor, path in enumerate((os.devnull, out, err)):
-        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), descriptor)
     if parallel:
         reading.PARALLEL_FROM_BYTES = 0
-    sys.argv[1:] = arguments
-    main()
+    for number, arguments in enumerate(commands):
+        paths = (os.devnull, f"{folder}/{number}.out", f"{folder}/{number}.err")
+        for descriptor, path in enumerate(paths):
+            os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), descriptor)
+        sys.argv[1:] = arguments
+        if number == len(commands) - 1:
+            main()  # which ends this process
+        try:
+            cli(prog_name="mlperf-pkg")
+        except SystemExit as end:
+            Path(folder, f"{number}.status").write_text(str(end.code or 0))
+        sys.stdout.flush()
+        sys.stderr.flush()

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.infra import folders
-from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra import files
+from mlperf_pkg.infra.files import new_folder
 
 OLD = {"a": b"old", "below/b": b"old"}
 NEW = {"a": b"new", "c": b"new"}
@@ -50,7 +50,7 @@ def in_one_step(_: pytest.MonkeyPatch) -> None:
 
 def in_two_steps(patched: pytest.MonkeyPatch) -> None:
     """As systems do that cannot exchange two folders."""
-    patched.setattr(folders, "_exchange", lambda *_: False)
+    patched.setattr(files, "_exchange", lambda *_: False)
 
 
 SYSTEMS = pytest.mark.parametrize("system", [in_one_step, in_two_steps])
@@ -104,7 +104,7 @@ STEPS: list[tuple[Any, str]] = [
     (Path, "rename"),
     (os, "open"),
     (os, "fsync"),
-    (folders, "_exchange"),
+    (files, "_exchange"),
     (shutil, "rmtree"),
 ]
 

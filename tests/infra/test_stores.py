@@ -16,8 +16,8 @@ for _library in ("moto", "s3fs"):
 from mlperf_pkg.errors import UserError  # noqa: E402
 from mlperf_pkg.infra import stores  # noqa: E402
 from mlperf_pkg.infra.files import write_all  # noqa: E402
+from mlperf_pkg.infra.paths import Entry, list_tree  # noqa: E402
 from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of  # noqa: E402
-from mlperf_pkg.infra.tree import Entry, list_tree  # noqa: E402
 from tests.helpers import servers  # noqa: E402
 from tests.helpers.program import call  # noqa: E402
 from tests.helpers.trees import write_submission  # noqa: E402

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.infra.user_cache import cached
+from mlperf_pkg.infra.files import cached
 
 
 class Maker:

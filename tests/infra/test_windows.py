@@ -10,10 +10,9 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 
-from mlperf_pkg.infra import folders
-from mlperf_pkg.infra.member_names import Names, unfit, unfit_on_windows
-from mlperf_pkg.infra.opening import read_file
-from mlperf_pkg.infra.tree import with_slashes
+from mlperf_pkg.infra import files
+from mlperf_pkg.infra.archives import Names, unfit, unfit_on_windows
+from mlperf_pkg.infra.paths import read_file, with_slashes
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,12 +112,12 @@ def test_paths_have_slashes_in_reports() -> None:
 def test_without_locks_only_old_folders_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "fcntl", None)
+    monkeypatch.setattr(files, "fcntl", None)
     new, old = tmp_path / ".mlperf-pkg-1.new", tmp_path / ".mlperf-pkg-2.new"
     for folder in (new, old):
         (folder / "tree.old").mkdir(parents=True)
     os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
-    with folders.new_folder(tmp_path / "other", lambda _: False) as folder:
+    with files.new_folder(tmp_path / "other", lambda _: False) as folder:
         (folder / "file").write_text("content", "utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "other", "tree"]
 

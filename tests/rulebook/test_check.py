@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round

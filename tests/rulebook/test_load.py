@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import RulebookError, UserError
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, tensors

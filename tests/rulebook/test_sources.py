@@ -9,7 +9,7 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg.findings import Basis
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.check import OWN, check_rulebook, headings, problem_of_source
 from mlperf_pkg.rulebook.explain.describe import all_uses
 from mlperf_pkg.rulebook.load import codes

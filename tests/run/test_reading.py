@@ -9,7 +9,7 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Basis, Severity, Verdict
-from mlperf_pkg.log.line_numbers import LineNumbers
+from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import (

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Verdict
-from mlperf_pkg.infra.compression import Compression
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.streams import Compression
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.model import LogFile, Run

@@ -15,7 +15,7 @@ from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict, Verdicts
-from mlperf_pkg.infra import folders
+from mlperf_pkg.infra import files
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
@@ -187,7 +187,7 @@ def test_only_a_simulated_round_is_replaced(tmp_path: Path) -> None:
 def test_nothing_stays_of_a_round_that_was_not_finished(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "_install", mock.Mock(side_effect=error))
+    monkeypatch.setattr(files, "_install", mock.Mock(side_effect=error))
     with pytest.raises((KeyboardInterrupt, UserError)):
         write_round(SMALL, tmp_path / "deep" / "round")
     assert list(tmp_path.iterdir()) == []

@@ -9,8 +9,7 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.find import find_input, labels
-from mlperf_pkg.submission.model import Submission
-from mlperf_pkg.submission.names import SetName, set_name
+from mlperf_pkg.submission.model import SetName, Submission, set_name
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 LOG = simulated()[0]

@@ -13,7 +13,7 @@ import pytest
 from backports import zstd
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.content import content_of
+from mlperf_pkg.infra.source import content_of
 from mlperf_pkg.submission import loose
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Input, Why

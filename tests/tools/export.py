@@ -26,14 +26,12 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import as_published
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.published.encode import Facts, Log, encoded
-from mlperf_pkg.published.hashing import digests_of, log_hash
-from mlperf_pkg.published.model import PublishedSet, Setting
+from mlperf_pkg.published.model import PublishedSet, Setting, digests_of, log_hash
 from mlperf_pkg.published.results import PATH
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
-from mlperf_pkg.submission.model import Place
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING, Place
 
 BATCH_SIZE = "global_batch_size"
 MAX_VALUES = 3  # of one hyperparameter in a result set

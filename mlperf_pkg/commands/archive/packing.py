@@ -32,9 +32,8 @@ from mlperf_pkg.commands.builder.manifest import (
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdict
-from mlperf_pkg.infra.files import private_folder
-from mlperf_pkg.infra.folders import scratch_folder
-from mlperf_pkg.infra.member_names import unfit
+from mlperf_pkg.infra.archives import unfit
+from mlperf_pkg.infra.files import private_folder, scratch_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording

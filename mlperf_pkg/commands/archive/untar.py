@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.archive.compression import BadArchive, damaged
 from mlperf_pkg.commands.archive.tar import BLOCK, MARK
-from mlperf_pkg.infra.member_names import LARGEST_NUMBER, Names
+from mlperf_pkg.infra.archives import LARGEST_NUMBER, Names
 
 GIB = 1 << 30
 LARGEST_GIB = 4  # by default

@@ -23,7 +23,7 @@ from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
-from mlperf_pkg.infra.folders import new_folder, scratch_folder
+from mlperf_pkg.infra.files import new_folder, scratch_folder
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
 

@@ -15,11 +15,10 @@ from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
-from mlperf_pkg.infra.member_names import Names
+from mlperf_pkg.infra.archives import Names
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, walk
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.submission.model import Place

@@ -15,10 +15,8 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.listed_path import AnyPath
-from mlperf_pkg.infra.opening import read_file
-from mlperf_pkg.infra.tree import FolderCache
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import AnyPath, FolderCache, read_file
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, version_of
 from mlperf_pkg.run.model import Run

@@ -22,13 +22,12 @@ from mlperf_pkg.commands.builder.manifest import (
 )
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.folders import new_folder
-from mlperf_pkg.infra.json_lines import MAX_BYTES, read_json
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.files import new_folder
+from mlperf_pkg.infra.json_values import MAX_BYTES, read_json
+from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.names import is_result_log
+from mlperf_pkg.submission.model import is_result_log
 
 _NAMED = 10
 

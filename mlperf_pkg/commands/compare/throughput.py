@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record

@@ -11,8 +11,7 @@ from mlperf_pkg.commands.export.formats import FORMATS, DatabaseFormat, TableFor
 from mlperf_pkg.commands.export.rows import Rows
 from mlperf_pkg.commands.export.schema import TABLES, VERSION
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.files import private_folder, refuse_within
-from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.files import new_folder, private_folder, refuse_within
 
 
 class Destination(Struct, frozen=True):

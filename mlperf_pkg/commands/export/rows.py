@@ -21,7 +21,7 @@ from mlperf_pkg.checks.system_schema import is_text, whole_number
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json

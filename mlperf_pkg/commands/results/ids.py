@@ -24,8 +24,8 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.json_lines import MAX_BYTES, JsonSyntaxError, parse_json, read_json
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, parse_json, read_json
+from mlperf_pkg.infra.paths import read_file
 
 FIELD = "private_id"
 _LONGEST = 100  # characters of an id

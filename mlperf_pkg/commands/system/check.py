@@ -14,8 +14,8 @@ from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_s
 from mlperf_pkg.checks.tree import not_read
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdicts, folded, in_order
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import NotAFileError, is_folder, open_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import NotAFileError, is_folder, open_file
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round

@@ -14,8 +14,8 @@ from mlperf_pkg.checks.system_schema import FILL_IN, is_answer, is_to_fill_in, s
 from mlperf_pkg.commands.system.check import description_files
 from mlperf_pkg.commands.system.describe import ONE_NODE, UserValues, completed, user_fields
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.json_lines import MAX_BYTES, JsonSyntaxError, read_json
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 

@@ -29,7 +29,7 @@ from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 
 if TYPE_CHECKING:
     from pandas import DataFrame

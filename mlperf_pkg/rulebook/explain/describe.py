@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.rulebook.constraints import OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general

@@ -9,7 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.rules_folders import per_rulebook
+from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain.describe import all_uses, rulebook_codes

@@ -20,8 +20,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.rulebook.documents import read, rounds, rule_files, usages

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.archive.compression import BadArchive
 from mlperf_pkg.commands.archive.untar import untar
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra import member_names as names_module
+from mlperf_pkg.infra import archives as names_module
 from tests.helpers.archives import (
     FILES,
     codes,

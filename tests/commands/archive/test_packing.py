@@ -22,7 +22,7 @@ from mlperf_pkg.commands.archive.packing import default_target, name_of, pack
 from mlperf_pkg.commands.archive.tar import HashedFile, Sink, compress, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.member_names import Names
+from mlperf_pkg.infra.archives import Names
 from tests.helpers.archives import FILES, lay, manifest_of, names, packed
 
 PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip

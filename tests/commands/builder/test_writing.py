@@ -21,7 +21,7 @@ from mlperf_pkg.commands.builder.prepare import Order, Prepared, acceptance, pre
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra import folders
+from mlperf_pkg.infra import files
 from tests.helpers.workspaces import bytes_below, closed_workspace, lay
 
 FILES = (PlannedFile("a/b/one.txt", b"one\r\n"), PlannedFile("two", b""))
@@ -119,7 +119,7 @@ CALLS = [
     (os, "fsync", 0),
     (os, "fsync", 2),
     (os, "open", 0),
-    (folders, "_install", 0),
+    (files, "_install", 0),
 ]
 
 
@@ -195,14 +195,14 @@ def test_file_that_is_added_at_the_last_moment_is_not_lost(
 ) -> None:
     target = write(tmp_path / "ACME")
     before = bytes_below(target)
-    original, added = folders._exchange, iter([True])
+    original, added = files._exchange, iter([True])
 
     def late(*paths: Path) -> bool:
         if next(added, False):
             lay(target, {"theirs": b"1"})
         return original(*paths)
 
-    monkeypatch.setattr(folders, "_exchange", late)
+    monkeypatch.setattr(files, "_exchange", late)
     with pytest.raises(UserError, match="cannot be written"):
         write(target, OTHER, force=True)
     assert bytes_below(target) == {**before, "theirs": b"1"}

@@ -20,7 +20,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
 from mlperf_pkg.commands.results.systems import COLUMNS, REQUIRED, system_cells
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.official import official_files, rows
 from tests.helpers.trees import (
     SYSTEM,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.rules_folders import rules_read_from
+from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
 from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, known_points, review
 from mlperf_pkg.rulebook.validate import metaschema

@@ -1,4 +1,7 @@
-"""The walk of a tree on this machine; tests/infra/test_stores.py has that of a store."""
+"""Paths of this machine: the walk of a tree and the opening of untrusted files.
+
+tests/infra/test_stores.py has the walk of a store.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.infra.tree import Entry, FolderCache, list_tree, walk
+from mlperf_pkg.infra.paths import Entry, FolderCache, list_tree, open_file, read_file, walk
 
 
 @pytest.fixture
@@ -87,3 +90,25 @@ def deep(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_tree_deeper_than_python_recurses(deep: Path) -> None:
     assert len(list_tree(deep)) == 1200
+
+
+WAITS = Path("/proc/kmsg")  # a regular file that waits for the next message of the kernel
+
+
+def test_a_file_that_would_wait_ends() -> None:
+    try:
+        stream = open_file(WAITS)
+    except OSError:
+        pytest.skip("no such file, or no permission")
+    with stream:
+        stream.read()
+        assert stream.read(10) == b""
+    assert isinstance(read_file(WAITS, 1 << 20), bytes)
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"abc" * 10_000)
+    assert read_file(path, 1 << 20) == path.read_bytes()
+    with open_file(path) as stream:
+        assert (stream.read(1), stream.peek(1)[:1], stream.readline()[:2]) == (b"a", b"b", b"bc")

@@ -1,14 +1,19 @@
-"""Read JSON that people wrote by hand: its value, its line numbers, and its oddities."""
+"""JSON that people wrote by hand (its value, its line numbers, its oddities), and its numbers.
+
+Numbers have two readings: Python's own, which decides the official verdict, and finite numbers,
+which figures and charts can be computed from.
+"""
 
 from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from msgspec import Struct, field
 
@@ -108,8 +113,6 @@ def read_json(data: bytes) -> JsonDocument:
     """
     _refuse_size(len(data))
     text, problems = _decoded(data)
-    _refuse_count(text)
-    _refuse_depth(text)
     value, has_problems = _parsed(text)
     if has_problems:
         problems = sorted([*problems, *_scanned(text)[1]], key=lambda problem: problem.line)
@@ -123,19 +126,12 @@ def parse_json(text: str) -> Any:
         JsonSyntaxError: as ``read_json``.
     """
     _refuse_size(len(text))
-    _refuse_count(text)
-    _refuse_depth(text)
     return _parsed(text)[0]
 
 
 def _refuse_size(size: int) -> None:
     if size > MAX_BYTES:
         raise JsonLimitError(1, f"larger than {MAX_BYTES >> 20} MiB: not read")
-
-
-def _refuse_count(text: str) -> None:
-    if text.count(",") > MAX_VALUES:
-        raise JsonLimitError(1, f"more than {MAX_VALUES:,} values: not read")
 
 
 def _decoded(data: bytes) -> tuple[str, list[JsonProblem]]:
@@ -163,7 +159,10 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
             yield line, piece
 
 
-def _refuse_depth(text: str) -> None:
+def _refuse_many(text: str) -> None:
+    """Refuse too many values, and too many levels of them."""
+    if text.count(",") > MAX_VALUES:
+        raise JsonLimitError(1, f"more than {MAX_VALUES:,} values: not read")
     depth = 0
     for line, token in _tokens(text) if text.count("{") + text.count("[") > MAX_DEPTH else ():
         depth += (token in _OPENING) - (token in _CLOSING)
@@ -173,6 +172,7 @@ def _refuse_depth(text: str) -> None:
 
 def _parsed(text: str) -> tuple[Any, bool]:
     """Return the value, and whether there are problems, which ``_scanned`` finds."""
+    _refuse_many(text)
     has_problems = False
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -239,3 +239,39 @@ def _scanned(text: str) -> tuple[_Member, list[JsonProblem]]:
                 message = f"{token} is not valid JSON; expected a number"
                 problems.append(JsonProblem(line, "not_finite", message))
     return holders[0].members[0], problems
+
+
+# ---- numbers among JSON values, of which a log or a file may hold any ---------------------------
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Return whether Python computes with a value as with a number.
+
+    That includes ``true`` and ``false`` (1 and 0), NaN, infinities, and integers of any size.
+    """
+    return isinstance(value, int | float)
+
+
+def to_float(value: Any) -> float | None:
+    """Return a number as a double, None for anything else; see ``is_number``.
+
+    An integer too large for a double is an infinity of its sign.
+    """
+    if not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf if value > 0 else -math.inf
+
+
+def to_finite(value: Any) -> float | None:
+    """Return a finite number as a double, None for anything else.
+
+    ``true`` and ``false``, NaN, infinities and integers too large for a double are not numbers
+    here.
+    """
+    if isinstance(value, bool):
+        return None
+    number = to_float(value)
+    return number if number is not None and math.isfinite(number) else None

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra import processes
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra import parallel
+from mlperf_pkg.infra.parallel import pool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no forks")
 
@@ -29,7 +30,11 @@ def none_is_left() -> Iterator[None]:
 
 def children() -> set[str]:
     folder = Path("/proc/self/task")
-    return {pid for task in folder.iterdir() for pid in (task / "children").read_text().split()}
+    pids: set[str] = set()
+    for task in folder.iterdir():
+        with suppress(FileNotFoundError):  # a thread that has ended
+            pids.update((task / "children").read_text().split())
+    return pids
 
 
 def square(number: int) -> int:
@@ -84,35 +89,34 @@ def describe(number: int) -> str:
     return str(number)
 
 
-def test_workers_that_are_killed_before_they_take_a_part_are_reported(
+def test_workers_that_are_killed_before_they_begin_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     parent = os.getpid()
 
-    def be_killed_early() -> None:
+    def be_killed_early(*_: object) -> None:
         if os.getpid() != parent:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(processes, "leave_signals_to_the_parent", be_killed_early)
+    monkeypatch.setattr(parallel, "_work", be_killed_early)
     with pool(2) as workers:
         results = list(workers.map(describe, range(3), instead=lambda loss: loss.reason))
     assert results == ["SIGKILL"] * 3
 
 
-def test_a_part_that_a_lost_worker_took_in_silence_is_reported_and_the_others_are_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pipe_of_indexes = processes._pipe_of_indexes
+def describe_or_end(number: int) -> str:
+    if number in (2, 30):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 50:
+        os._exit(3)
+    return str(number)
 
-    def without_the_first(count: int) -> int:
-        end = pipe_of_indexes(count)
-        os.read(end, 4)
-        return end
 
-    monkeypatch.setattr(processes, "_pipe_of_indexes", without_the_first)
+def test_what_other_workers_do_goes_on_where_some_are_lost() -> None:
     with pool(2) as workers:
-        results = list(workers.map(describe, range(3), instead=lambda loss: loss.reason))
-    assert results == ["no worker is left", "1", "2"]
+        results = list(workers.map(describe_or_end, range(60), instead=lambda loss: loss.reason))
+    lost = {index: text for index, text in enumerate(results) if text != str(index)}
+    assert lost == {2: "SIGKILL", 30: "SIGKILL", 50: "exit status 3"}
 
 
 def sleep(_: int) -> None:
@@ -132,7 +136,7 @@ def test_work_that_is_broken_off_ends() -> None:
 
 HELD = """
 import sys, time
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.parallel import pool
 with pool(2, forked=sys.argv[1] == "forked") as workers:
     print("begun", flush=True)
     list(workers.map(time.sleep, [0.2] * 1000))

@@ -13,9 +13,8 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlperf_pkg.infra import compression
-from mlperf_pkg.infra.compression import Compression, compression_of, decompressed
-from mlperf_pkg.infra.partial import problem_of
+from mlperf_pkg.infra import streams
+from mlperf_pkg.infra.streams import Compression, compression_of, decompressed, problem_of
 
 PACK: dict[Compression, Callable[[bytes], bytes]] = {
     Compression.GZIP: gzip.compress,
@@ -23,7 +22,7 @@ PACK: dict[Compression, Callable[[bytes], bytes]] = {
     Compression.ZSTD: zstd.compress,
 }
 TEXT = b"".join(b"%d :::MLLOG {}\n" % (number * number) for number in range(20_000))
-every_format = pytest.mark.parametrize("format_", PACK, ids=lambda format_: format_.title)
+every_format = pytest.mark.parametrize("format_", PACK, ids=lambda format_: format_.name.lower())
 
 
 def read(packed: bytes, format_: Compression) -> tuple[bytes, str | None]:
@@ -50,7 +49,7 @@ def test_several_members_one_after_another(format_: Compression) -> None:
 def test_cut_off(format_: Compression) -> None:
     data, problem = read(PACK[format_](TEXT)[:-9], format_)
     assert TEXT.startswith(data)
-    assert problem == f"the {format_.title} data is cut off"
+    assert problem == f"the {format_.name.lower()} data is cut off"
 
 
 @every_format
@@ -60,7 +59,7 @@ def test_damaged(format_: Compression) -> None:
     data, problem = read(bytes(packed), format_)
     assert data != TEXT
     assert problem
-    assert problem.startswith(f"the {format_.title} data is damaged (")
+    assert problem.startswith(f"the {format_.name.lower()} data is damaged (")
 
 
 @every_format
@@ -72,7 +71,7 @@ def test_something_follows(format_: Compression) -> None:
 
 @every_format
 def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "ALWAYS_ALLOWED", 1 << 20)
+    monkeypatch.setattr(streams, "_ALWAYS_ALLOWED", 1 << 20)
     packed = PACK[format_](bytes(64 << 20))
     tracemalloc.start()
     with decompressed(BytesIO(packed), format_) as stream:

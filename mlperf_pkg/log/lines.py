@@ -1,9 +1,11 @@
-"""The findings about single lines of a log: unreadable, ambiguous or unusual ones."""
+"""The lines of a log: their numbers, and the findings about single ones."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, tee
 from typing import Any
 
@@ -18,7 +20,7 @@ from mlperf_pkg.findings import (
     distinct,
     values_of,
 )
-from mlperf_pkg.log.line_numbers import LineNumbers
+from mlperf_pkg.log.block import end_of_line
 from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, shown
 
 _SHOWN_BYTES = 512
@@ -27,6 +29,74 @@ _SOURCE = "submission_rules, Logging requirements"
 # Compiled on first use, as few logs need it. A match includes the rest of the line, so that only
 # the first lookalike of a line is reported: a line may hold a hundred thousand.
 _LIKE_TOKEN = rb"(:::MLL(?!OG )[A-Za-z]*).*"
+
+
+class LineNumbers:
+    """The line numbers of the records of a log, counted only on request."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._chunk = b""
+        self._first = 1
+        self._counts = [0]  # of records before each block, and after the last
+        self._blocks: list[range | array[int]] = []
+        self._later_lines: Iterator[int] = iter(())
+
+    def enter(self, chunk: bytes, text: bytes, size: int, *, contiguous: bool) -> None:
+        """Start the next block, which has ``size`` records.
+
+        Each of its lines is a record if ``contiguous``; otherwise the records are searched for
+        in ``text``, which is ``chunk`` with LF in place of CR.
+        """
+        if self._blocks and isinstance(self._blocks[-1], array):
+            self._blocks[-1].extend(self._later_lines)
+        self._first, self._chunk = self.after, chunk
+        self._counts.append(self._counts[-1] + size)
+        if contiguous and text == chunk:
+            self._blocks.append(range(self._first, self._first + size))
+        else:
+            self._blocks.append(array("Q"))
+            self._later_lines = _lines(chunk, self._first, _tokens(text))
+
+    def of(self, number: int) -> int:
+        """Return the line of a record by its number in the log."""
+        block = bisect_right(self._counts, number) - 1
+        lines, index = self._blocks[block], number - self._counts[block]
+        if isinstance(lines, array) and index >= len(lines):
+            lines.extend(islice(self._later_lines, index + 1 - len(lines)))
+        return lines[index]
+
+    def at(self, offsets: Iterable[int]) -> Iterator[int]:
+        """Yield the number of the line of each offset in the current block; offsets ascend."""
+        return _lines(self._chunk, self._first, offsets)
+
+    @property
+    def after(self) -> int:
+        """The line after the current block."""
+        return self._first + self._chunk.count(b"\n")
+
+
+def _lines(chunk: bytes, line: int, offsets: Iterable[int]) -> Iterator[int]:
+    """Yield the number of the line of each offset.
+
+    It is not a method: an object that holds its own generator would be in a reference cycle.
+    """
+    counted = 0
+    for offset in offsets:
+        line += chunk.count(b"\n", counted, offset)
+        yield line
+        counted = offset
+
+
+def _tokens(text: bytes) -> Iterator[int]:
+    """Yield the offset of the first token of each line that has one."""
+    offset = text.find(TOKEN)
+    while offset >= 0:
+        yield offset
+        offset = text.find(TOKEN, end_of_line(text, offset))
+
+
+# ---- findings -----------------------------------------------------------------------------------
 
 
 class LineFindings:
