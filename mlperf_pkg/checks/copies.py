@@ -20,8 +20,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import Place
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.model import SCALINGS, Place
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
 

@@ -38,7 +38,7 @@ from mlperf_pkg.findings import (
     in_order,
     values_of,
 )
-from mlperf_pkg.infra.json_lines import (
+from mlperf_pkg.infra.json_values import (
     JsonDocument,
     JsonLimitError,
     JsonSyntaxError,
@@ -50,7 +50,7 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import unchecked_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.names import set_name
+from mlperf_pkg.submission.model import set_name
 
 
 class SystemFile(Struct, frozen=True):

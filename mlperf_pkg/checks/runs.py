@@ -15,7 +15,7 @@ from mlperf_pkg.checks.context import NOTE, Origin, SetContext
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import Sureness, Window, day_of, where_instead, window

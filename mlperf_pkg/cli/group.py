@@ -173,7 +173,7 @@ def apply_general(root: click.Context, name: str) -> None:
         logging.basicConfig(format="%(message)s")
         logging.getLogger("mlperf_pkg").setLevel(logging.DEBUG)
     if name == "rules" and root.params["rules"]:
-        from mlperf_pkg.infra.rules_folders import rules_read_from  # noqa: PLC0415 - slow to import
+        from mlperf_pkg.infra.resources import rules_read_from  # noqa: PLC0415 - slow to import
         from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
 
         folder = root.params["rules"].absolute()

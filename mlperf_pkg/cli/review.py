@@ -259,7 +259,7 @@ def objections(
         Judged,
         Outcome,
         change_states,
-        examine,  # noqa: PLC0415
+        examine,
         judge,
         read_entries,
         state_of,

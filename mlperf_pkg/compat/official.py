@@ -14,11 +14,10 @@ from pathlib import Path
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.listed_path import AnyPath, ListedPath
+from mlperf_pkg.infra.paths import AnyPath, ListedPath
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.submission.model import Place
-from mlperf_pkg.submission.params import FILE as PARAMS
+from mlperf_pkg.submission.model import PARAMS, Place
 
 _CRASHES = frozenset(
     {

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from mlperf_pkg.infra.numbers import to_float
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.rulebook.formula import Operands, amount, names_in, tree_of
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule

@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.folders import new_folder
-from mlperf_pkg.infra.processes import pool
+from mlperf_pkg.infra.files import new_folder
+from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.results.rcp import is_covered, reference_points
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round, simulation_of

@@ -14,7 +14,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
 from tests.tools.export import of_rounds
 

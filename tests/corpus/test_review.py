@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review.round import read_side, record_side
-from mlperf_pkg.submission.params import KEEP_SCALING
+from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
 from tests.helpers.program import call
 

@@ -32,7 +32,7 @@ from mlperf_logging.rcp_checker import rcp_checker
 from mlperf_logging.repo_checker import repo_checker
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.submission.params import FILE, TRAIN_SAMPLES, top_params
+from mlperf_pkg.submission.model import PARAMS, TRAIN_SAMPLES, top_params
 from tests.parity.incumbent import cached_rules, quickened
 
 SUCCESS = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
@@ -134,7 +134,7 @@ def package_verdict(
     mlp_compliance.enqueued_configs.clear()
     caplog.clear()
     set_flags = {
-        flag for params in root.glob(FILE) for flag in top_params(params.read_bytes()).flags
+        flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags
     }
     flags = [
         bool(set_flags & {*names})

@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.member_names import Names
-from mlperf_pkg.infra.tree import Entry, walk
+from mlperf_pkg.infra.archives import Names
+from mlperf_pkg.infra.paths import Entry, walk
 
 ENDING = ".tar.gz"
 MARK = "mlperf-pkg/archive/1"

@@ -15,8 +15,8 @@ from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.compare.ratios import Result, ResultGroup
 from mlperf_pkg.commands.compare.reading import Filter, framework_of, hardware_of, target_of
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.json_lines import MAX_BYTES
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results

@@ -14,7 +14,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.submission.membership import set_id
-from mlperf_pkg.submission.names import set_name
+from mlperf_pkg.submission.model import set_name
 
 _ALL = "all"
 

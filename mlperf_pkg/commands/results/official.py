@@ -35,13 +35,13 @@ from mlperf_pkg.commands.results.systems import (
 )
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, write_together
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import MissingPackageError, require
 from mlperf_pkg.infra.text import escape_cell, visible
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.rulebook.rounds import has_ruleset
-from mlperf_pkg.submission.names import SCALINGS
+from mlperf_pkg.submission.model import SCALINGS
 
 STRONG, WEAK = SCALINGS
 STRONG_METRICS = (

@@ -20,9 +20,8 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.commands.results.ids import Candidate, hashed_text, own_id
-from mlperf_pkg.infra.json_lines import parse_json
-from mlperf_pkg.infra.listed_path import ListedPath
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import parse_json, to_finite
+from mlperf_pkg.infra.paths import ListedPath
 from mlperf_pkg.submission.model import ResultSet, SystemFolder
 
 Cell = str | int | float | None

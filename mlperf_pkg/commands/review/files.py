@@ -25,10 +25,9 @@ from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.files import refuse_within
-from mlperf_pkg.infra.folders import new_folder
+from mlperf_pkg.infra.files import new_folder, refuse_within
+from mlperf_pkg.infra.paths import walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
-from mlperf_pkg.infra.tree import walk
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.table import Table

@@ -14,7 +14,7 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Cell, Section, column, table_of_cells
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.render.table import Table, by_key, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters

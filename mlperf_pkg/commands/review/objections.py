@@ -23,7 +23,7 @@ from mlperf_pkg.commands.review.section import Section, column
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Unchecked
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.opening import read_file
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.stores import is_url

@@ -14,8 +14,7 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
-from mlperf_pkg.published.hashing import digests_of, log_hash
-from mlperf_pkg.published.model import PublishedSet, comparable
+from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash
 from mlperf_pkg.published.results import published_results, usable_results
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path

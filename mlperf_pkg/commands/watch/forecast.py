@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from mlperf_pkg.infra.numbers import to_finite
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points

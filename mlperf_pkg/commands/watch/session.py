@@ -30,10 +30,9 @@ from mlperf_pkg.commands.watch.events import (
 from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity
-from mlperf_pkg.infra.compression import Compression, DamagedError, Decompressor, compression_of
-from mlperf_pkg.infra.content import foreign_text
-from mlperf_pkg.infra.opening import open_file
-from mlperf_pkg.infra.source import Source
+from mlperf_pkg.infra.paths import open_file
+from mlperf_pkg.infra.source import Source, foreign_text
+from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.rulebook.load import load_benchmark, load_round

@@ -11,8 +11,7 @@ from mlperf_pkg.checker.values import Options, Rank, Standing
 from mlperf_pkg.commands.page.content import choices, columns, excerpts, in_words
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.infra.source_lines import raw_lines
+from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.render.table import Table
 from tests.commands.page.test_entries import entry
 from tests.helpers.logs import line_of
