@@ -119,11 +119,12 @@ class _Pool:
             yield from early.pop(number)
 
     def stop(self) -> None:
-        """End the workers that still run."""
-        for worker in self._workers.values():
-            worker.process.terminate()
-        for connection in list(self._workers):
-            self._end(connection)
+        """End the workers that still run, all of them also where Ctrl-C comes now."""
+        with _blocked():
+            for worker in self._workers.values():
+                worker.process.terminate()
+            for connection in list(self._workers):
+                self._end(connection)
 
     def _outcomes(
         self, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
@@ -162,7 +163,8 @@ class _Pool:
         context: Any = get_context(self._method)
         ours, theirs = context.Pipe()
         inherited = (function, parts, [*self._workers, ours]) if self._forks else None
-        process = context.Process(target=_work, args=(theirs, rules_context(), inherited))
+        arguments = (theirs, rules_context(), inherited)
+        process = context.Process(target=_work, args=arguments, daemon=True)
         with _blocked():  # a process that is just beginning would report Ctrl-C
             process.start()
             worker = self._workers[ours] = _Worker(process, ours, [])
