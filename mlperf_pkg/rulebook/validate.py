@@ -152,11 +152,9 @@ def _is(node: Any, kind: str) -> bool:
     return bool(node.id == kind)
 
 
-# Every other file is a benchmark's.
-
-
 # ---- the vocabulary, rules/metaschema.json ------------------------------------------------
 
+# Every other file is a benchmark's.
 _KINDS = frozenset({"round", "tensors", "findings", "sources", "reference_points"})
 _FEW = 16  # names that a message may list
 _TYPES = {
