@@ -15,16 +15,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.load import counts_samples
-from mlperf_pkg.rulebook.rounds import (
-    TRAINING,
-    BenchmarkUsage,
-    RoundChoice,
-    Sureness,
-    round_of_run,
-    round_of_tree,
-    usage_with,
-)
 from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
@@ -76,7 +68,7 @@ class Choice(Struct, frozen=True):
     """A usage and a round; None where the logs are to decide."""
 
     usage: str | None
-    round: RoundChoice | None
+    round: rounds.RoundChoice | None
 
 
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
@@ -172,11 +164,11 @@ def _plan_sets(
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
     inferred = None if choice.usage else _infer_usage(places, benchmarks, choice.round)
-    usage = choice.usage or (inferred.usage if inferred else TRAINING)
+    usage = choice.usage or (inferred.usage if inferred else rounds.TRAINING)
     round_ = choice.round
     if round_ is None and places:
         round_ = _latest_round(places, usage)
-    if round_ and inferred and usage != TRAINING:
+    if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred)
     return Choice(usage, round_)
 
@@ -189,12 +181,12 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
 
 
 def _infer_usage(
-    places: Sequence[Place], benchmarks: Sequence[str], choice: RoundChoice | None
-) -> BenchmarkUsage | None:
+    places: Sequence[Place], benchmarks: Sequence[str], choice: rounds.RoundChoice | None
+) -> rounds.BenchmarkUsage | None:
     """Return the usage by the first log that names a benchmark, or else by the folders."""
     names = chain((_benchmark_of(place) for place in places), benchmarks)
     round_name = choice.name if choice else None
-    usages = (usage_with(name, round_name) for name in names)
+    usages = (rounds.usage_with(name, round_name) for name in names)
     return next(filter(None, usages), None)
 
 
@@ -205,13 +197,13 @@ def _benchmark_of(place: Place) -> str:
         return ""
 
 
-def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
+def _latest_round(places: Iterable[Place], usage: str) -> rounds.RoundChoice:
     """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
     choices = []
     for place in places:
         with suppress(OSError):  # which reading the log reports
             choices.append(infer_round(LogFile(place.source, usage)))
-    return max(choices or [round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
+    return max(choices or [rounds.round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:
@@ -219,15 +211,15 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
 
     ``folder`` must be resolved: a link may be in a folder of another name.
     """
-    named = round_of_tree(reversed(folder.parts))
+    named = rounds.round_of_tree(reversed(folder.parts))
     usage = options.usage or options.config.usage or (named[0] if named else None)
     if options.round:
-        return Choice(usage, RoundChoice(options.round))
+        return Choice(usage, rounds.RoundChoice(options.round))
     if options.config.round:
-        return Choice(usage, RoundChoice(options.config.round, f"as {options.origin} says"))
+        return Choice(usage, rounds.RoundChoice(options.config.round, f"as {options.origin} says"))
     if named:
         reason = f"from the folder name v{named[1]}"
-        return Choice(usage, RoundChoice(named[1], reason, Sureness.NAMED))
+        return Choice(usage, rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED))
     return Choice(usage, None)
 
 

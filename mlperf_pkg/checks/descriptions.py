@@ -38,12 +38,7 @@ from mlperf_pkg.findings import (
     in_order,
     values_of,
 )
-from mlperf_pkg.infra.json_values import (
-    JsonDocument,
-    JsonLimitError,
-    JsonSyntaxError,
-    read_json,
-)
+from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow

@@ -340,14 +340,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
         _METADATA_WITH_ANY,
         _lacks(_METADATA_WITH_ANY),
     ),
-    "metadata_pairs": Constraint(
-        Part.METADATA,
-        lambda pairs: (
-            lambda metadata: all(b in metadata for a, b in pairs.items() if a in metadata)
-        ),
-        _pairs,
-        _lacks(_pairs),
-    ),
+    "metadata_pairs": Constraint(Part.METADATA, _has_pairs, _pairs, _lacks(_pairs)),
     "metadata_fields": Constraint(
         Part.METADATA,
         _where_present,

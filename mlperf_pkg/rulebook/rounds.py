@@ -141,7 +141,6 @@ def window(usage: str, name: str) -> Window:
     return Window(previous + timedelta(days=1), submitted + REVIEW)
 
 
-@per_rulebook
 def last_day(usage: str, name: str) -> date:
     """Return the last day on which a run may be of one of the ``rounds``."""
     return submission_date(usage, name) + LATEST
@@ -150,7 +149,6 @@ def last_day(usage: str, name: str) -> date:
 PREVIEW_DAYS = timedelta(days=140)
 
 
-@per_rulebook
 def due_round(usage: str, name: str) -> str | None:
     """Return the round in which a Preview of one of the ``rounds`` must come back as Available.
 
@@ -172,7 +170,6 @@ def first_name(usage: str, round_name: str, benchmark: str) -> str:
     return benchmark
 
 
-@per_rulebook
 def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     """Say which rounds have a benchmark that a round lacks, or which benchmark may be meant.
 

@@ -217,16 +217,7 @@ class InstanceScale:
 
 # ---- hyperparameters ---------------------------------------------------------------------
 
-_PREFIXES = (
-    "opt_",
-    "lars_",
-    "sgd_opt_",
-    "scheduler_",
-    "lora_",
-    "swa_",
-    "data_sp",
-    "data_train_",
-)
+_PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp", "data_train_")
 _HYPERPARAMETERS = frozenset(
     {
         "batchnorm_group_size",

@@ -116,7 +116,8 @@ class _Finder(Struct):
     def find(self) -> Input:
         if self.top.path.is_file():
             return self._one_file()
-        folders = self._submission_folders()
+        candidates = [self.top] if self._is_submission(self.top) else self._folders(self.top)
+        folders = list(filter(self._is_submission, candidates))
         submissions = tuple(filter(None, map(self._submission_or_none, folders)))
         is_round = self.top not in folders and len(self._folders(self.top)) > 1
         if is_round and all(item.code is None for item in submissions):
@@ -240,11 +241,6 @@ class _Finder(Struct):
             for entry in self._entries(self.top).values()
             if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names
         )
-
-    def _submission_folders(self) -> list[Place]:
-        if self._is_submission(self.top):
-            return [self.top]
-        return list(filter(self._is_submission, self._folders(self.top)))
 
     def _is_submission(self, folder: Place) -> bool:
         """Return whether a folder has results and systems; links out of the tree count as such."""
@@ -421,10 +417,10 @@ class _Finder(Struct):
         return {n: e for n, e in entries.items() if e.link is None or self._inside(folder, e)}
 
     def _inside(self, folder: Place, entry: Entry) -> bool:
-        return entry.link is None or self._leads_inside(folder.child(entry.path))
-
-    def _leads_inside(self, place: Place) -> bool:
-        """Return whether a path, links resolved, is within the argument; if not, skip it."""
+        """Return whether an entry, links resolved, is within the argument; if not, skip it."""
+        if entry.link is None:
+            return True
+        place = folder.child(entry.path)
         self.has_links, path = True, place.local
         try:
             target = path.resolve(strict=True)

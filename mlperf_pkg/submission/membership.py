@@ -75,11 +75,8 @@ class Stated(Struct, frozen=True):
         """The scaling that a folder names, else ``strong``; None outside of MLPerf HPC."""
         if self.usage != "hpc":
             return None
-        return next((part for part in self._folders if part in SCALINGS), SCALINGS[0])
-
-    @property
-    def _folders(self) -> list[str]:
-        return self.place.split("/")[:-1]
+        folders = self.place.split("/")[:-1]
+        return next((name for name in folders if name in SCALINGS), SCALINGS[0])
 
     def fits(self, system: Described) -> bool:
         """Return whether all numbers in the log are those of a system; False if there are none.

@@ -26,6 +26,7 @@ from mlperf_pkg.findings import Severity
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.explain.describe import loaded
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Rcp, Round, Rule
 from mlperf_pkg.rulebook.table import rule_table
@@ -156,8 +157,7 @@ def _round(root: Path, round_: Round) -> Iterator[Difference]:
     yield from _benchmarks(root, round_)
     merged: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
     for name in round_.benchmarks:
-        benchmark = load_benchmark(round_.usage, round_.name, name)
-        assert benchmark  # noqa: S101 - a test asserts that every benchmark is covered
+        benchmark = loaded(round_, name)
         yield from _counts(root, round_, benchmark)
         for division in DIVISIONS:
             for key, theirs, ours, file in _compared(root, round_, division, benchmark):
@@ -292,10 +292,9 @@ def official_rules(
         key: joined(_merged_lists(part for rule in key_rules for part in _conditions(rule)))
         for key, key_rules in rules.items()
     }
-    whole = {key: frozenset(parts) for key, parts in _of_whole_log(rules, table.joined).items()}
-    return {
-        key: of_keys.get(key, frozenset()) | whole.get(key, frozenset()) for key in of_keys | whole
-    }
+    for key, parts in _of_whole_log(rules, table.joined).items():
+        of_keys[key] = of_keys.get(key, frozenset()) | parts
+    return of_keys
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
