@@ -77,12 +77,11 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     Result sets outside a submission are planned together with others of that submission. Raw logs
     are planned by workspace, as the logs of one result set may be in several inputs.
     """
-    for input_ in inputs:
-        for submission in input_.submissions:
-            choice = choice_for(submission.place.path.resolve(), options)
-            yield _guarded_plan(submission.result_sets, choice, submission)
+    for submission in chain.from_iterable(input_.submissions for input_ in inputs):
+        choice = choice_for(submission.place.path.resolve(), options)
+        yield _guarded_plan(submission.result_sets, choice, submission)
     by_tree: dict[Place, dict[str, ResultSet]] = {}
-    for files in (files for input_ in inputs for files in input_.result_sets):
+    for files in chain.from_iterable(input_.result_sets for input_ in inputs):
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
         yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))

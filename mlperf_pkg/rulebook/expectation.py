@@ -30,14 +30,14 @@ _SIGNS: Mapping[type[ast.AST], tuple[str, int]] = {
     ast.Mult: ("*", _PRODUCT),
     ast.Div: ("/", _PRODUCT),
 }
-_RELATIONS: Mapping[type[ast.AST], str] = {
-    ast.Eq: "is",
-    ast.NotEq: "is not",
-    ast.Lt: "is below",
-    ast.LtE: "is at most",
-    ast.Gt: "is above",
-    ast.GtE: "is at least",
+_KINDS: Mapping[type[ast.AST], str] = {
+    ast.Eq: "",
+    ast.Lt: "below ",
+    ast.LtE: "at most ",
+    ast.Gt: "above ",
+    ast.GtE: "at least ",
 }
+_RELATIONS = {ast.NotEq: "is not", **{sign: f"is {kind}".strip() for sign, kind in _KINDS.items()}}
 _ROUNDED: Mapping[str, str] = {"ceil": "rounded up", "floor": "rounded down", "round": "rounded"}
 _CALLED: Mapping[str, tuple[str, int]] = {
     "sqrt": ("sqrt({})", _ATOM),
@@ -206,13 +206,6 @@ MIRRORED: Mapping[type[ast.AST], type[ast.cmpop]] = {
 }
 """The comparisons that hold with their sides exchanged."""
 
-_KINDS: Mapping[type[ast.AST], str] = {
-    ast.Eq: "",
-    ast.Lt: "below ",
-    ast.LtE: "at most ",
-    ast.Gt: "above ",
-    ast.GtE: "at least ",
-}
 _MULTIPLE = "a multiple of "
 
 

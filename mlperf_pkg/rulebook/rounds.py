@@ -141,6 +141,7 @@ def window(usage: str, name: str) -> Window:
     return Window(previous + timedelta(days=1), submitted + REVIEW)
 
 
+@per_rulebook
 def last_day(usage: str, name: str) -> date:
     """Return the last day on which a run may be of one of the ``rounds``."""
     return submission_date(usage, name) + LATEST
@@ -170,6 +171,7 @@ def first_name(usage: str, round_name: str, benchmark: str) -> str:
     return benchmark
 
 
+@per_rulebook
 def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     """Say which rounds have a benchmark that a round lacks, or which benchmark may be meant.
 

@@ -154,7 +154,9 @@ class _Finder(Struct):
         """Return the logs of a folder; if it is a workspace with ``logs/``, only those in it."""
         workspace = self._workspace()
         is_top = workspace is not None and workspace.relative(self.top.path) == "."
-        has_logs = is_top and self._folder_inside(self.top, LOGS)
+        has_logs = (
+            is_top and self._has_folder(self.top, LOGS) and self._inside_child(self.top, LOGS)
+        )
         contents = self._with_sets(self._loose(self.top.child(LOGS) if has_logs else self.top))
         if workspace and is_top and not has_logs:
             logs = tuple(log for log in contents.logs if workspace.is_raw(log.path))
@@ -384,10 +386,6 @@ class _Finder(Struct):
     def _folders_in(self, folder: Place, name: str) -> list[Place]:
         child = self._inside_child(folder, name)
         return self._folders(child) if child else []
-
-    def _folder_inside(self, folder: Place, name: str) -> bool:
-        entry = self._child(folder, name)
-        return entry is not None and entry.folder and self._inside(folder, entry)
 
     def _has_folder(self, folder: Place, name: str) -> bool:
         entry = self._child(folder, name)
