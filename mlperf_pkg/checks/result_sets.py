@@ -311,11 +311,8 @@ def check_globbed_set(
         severity=Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING,
         hint="rename the folder without [, * and ?",
     )
-    row = replace(
-        own.row,
-        verdict=Verdicts(verdict, own.row.verdict.rules),
-        official_minutes=official.row.official_minutes,
-    )
+    verdicts = Verdicts(verdict, own.row.verdict.rules)
+    row = replace(own.row, verdict=verdicts, official_minutes=official.row.official_minutes)
     return replace(
         own,
         row=row,

@@ -515,13 +515,8 @@ def changed_points(
 
 
 def _points(round_: Round, benchmark: Benchmark) -> Mapping[float, ReferencePoint]:
-    points = reference_points(
-        round_.usage,
-        round_.ruleset,
-        benchmark.name,
-        runs=benchmark.runs.required,
-        drop=benchmark.runs.drop,
-    )
+    runs, drop = benchmark.runs.required, benchmark.runs.drop
+    points = reference_points(round_.usage, round_.ruleset, benchmark.name, runs=runs, drop=drop)
     return {point.batch_size: point for point in points}
 
 

@@ -215,13 +215,8 @@ def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
 def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...]:
     """Return the key by which groups are sorted."""
     key, first = group[0], group[1][0][0]
-    return (
-        key.system or first.platform,
-        key.scaling or "",
-        key.benchmark,
-        first.division,
-        first.place,
-    )
+    names = (key.system or first.platform, key.scaling or "", key.benchmark)
+    return (*names, first.division, first.place)
 
 
 def _names(log: Stated) -> tuple[str, str]:
