@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct, convert, field, to_builtins
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
@@ -32,7 +32,7 @@ def round_name(text: str) -> str:
     return name.removesuffix(".0") if name.count(".") == 2 else name  # noqa: PLR2004 - a ruleset
 
 
-class SystemConfig(Struct, frozen=True):
+class SystemConfig(Struct, frozen=True, omit_defaults=True):
     """The logs of one system: patterns of their paths, and values of ``submission_platform``."""
 
     logs: tuple[str, ...] = ()
@@ -48,13 +48,13 @@ class WaiverConfig(Struct, frozen=True):
     line: int
 
 
-class Price(Struct, frozen=True):
+class Price(Struct, frozen=True, omit_defaults=True):
     """The list price of a system in US dollars, for all nodes; ``source`` is where it was found.
 
     ``also`` lists other names of the system, in which ``*`` matches any text.
     """
 
-    usd: float
+    usd: float = field(name="price_usd")
     source: str
     date: str | None = None
     also: tuple[str, ...] = ()
@@ -110,46 +110,15 @@ def read_config_file(path: Path) -> Config:
 
 def fields_of(config: Config) -> dict[str, Any]:
     """Return the fields of a configuration as its file has them; unset ones are empty."""
-    return {
-        "submitter": config.submitter,
-        "round": config.round,
-        "usage": config.usage,
-        "division": config.division,
-        "organizations": list(config.organizations),
-        "systems": {
-            name: {
-                field: list(patterns)
-                for field in ("logs", "platforms")
-                if (patterns := getattr(system, field))
-            }
-            for name, system in config.systems.items()
-        },
-        "code": {name: folders.get("", dict(folders)) for name, folders in config.code.items()},
-        "extra_files": dict(config.extra_files),
-        "notes": dict(config.notes),
-        "prices": {system: _price_fields(price) for system, price in config.prices.items()},
-        "leave_out": list(config.leave_out),
-        "waivers": [
-            {
-                "code": waived.code,
-                "path": waived.path,
-                "reason": waived.waiver.reason,
-                "approved_by": waived.waiver.approved_by,
-                "until": waived.waiver.until,
-            }
-            for waived in config.waivers
-        ],
-    }
-
-
-def _price_fields(price: Price) -> dict[str, Any]:
-    fields = {
-        "price_usd": f"{price.usd:.15g}",
-        "source": price.source,
-        "date": price.date,
-        "also": list(price.also),
-    }
-    return {name: value for name, value in fields.items() if value}
+    fields: dict[str, Any] = json.loads(json.dumps(to_builtins(config)))  # tuples become lists
+    fields["code"] = {name: folders.get("", folders) for name, folders in fields["code"].items()}
+    for price in fields["prices"].values():
+        price["price_usd"] = f"{price['price_usd']:.15g}"
+    fields["waivers"] = [
+        {"code": waived.code, "path": waived.path, **to_builtins(waived.waiver)}
+        for waived in config.waivers
+    ]
+    return fields
 
 
 def read_prices(path: Path) -> Mapping[str, Price]:
@@ -176,47 +145,22 @@ def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, 
 def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
     if "round" in contents:
         contents["round"] = round_name(contents["round"])
-    systems = {
-        system: SystemConfig(**{name: tuple(texts) for name, texts in fields.items()})
-        for system, fields in contents.pop("systems", {}).items()
-    }
-    code = {
+    contents["code"] = {
         benchmark: {"": folders} if isinstance(folders, str) else folders
-        for benchmark, folders in contents.pop("code", {}).items()
+        for benchmark, folders in contents.get("code", {}).items()
     }
-    prices = _prices(contents.pop("prices", {}))
-    organizations = tuple(contents.pop("organizations", ()))
-    leave_out = tuple(contents.pop("leave_out", ()))
-    waivers = tuple(
-        WaiverConfig(
-            code=fields.pop("code"),
-            path=fields.pop("path"),
-            waiver=Waiver(**fields),
-            line=_line(root, ["waivers", index]),
-        )
-        for index, fields in enumerate(contents.pop("waivers", ()))
-    )
-    return Config(
-        systems=systems,
-        code=code,
-        prices=prices,
-        waivers=waivers,
-        organizations=organizations,
-        leave_out=leave_out,
-        **contents,
-    )
+    contents["prices"] = _prices(contents.get("prices", {}))
+    contents["waivers"] = [
+        {**fields, "waiver": fields, "line": _line(root, ["waivers", index])}
+        for index, fields in enumerate(contents.get("waivers", ()))
+    ]
+    return convert(contents, Config)
 
 
 def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
-    return {
-        system: Price(
-            usd=float(fields["price_usd"]),
-            source=fields["source"],
-            date=fields.get("date"),
-            also=tuple(fields.get("also", ())),
-        )
-        for system, fields in contents.items()
-    }
+    for fields in contents.values():
+        fields["price_usd"] = float(fields["price_usd"])
+    return convert(contents, dict[str, Price])
 
 
 # ---- lines and schema ----------------------------------------------------------------------

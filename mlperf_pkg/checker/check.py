@@ -198,10 +198,5 @@ def _records(source: Source) -> Iterator[LogRecord]:
         for number, record in enumerate(reader):
             if record:
                 key = record.key if isinstance(record.key, str) else shown(record.key)
-                yield LogRecord(
-                    line=reader.line_of(number),
-                    time_ms=float(record.time_ms),
-                    key=key,
-                    value=printable(record.value),
-                    metadata=record.metadata,
-                )
+                line, value = reader.line_of(number), printable(record.value)
+                yield LogRecord(line, float(record.time_ms), key, value, record.metadata)

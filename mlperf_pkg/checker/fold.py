@@ -12,16 +12,8 @@ from mlperf_pkg.checker.judge import JudgedPlan
 from mlperf_pkg.checker.reading import guarded, size_of
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks import copies
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.copies import (
-    Members,
-    Pair,
-    check_previews,
-    findings_on,
-    has_several_rounds,
-    pairs_of,
-    shared_runs,
-)
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.published import check_readable
 from mlperf_pkg.checks.result_sets import SetResult, not_described
@@ -72,8 +64,8 @@ def fold(
 def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
     """Add the findings that compare result sets with each other."""
     contexts = [context for item in judged for context in item.contexts]
-    groups = shared_runs(contexts)
-    if not groups and not has_several_rounds(contexts):
+    groups = copies.shared_runs(contexts)
+    if not groups and not copies.has_several_rounds(contexts):
         return judged
 
     def with_defect(finding: Unchecked) -> Sequence[JudgedPlan]:
@@ -172,24 +164,24 @@ def _run_row(run: Run, set_id: str | None, dropped: str | None) -> RunRow:
 
 
 def _with_comparisons(
-    judged: Sequence[JudgedPlan], groups: Sequence[Members], waivers: Waivers
+    judged: Sequence[JudgedPlan], groups: Sequence[copies.Members], waivers: Waivers
 ) -> list[JudgedPlan]:
     """Return the judged plans with the findings of comparisons; ``groups`` are shared runs."""
     contexts = [context for item in judged for context in item.contexts]
     runs = ((index, run) for group in groups for index in group for run in group[index])
     sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
     findings = copies_in(contexts, find_pairs(contexts, groups, sources))
-    if has_several_rounds(contexts):
+    if copies.has_several_rounds(contexts):
         minutes = [result.row.score_minutes for item in judged for result in item.sets]
-        for index, finding in check_previews(contexts, minutes):
+        for index, finding in copies.check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
     by_set = iter([waivers.waive(findings.get(index, ())) for index in range(len(contexts))])
     return [_with_findings(item, list(islice(by_set, len(item.sets)))) for item in judged]
 
 
 def find_pairs(
-    contexts: Sequence[SetContext], groups: Sequence[Members], sources: Mapping[str, Source]
-) -> list[Pair]:
+    contexts: Sequence[SetContext], groups: Sequence[copies.Members], sources: Mapping[str, Source]
+) -> list[copies.Pair]:
     """Return the pairs of result sets with the same runs; ``sources`` are the logs, by path.
 
     The logs of a group are hashed only if two of them may have the same bytes: if they have the
@@ -201,17 +193,21 @@ def find_pairs(
         logs = {run.path: sources[run.path] for run in runs if run.path in sources}
         sizes = {0 if log.compression else size_of(log) for log in logs.values()}
         candidates |= logs if 0 in sizes or len(sizes) < len(logs) else {}
-    return pairs_of(contexts, groups, digests_of(candidates))
+    return copies.pairs_of(contexts, groups, digests_of(candidates))
 
 
-def copies_in(contexts: Sequence[SetContext], pairs: Iterable[Pair]) -> dict[int, list[Finding]]:
+def copies_in(
+    contexts: Sequence[SetContext], pairs: Iterable[copies.Pair]
+) -> dict[int, list[Finding]]:
     """Return the findings on sets with copies, by the index of the set, one for each run."""
-    by_copy: dict[int, list[Pair]] = {}
+    by_copy: dict[int, list[copies.Pair]] = {}
     for pair in pairs:
         by_copy.setdefault(pair.copy.index, []).append(pair)
     measured = (context for context in contexts if context.files.power) if by_copy else ()
     with_power = {context.tree for context in measured}
-    return {index: list(findings_on(of_set, with_power)) for index, of_set in by_copy.items()}
+    return {
+        index: list(copies.findings_on(of_set, with_power)) for index, of_set in by_copy.items()
+    }
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:

@@ -11,19 +11,11 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.plan import Plan
 from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.checker.waivers import Waivers
+from mlperf_pkg.checks import tree
 from mlperf_pkg.checks.context import Code, NameInRound, Origin, SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.result_sets import SetResult, check_globbed_set, unchecked_set
 from mlperf_pkg.checks.runs import check_round_choice
-from mlperf_pkg.checks.tree import (
-    FIRST_ROUND,
-    check_contents,
-    check_repository,
-    check_tree,
-    findings_of_systems,
-    has_command,
-    readmes,
-)
 from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
 from mlperf_pkg.errors import UserError
@@ -130,7 +122,7 @@ def _judge_sets(
 
 def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
     """Judge a submission without logs, for which no round is known."""
-    findings = folded(waivers.waive(check_contents(submission)), submission.place.label or ".")
+    findings = folded(waivers.waive(tree.check_contents(submission)), submission.place.label or ".")
     verdict = replace(verdicts_of(findings).failures, official=Verdict.NOT_CHECKED)
     return JudgedPlan(plan, verdict, (), (), tuple(findings))
 
@@ -217,8 +209,8 @@ def _code(submission: Submission) -> Mapping[str, Code] | None:
     code = {}
     for name in tested:
         paths = submission.code[name]
-        first = readmes(readable.intersection(paths))[:_MAX_READMES]
-        is_told = any(has_command(_text_of(submission.place.child(path))) for path in first)
+        first = tree.readmes(readable.intersection(paths))[:_MAX_READMES]
+        is_told = any(tree.has_command(_text_of(submission.place.child(path))) for path in first)
         code[name] = Code(paths, is_told)
     return code
 
@@ -232,11 +224,13 @@ def _findings_around_sets(
     submission: Submission, systems: Sequence[SystemFile], round_: Round
 ) -> Iterator[Finding]:
     """Yield the findings of a submission outside its result sets."""
-    yield from findings_of_systems(submission, systems, round_.version)
-    yield from check_contents(submission)
-    yield from check_tree(submission, round_.usage, round_.benchmarks)
-    if round_.version >= FIRST_ROUND:
-        yield from check_repository(submission.name, submission.place.label, submission.entries)
+    yield from tree.findings_of_systems(submission, systems, round_.version)
+    yield from tree.check_contents(submission)
+    yield from tree.check_tree(submission, round_.usage, round_.benchmarks)
+    if round_.version >= tree.FIRST_ROUND:
+        yield from tree.check_repository(
+            submission.name, submission.place.label, submission.entries
+        )
 
 
 def _check_system(place: Place, round_: Round) -> SystemFile:
@@ -295,8 +289,8 @@ def _raw_sets(
         workspace.relative(place.path) if workspace else str(place.path): contents.runs[path]
         for path, place in plan.raw.items()
     }
-    tree = Place(str(workspace.folder), workspace.label) if workspace else None
-    for context in raw_sets(runs, systems, config, tree):
+    top = Place(str(workspace.folder), workspace.label) if workspace else None
+    for context in raw_sets(runs, systems, config, top):
         required = context.rules.runs.required if context.rules else 0
         is_part = contents.partial and len(context.runs) < required
         by_name = all(run.path in plan.files for run in context.runs)  # each is an argument

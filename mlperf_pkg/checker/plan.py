@@ -15,16 +15,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.load import counts_samples
-from mlperf_pkg.rulebook.rounds import (
-    TRAINING,
-    BenchmarkUsage,
-    RoundChoice,
-    Sureness,
-    round_of_run,
-    round_of_tree,
-    usage_with,
-)
 from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.identity import benchmark_of, infer_round
 from mlperf_pkg.run.model import LogFile
@@ -76,7 +68,7 @@ class Choice(Struct, frozen=True):
     """A usage and a round; None where the logs are to decide."""
 
     usage: str | None
-    round: RoundChoice | None
+    round: rounds.RoundChoice | None
 
 
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
@@ -85,12 +77,11 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     Result sets outside a submission are planned together with others of that submission. Raw logs
     are planned by workspace, as the logs of one result set may be in several inputs.
     """
-    for input_ in inputs:
-        for submission in input_.submissions:
-            choice = choice_for(submission.place.path.resolve(), options)
-            yield _guarded_plan(submission.result_sets, choice, submission)
+    for submission in chain.from_iterable(input_.submissions for input_ in inputs):
+        choice = choice_for(submission.place.path.resolve(), options)
+        yield _guarded_plan(submission.result_sets, choice, submission)
     by_tree: dict[Place, dict[str, ResultSet]] = {}
-    for files in (files for input_ in inputs for files in input_.result_sets):
+    for files in chain.from_iterable(input_.result_sets for input_ in inputs):
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
         yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))
@@ -172,11 +163,11 @@ def _plan_sets(
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
     inferred = None if choice.usage else _infer_usage(places, benchmarks, choice.round)
-    usage = choice.usage or (inferred.usage if inferred else TRAINING)
+    usage = choice.usage or (inferred.usage if inferred else rounds.TRAINING)
     round_ = choice.round
     if round_ is None and places:
         round_ = _latest_round(places, usage)
-    if round_ and inferred and usage != TRAINING:
+    if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred)
     return Choice(usage, round_)
 
@@ -189,12 +180,12 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
 
 
 def _infer_usage(
-    places: Sequence[Place], benchmarks: Sequence[str], choice: RoundChoice | None
-) -> BenchmarkUsage | None:
+    places: Sequence[Place], benchmarks: Sequence[str], choice: rounds.RoundChoice | None
+) -> rounds.BenchmarkUsage | None:
     """Return the usage by the first log that names a benchmark, or else by the folders."""
     names = chain((_benchmark_of(place) for place in places), benchmarks)
     round_name = choice.name if choice else None
-    usages = (usage_with(name, round_name) for name in names)
+    usages = (rounds.usage_with(name, round_name) for name in names)
     return next(filter(None, usages), None)
 
 
@@ -205,13 +196,13 @@ def _benchmark_of(place: Place) -> str:
         return ""
 
 
-def _latest_round(places: Iterable[Place], usage: str) -> RoundChoice:
+def _latest_round(places: Iterable[Place], usage: str) -> rounds.RoundChoice:
     """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
     choices = []
     for place in places:
         with suppress(OSError):  # which reading the log reports
             choices.append(infer_round(LogFile(place.source, usage)))
-    return max(choices or [round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
+    return max(choices or [rounds.round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:
@@ -219,15 +210,15 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
 
     ``folder`` must be resolved: a link may be in a folder of another name.
     """
-    named = round_of_tree(reversed(folder.parts))
+    named = rounds.round_of_tree(reversed(folder.parts))
     usage = options.usage or options.config.usage or (named[0] if named else None)
     if options.round:
-        return Choice(usage, RoundChoice(options.round))
+        return Choice(usage, rounds.RoundChoice(options.round))
     if options.config.round:
-        return Choice(usage, RoundChoice(options.config.round, f"as {options.origin} says"))
+        return Choice(usage, rounds.RoundChoice(options.config.round, f"as {options.origin} says"))
     if named:
         reason = f"from the folder name v{named[1]}"
-        return Choice(usage, RoundChoice(named[1], reason, Sureness.NAMED))
+        return Choice(usage, rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED))
     return Choice(usage, None)
 
 

@@ -72,9 +72,9 @@ def read_all(
     sizes = [size_of(file.source) for file in files]
     if observer:
         observer.begin(len(files), sum(sizes))
-    with _mapper(workers, files, sum(sizes)) as mapper:
-        # A cluster may have any number of workers.
-        processes = None if workers.scheduler is not None else _processes(workers)
+    # A cluster may have any number of workers.
+    processes = None if workers.scheduler is not None else workers.jobs or os.cpu_count() or 1
+    with _mapper(workers, files, sum(sizes), processes) as mapper:
         yield from _read_batches(files, sizes, processes, mapper, observer)
 
 
@@ -186,12 +186,10 @@ def _read_unguarded(file: File) -> Run | PowerLog:
         return unread_run(file, finding_of("LOG113", message, file.source.label, found=reason))
 
 
-def _processes(workers: Workers) -> int:
-    return workers.jobs or os.cpu_count() or 1
-
-
 @contextmanager
-def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapper | None]:
+def _mapper(
+    workers: Workers, files: Sequence[File], size: int, processes: int | None
+) -> Iterator[Mapper | None]:
     """Start the workers; None where this process alone is as fast."""
     if workers.scheduler is not None:
         from mlperf_pkg.infra.cluster import cluster  # noqa: PLC0415 - slow to import
@@ -199,7 +197,7 @@ def _mapper(workers: Workers, files: Sequence[File], size: int) -> Iterator[Mapp
         with cluster(workers.scheduler) as mapper:
             yield mapper
         return
-    processes = min(_processes(workers), len(files))
+    processes = min(processes or 1, len(files))
     if processes < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
         yield None
         return

@@ -26,12 +26,8 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
             continue
         original = originals.setdefault(run.fingerprint, run)
         if original is not run:
-            yield context.finding(
-                "SET112",
-                "a copy of {found:s}: every evaluation has the same value and time",
-                path=run.path,
-                found=original.path,
-            )
+            message = "a copy of {found:s}: every evaluation has the same value and time"
+            yield context.finding("SET112", message, path=run.path, found=original.path)
 
 
 def check_overlap(context: SetContext) -> Iterator[Finding]:
@@ -47,12 +43,8 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
     """Check that all runs have one batch size, and that the RCP checker reads that one."""
     sizes = sorted({size for run in _not_killed(context) for size in run.batch_sizes})
     if len(sizes) > 1:
-        yield context.finding(
-            "SET108",
-            "the runs have different batch sizes: {found:s}; expected {expected}",
-            found=sizes,
-            expected="one global_batch_size",
-        )
+        message = "the runs have different batch sizes: {found:s}; expected {expected}"
+        yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
     for run in context.runs:
         text = shown(run.convergence.batch_size)
         if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
@@ -79,12 +71,8 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
             expected="one submission_platform",
         )
     if differences := different_hyperparameters(runs):
-        yield context.finding(
-            "SET122",
-            "the runs have different hyperparameters: {found:s}; expected {expected}",
-            found=differences,
-            expected="one value of each",
-        )
+        message = "the runs have different hyperparameters: {found:s}; expected {expected}"
+        yield context.finding("SET122", message, found=differences, expected="one value of each")
 
 
 def _not_killed(context: SetContext) -> list[Run]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -102,14 +102,6 @@ class Owner(Struct, frozen=True, dict=True):
         is_of_other_system = platform not in self.names
         return (self.context.round.version, is_foreign, is_of_other_system, self.context.path)
 
-    def has_submitter_of(self, other: Owner) -> bool:
-        """Return whether both have the same submitter, perhaps with variants of its name."""
-        return is_same_submitter(self.submitter, other.submitter)
-
-    def has_system_of(self, other: Owner) -> bool:
-        """Return whether the systems of both have the same id or the same name."""
-        return not self.names.isdisjoint(other.names)
-
 
 def is_same_submitter(name: str, other: str) -> bool:
     """Return whether the names of two submissions are variants of each other."""
@@ -149,7 +141,7 @@ def pairs_of(
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
         is_star = len(order) > MAX_TOGETHER
-        for first, second in _star(order) if is_star else combinations(order, 2):
+        for first, second in product(order[:1], order[1:]) if is_star else combinations(order, 2):
             pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
             pair.others = max(pair.others, is_star * (len(order) - 2))
             _add(pair, members[first][0], members[second], digests)
@@ -168,10 +160,6 @@ def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iter
                 if digest := digests.get(run.path):
                     by_digest.setdefault(digest, {}).setdefault(index, []).append(run)
         yield from (same for same in by_digest.values() if len(same) > 1)
-
-
-def _star(order: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return ((order[0], other) for other in order[1:])
 
 
 def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, bytes]) -> None:
@@ -217,7 +205,8 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     original, copy, name = pair.original, pair.copy, _name(pair)
     if not (original.context.origin.has_name and copy.context.origin.has_name):
         return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
-    if copy.has_submitter_of(original) and copy.benchmark == original.benchmark:
+    is_same = is_same_submitter(copy.submitter, original.submitter)
+    if is_same and copy.benchmark == original.benchmark:
         if reason := _reason(pair, with_power):
             return finding_of(_COPIED, reason, "", **NOTE)
         if copy.round != original.round:
@@ -231,7 +220,8 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     if copy.identity == original.identity:
         return f"the same result set as {name}"
     first, second = original.context.files, copy.context.files
-    if copy.has_system_of(original) and {first.scaling_mode, second.scaling_mode} == {*SCALINGS}:
+    scalings = {first.scaling_mode, second.scaling_mode}
+    if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
         return f"the same runs as {name}, as strong and as weak scaling"
     is_same = copy.round == original.round and first.system == second.system
     if is_same and not {copy.tree, original.tree}.isdisjoint(with_power):

@@ -38,12 +38,7 @@ from mlperf_pkg.findings import (
     in_order,
     values_of,
 )
-from mlperf_pkg.infra.json_values import (
-    JsonDocument,
-    JsonLimitError,
-    JsonSyntaxError,
-    read_json,
-)
+from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow
@@ -170,8 +165,7 @@ class _Description(Struct, frozen=True):
 
     def text(self, field: str) -> str:
         """The text of a field without spaces around it, empty if it has none."""
-        value = self.fields.get(field)
-        return value.strip() if is_text(value) else ""
+        return _stripped(self.fields.get(field))
 
     def line(self, field: str) -> int:
         """The line of a field."""
@@ -421,8 +415,7 @@ COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_
 def texts_of(system: SystemFile | None) -> dict[str, Any]:
     """Return the strings of a description by fields of ``PublishedSet``; missing ones are empty."""
     contents = (system and system.contents) or {}
-    values = {name: contents.get(field) for name, field in TEXTS.items()}
-    return {name: value.strip() if is_text(value) else "" for name, value in values.items()}
+    return {name: _stripped(contents.get(field)) for name, field in TEXTS.items()}
 
 
 def _counts_of(system: SystemFile | None) -> dict[str, Any]:

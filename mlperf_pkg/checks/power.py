@@ -199,7 +199,8 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
-    sparse = next(filter(_misses_much, nodes), None)
+    needed = 1 - _TOLERATED
+    sparse = next((n for n in nodes if n.readings * _MAX_GAP_MS < needed * _length_ms(n)), None)
     slowest = max(nodes, key=lambda log: log.longest_gap_ms, default=None)
     if sparse:
         yield finding_of(
@@ -251,11 +252,6 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             return
 
 
-def _misses_much(log: PowerLog) -> bool:
-    """Return whether more samples are missing than ``_TOLERATED`` allows."""
-    return log.readings * _MAX_GAP_MS < (1 - _TOLERATED) * _length_ms(log)
-
-
 def _length_ms(log: PowerLog) -> float:
     return log.stop_ms - log.start_ms if log.start_ms and log.stop_ms else 0.0
 
@@ -264,7 +260,7 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
     """Report the first impossible value of a run."""
     for log in logs:
         if log.impossible:
-            key, value = log.impossible.key, log.impossible.value
+            key, value = log.impossible
             is_share = key == "conversion_eff"
             yield finding_of(
                 "POW206",

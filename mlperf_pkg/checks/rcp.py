@@ -17,7 +17,6 @@ from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import JsonSyntaxError, is_number, parse_json, to_finite, to_float
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import RcpRow
 from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run
@@ -262,7 +261,7 @@ class Factors(Struct, frozen=True):
     official: float | None = 1.0
 
 
-def factors(context: SetContext, result: RcpResult | None) -> Factors:
+def factors(context: SetContext, result: rcp.RcpResult | None) -> Factors:
     """Return the factors of a set: those of its RCP test or, on request, of ``scaling.json``.
 
     The package checker writes that file for the summarizer, with the factor ``official``.
@@ -278,7 +277,7 @@ def factors(context: SetContext, result: RcpResult | None) -> Factors:
     return Factors(1.0 if kept is None else kept, kept)
 
 
-def _tested(context: SetContext, result: RcpResult | None) -> Factors:
+def _tested(context: SetContext, result: rcp.RcpResult | None) -> Factors:
     if context.weak or result is None or not result.official_pass:
         return Factors()
     return Factors(
@@ -288,7 +287,7 @@ def _tested(context: SetContext, result: RcpResult | None) -> Factors:
 
 
 def check_scaling(
-    context: SetContext, result: RcpResult | None, unscaled: float | None
+    context: SetContext, result: rcp.RcpResult | None, unscaled: float | None
 ) -> Iterator[Finding]:
     """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes."""
     if context.files.scaling is None:
@@ -311,7 +310,7 @@ def check_scaling(
 
 
 def _check_own(
-    context: SetContext, factor: float, result: RcpResult | None, unscaled: float | None
+    context: SetContext, factor: float, result: rcp.RcpResult | None, unscaled: float | None
 ) -> Iterator[Finding]:
     """Compare a factor with that of the RCP test, and report the scores that they give."""
     own = _tested(context, result).rules

@@ -9,38 +9,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import (
-    check_batch_size,
-    check_configuration,
-    check_copies,
-    check_names,
-    check_nodes,
-    check_overlap,
-    check_platform,
-    check_status,
-)
+from mlperf_pkg.checks import consistency, rcp, runs
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import check_power, energy
 from mlperf_pkg.checks.published import check_published, check_unlike_published, published_runs
-from mlperf_pkg.checks.rcp import (
-    Summarized,
-    check_rcp,
-    check_scaling,
-    factors,
-    rcp_row,
-    rcp_test,
-    summarized,
-)
-from mlperf_pkg.checks.runs import (
-    check_checkpoints,
-    check_count,
-    check_folder,
-    check_seeds,
-    check_system_file,
-    findings_of_runs,
-    for_information,
-    seed_findings,
-)
 from mlperf_pkg.checks.tree import check_code
 from mlperf_pkg.checks.workspace import check_folders, check_membership
 from mlperf_pkg.findings import (
@@ -76,7 +48,7 @@ class SetResult(Struct, frozen=True):
     findings: tuple[Finding, ...]
     run_findings: tuple[Finding, ...]
     dropped: dict[str, str]
-    summarized: Summarized
+    summarized: rcp.Summarized
     runs: tuple[str, ...] = ()
     origin: Origin = Origin.SUBMISSION
     rcp_result: RcpResult | None = None
@@ -94,25 +66,25 @@ class SetResult(Struct, frozen=True):
 
 def check_set(context: SetContext) -> SetResult:
     """Judge and score one result set."""
-    rcp_result, seeds = rcp_test(context), tuple(seed_findings(context))
+    rcp_result, seeds = rcp.rcp_test(context), tuple(runs.seed_findings(context))
     score = _weak_score(context) if context.weak else _score(context)
     published = published_runs(context, score.minutes)
     findings = [f for rule in RULES for f in rule(context)]
-    findings += check_seeds(context, seeds)
-    findings += check_rcp(context, rcp_result)
-    findings += check_scaling(context, rcp_result, score.minutes)
+    findings += runs.check_seeds(context, seeds)
+    findings += rcp.check_rcp(context, rcp_result)
+    findings += rcp.check_scaling(context, rcp_result, score.minutes)
     findings += check_published(context, published or {})
     if not context.origin.is_judged:
-        findings = list(map(for_information, findings))
+        findings = list(map(runs.for_information, findings))
         run_findings = [f for run in context.runs for f in run.findings]
         verdict = Verdicts.worst(run.verdicts for run in context.runs).failures
     else:
-        run_findings = list(findings_of_runs(context))
+        run_findings = list(runs.findings_of_runs(context))
         if context.officially_skipped:
             findings = _unread(findings, _SKIPPED)
             run_findings = _unread(run_findings, _SKIPPED)
         verdict = _verdict(context, [*findings, *run_findings])
-    by, power = factors(context, rcp_result), energy(context)
+    by, power = rcp.factors(context, rcp_result), energy(context)
     official = None if power.crash else _official_minutes(context)
     row = ResultSetRow(
         **_of_context(context),
@@ -122,7 +94,7 @@ def check_set(context: SetContext) -> SetResult:
         scaling_factor=by.rules,
         official_minutes=_product(official, by.official),
         score_note=score.reason if context.rules else _no_rules(context),
-        rcp=rcp_row(context, rcp_result),
+        rcp=rcp.rcp_row(context, rcp_result),
         seeds=SeedsRow(not seeds),
         energy_joules=_product(power.joules, by.official),
         number_of_models=len(_trained_runs(context)) if context.weak else None,
@@ -135,7 +107,7 @@ def check_set(context: SetContext) -> SetResult:
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
-        summarized=summarized(context, by.official, rcp_result),
+        summarized=rcp.summarized(context, by.official, rcp_result),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
         rcp_result=rcp_result,
@@ -147,12 +119,7 @@ def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult
     row = ResultSetRow(
         **_of_context(context),
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
-        score_minutes=None,
-        unscaled_minutes=None,
-        scaling_factor=1.0,
-        official_minutes=None,
         score_note="the result set was not checked",
-        rcp=None,
         seeds=SeedsRow(official_pass=False),
     )
     return SetResult(
@@ -160,7 +127,7 @@ def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult
         findings=tuple(findings),
         run_findings=tuple(f for run in context.runs for f in run.findings),
         dropped={},
-        summarized=Summarized(1.0),
+        summarized=rcp.Summarized(1.0),
         runs=tuple(run.path for run in context.runs),
         origin=context.origin,
     )
@@ -294,21 +261,21 @@ def _trained_runs(context: SetContext) -> list[Run]:
 
 
 RULES = (
-    check_count,
-    check_folder,
-    check_system_file,
+    runs.check_count,
+    runs.check_folder,
+    runs.check_system_file,
     check_power,
     _check_scale,
     _check_alone,
-    check_checkpoints,
-    check_copies,
-    check_overlap,
-    check_batch_size,
-    check_configuration,
-    check_names,
-    check_status,
-    check_platform,
-    check_nodes,
+    runs.check_checkpoints,
+    consistency.check_copies,
+    consistency.check_overlap,
+    consistency.check_batch_size,
+    consistency.check_configuration,
+    consistency.check_names,
+    consistency.check_status,
+    consistency.check_platform,
+    consistency.check_nodes,
     check_membership,
     check_folders,
     check_code,
@@ -344,11 +311,8 @@ def check_globbed_set(
         severity=Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING,
         hint="rename the folder without [, * and ?",
     )
-    row = replace(
-        own.row,
-        verdict=Verdicts(verdict, own.row.verdict.rules),
-        official_minutes=official.row.official_minutes,
-    )
+    verdicts = Verdicts(verdict, own.row.verdict.rules)
+    row = replace(own.row, verdict=verdicts, official_minutes=official.row.official_minutes)
     return replace(
         own,
         row=row,

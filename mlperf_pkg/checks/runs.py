@@ -57,12 +57,8 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         )
     failed = failed_runs(context)
     if len(failed) > context.drop:
-        yield context.finding(
-            "SET103",
-            "{found} logs fail the official checkers; expected at most {expected}",
-            found=len(failed),
-            expected=context.drop,
-        )
+        message = "{found} logs fail the official checkers; expected at most {expected}"
+        yield context.finding("SET103", message, found=len(failed), expected=context.drop)
     for run in context.runs:
         if run.crash:
             message = "the compliance checker crashes: {found:s}"
@@ -330,12 +326,8 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     complete = sum(max(_gaps(run)) <= _interval(context, run) for run in runs)
     expected = len(context.runs) // 10
     if runs and complete < expected:
-        yield context.finding(
-            "SET124",
-            "all checkpoints were evaluated of {found} runs; expected at least {expected}",
-            found=complete,
-            expected=expected,
-        )
+        message = "all checkpoints were evaluated of {found} runs; expected at least {expected}"
+        yield context.finding("SET124", message, found=complete, expected=expected)
 
 
 def _gaps(run: Run) -> list[float]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeGuard
 
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, word
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
@@ -139,7 +139,6 @@ def status_of_round(status: str, usage: str, round_: str) -> str | None:
 # ---- values -------------------------------------------------------------------------------
 
 _MAX_COUNT = 10**9
-_MAX_CHARACTERS = 80  # of a value in a message
 
 
 def system_finding(code: str, path: str, line: int | None, message: str, **fields: Any) -> Finding:
@@ -178,8 +177,7 @@ def whole_number(value: Any) -> int | None:
 
 def shown(value: Any) -> str:
     """Return a value as JSON, shortened, for a message."""
-    text = json.dumps(value, ensure_ascii=False)
-    return _printable(text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 3]}...")
+    return _printable(word(value))
 
 
 def one_of(options: Sequence[str]) -> str:

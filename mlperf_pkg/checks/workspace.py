@@ -22,13 +22,7 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.membership import (
-    Described,
-    Group,
-    Stated,
-    groups_of,
-    is_placeholder,
-)
+from mlperf_pkg.submission import membership
 from mlperf_pkg.submission.model import Place, ResultSet
 
 FOREIGN = "SET115"
@@ -51,7 +45,7 @@ def raw_sets(
     """
     by_id = {system.id: system for system in systems}
     logs = [stated(run, place) for place, run in runs.items()]
-    for group in groups_of(logs, list(map(described, systems)), config, as_open=as_open):
+    for group in membership.groups_of(logs, list(map(described, systems)), config, as_open=as_open):
         first, system = group.first, by_id.get(group.system or "")
         members = tuple(runs[log.place] for log in group.logs)
         parent = common_folder([run.path for run in members])
@@ -76,9 +70,9 @@ def raw_sets(
         )
 
 
-def stated(run: Run, place: str) -> Stated:
+def stated(run: Run, place: str) -> membership.Stated:
     """Return what a log says about its identity; ``place`` is its path from the workspace."""
-    return Stated(
+    return membership.Stated(
         place=place,
         usage=run.usage,
         round=run.round,
@@ -91,9 +85,9 @@ def stated(run: Run, place: str) -> Stated:
     )
 
 
-def described(system: SystemFile) -> Described:
+def described(system: SystemFile) -> membership.Described:
     """Return what a description says about its identity."""
-    return Described(
+    return membership.Described(
         id=system.id,
         name=system.system_name or "",
         division=known_division(system.division),
@@ -121,7 +115,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
         yield _unknown_system(context, group)
     for run in context.runs if context.submitter else ():
         org = run.text("org")
-        if not (is_placeholder(org) or _is_own(org, context)):
+        if not (membership.is_placeholder(org) or _is_own(org, context)):
             yield context.finding(
                 FOREIGN,
                 "submission_org is {found:s}; expected {expected}",
@@ -133,7 +127,7 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
             )
 
 
-def _unknown_system(context: SetContext, group: Group) -> Finding:
+def _unknown_system(context: SetContext, group: membership.Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
     if unread := [s.path for s in candidates or systems if s.contents is None]:

@@ -125,7 +125,8 @@ class LogReader:
         if misfits:
             records = [None if isinstance(content, Misfit) else content for content in contents]
         last = misfits.get(len(tails) - 1)
-        self.is_cut = bool(last and last.column and not last.recovered and _ends_in_record(text))
+        ends_in_record = TOKEN in text[text.rfind(b"\n") + 1 :]  # without a line end
+        self.is_cut = bool(last and last.column and not last.recovered and ends_in_record)
         self._count_misfits(tails, misfits, first)
         if misfits or _may_repeat_names(text, len(records)):
             self._report_repeated_names(tails, records, first)
@@ -133,8 +134,11 @@ class LogReader:
 
     def _read_line(self, tail: bytes, number: int) -> Record | Misfit:
         *shadowed, raw = tail.split(TOKEN)
-        for text in shadowed:
-            self._keep_shadowed(text.decode("latin-1"), number)
+        for between in shadowed:  # which the official parser skips
+            text = between.decode("latin-1")
+            if record := recover(text.rstrip()):
+                self._keep_unofficial(record)
+            self._findings.shadowed(record, text, number)
         content = decode_line(raw)
         if isinstance(content, Record):
             if name := not_json_number(raw):
@@ -144,13 +148,6 @@ class LogReader:
             except UnicodeDecodeError:
                 self._findings.not_utf8(number)
         return content
-
-    def _keep_shadowed(self, text: str, number: int) -> None:
-        """Keep and report what is between two tokens of a line: the official parser skips it."""
-        record = recover(text.rstrip())
-        if record:
-            self._keep_unofficial(record)
-        self._findings.shadowed(record, text, number)
 
     def _keep_unofficial(self, record: Record) -> None:
         if len(self.unofficial) < MAX_UNOFFICIAL:
@@ -184,11 +181,6 @@ class LogReader:
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
                     self._findings.repeated_name(name, number)
-
-
-def _ends_in_record(text: bytes) -> bool:
-    """Return whether the last line has a token but no line end."""
-    return TOKEN in text[text.rfind(b"\n") + 1 :]
 
 
 def _may_repeat_names(text: bytes, record_count: int) -> bool:

@@ -10,12 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.published.model import (
-    Provenance,
-    PublishedRound,
-    PublishedSet,
-    Setting,
-)
+from mlperf_pkg.published.model import Provenance, PublishedRound, PublishedSet, Setting
 from mlperf_pkg.published.results import FORMAT, HASH_BYTES, INDEX_BYTES, VERSION, File
 
 SOURCE = "the results repositories of MLCommons, github.com/mlcommons"
@@ -69,7 +64,7 @@ def _in_order(facts: Facts) -> Facts:
         sets=[facts.sets[index] for index in order],
         logs=sorted(Log(log.hash, new[log.set]) for log in facts.logs),
         settings=sorted(
-            (msgspec.structs.replace(setting, set=new[setting.set]) for setting in facts.settings),
+            (replace(setting, set=new[setting.set]) for setting in facts.settings),
             key=msgspec.structs.astuple,
         ),
     )

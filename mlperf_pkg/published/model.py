@@ -80,10 +80,8 @@ class PublishedSet(Struct, frozen=True, gc=False):
     @property
     def scaling(self) -> str | None:
         """The kind of scaling, strong or weak, of a set of MLPerf HPC."""
-        names = self.path.split("/")[
-            -2:
-        ]  # the last part of the id of raw logs, else the one before it
-        return next((name for name in names if name in _SCALINGS), None)
+        # The last part of the id of raw logs, else the one before it.
+        return next((name for name in self.path.split("/")[-2:] if name in _SCALINGS), None)
 
 
 class PublishedName(Struct, frozen=True):

@@ -76,15 +76,11 @@ def _plain(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 _DTYPES: Mapping[type[types.Type], _Column] = {
     types.IntType: ("Int64", _integer),
     types.FloatType: ("float64", to_finite),
-    types.BoolType: ("boolean", _same),
-    types.StrType: ("string", _same),
-    types.EnumType: ("string", _same),
+    types.BoolType: ("boolean", _plain),
+    types.StrType: ("string", _plain),
+    types.EnumType: ("string", _plain),
     types.AnyType: ("object", _plain),
 }

@@ -159,7 +159,9 @@ def reference_points(
     """
     records = _records(usage, ruleset, benchmark)
     return by_size(
-        ReferencePoint.from_runs(name, record["BS"], _runs_of(record), runs=runs, drop=drop)
+        ReferencePoint.from_runs(
+            name, record["BS"], record.get(_IN_SAMPLES) or record[_IN_EPOCHS], runs=runs, drop=drop
+        )
         for name, record in records.items()
     )
 
@@ -305,10 +307,6 @@ def student_tail(t: float, df: int) -> float:
 def reaches(mean: float, reference: float, minimum: float) -> bool:
     """Return whether ``mean`` is acceptable, by the largest speedup, which rounds twice."""
     return mean >= divide(reference, divide(reference, minimum))
-
-
-def _runs_of(record: dict[str, Any]) -> list[float]:
-    return list(record[_IN_SAMPLES if _IN_SAMPLES in record else _IN_EPOCHS])
 
 
 @cache  # many sets are between the same two points
@@ -517,13 +515,8 @@ def changed_points(
 
 
 def _points(round_: Round, benchmark: Benchmark) -> Mapping[float, ReferencePoint]:
-    points = reference_points(
-        round_.usage,
-        round_.ruleset,
-        benchmark.name,
-        runs=benchmark.runs.required,
-        drop=benchmark.runs.drop,
-    )
+    runs, drop = benchmark.runs.required, benchmark.runs.drop
+    points = reference_points(round_.usage, round_.ruleset, benchmark.name, runs=runs, drop=drop)
     return {point.batch_size: point for point in points}
 
 

@@ -59,7 +59,7 @@ class SeedsRow(Struct, frozen=True):
     official_pass: bool
 
 
-class ResultSetRow(Struct, frozen=True):
+class ResultSetRow(Struct, frozen=True, kw_only=True):
     """A result set and its scores, in minutes; ``id`` is its identity, unique in a report.
 
     ``official_minutes`` is what the official summarizer prints after the package checker.
@@ -84,12 +84,12 @@ class ResultSetRow(Struct, frozen=True):
     verdict: Verdicts
     runs_found: int
     runs_required: int | None
-    score_minutes: float | None
-    unscaled_minutes: float | None
-    scaling_factor: float
-    official_minutes: float | None
+    score_minutes: float | None = None
+    unscaled_minutes: float | None = None
+    scaling_factor: float = 1.0
+    official_minutes: float | None = None
     score_note: str
-    rcp: RcpRow | None
+    rcp: RcpRow | None = None
     seeds: SeedsRow
     energy_joules: float | None = None
     scaling: str | None = None
@@ -156,24 +156,20 @@ class Report(Struct, frozen=True):
         """
         levels = tuple(Severity)
         failing = levels[: levels.index(severity) + 1]
+        is_rejected = self.verdict.official is Verdict.FAIL
         return any(
-            f.severity in failing and (f.waiver is None or self._is_rejected(f))
+            f.severity in failing and (not f.waiver or (is_rejected and f.fails(Basis.OFFICIAL)))
             for f in self.findings
         )
-
-    def _is_rejected(self, finding: Finding) -> bool:
-        return self.verdict.official is Verdict.FAIL and finding.fails(Basis.OFFICIAL)
 
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
         """Return the report with the findings whose codes start with one of ``select``.
 
         An empty ``select`` takes all codes; those that start with one of ``ignore`` are left out.
         """
+        taken, left_out = tuple(select) or "", tuple(ignore)
         findings = tuple(
-            finding
-            for finding in self.findings
-            if (not select or finding.code.startswith(tuple(select)))
-            and not finding.code.startswith(tuple(ignore))
+            f for f in self.findings if f.code.startswith(taken) and not f.code.startswith(left_out)
         )
         return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -79,10 +80,7 @@ _INTEGER_TOLERANCE = 0.00001
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "text": (str,)}
 
 
-def _of_value(
-    compile_test: Callable[[Any], Callable[[Any], Any]], needed: Callable[[Any], str]
-) -> Constraint:
-    return Constraint(Part.VALUE, compile_test, needed)
+_of_value = partial(Constraint, Part.VALUE)
 
 
 def _is_integral(number: float) -> bool:
@@ -183,10 +181,6 @@ def _has_all(names: Sequence[str]) -> Callable[[Any], bool]:
         return True
 
     return test
-
-
-def _has_any(names: Sequence[str]) -> Callable[[Any], bool]:
-    return lambda metadata: any(name in metadata for name in names)
 
 
 def _has_pairs(pairs: Mapping[str, str]) -> Callable[[Any], bool]:
@@ -342,7 +336,7 @@ CONSTRAINTS: Mapping[str, Constraint] = {
     "metadata": Constraint(Part.METADATA, _has_all, _METADATA_WITH, _lacks(_METADATA_WITH)),
     "metadata_any": Constraint(
         Part.METADATA,
-        _has_any,
+        lambda names: lambda metadata: any(name in metadata for name in names),
         _METADATA_WITH_ANY,
         _lacks(_METADATA_WITH_ANY),
     ),

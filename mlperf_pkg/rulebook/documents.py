@@ -29,17 +29,14 @@ Document: TypeAlias = dict[str, Any]
 @per_rulebook
 def usages() -> tuple[str, ...]:
     """Return the usages that the rulebook has, sorted: hpc and training."""
-    paths = (path for folder in rules_folders() for path in folder.glob(f"*/*/{ROUND}.yaml"))
-    names = {path.parent.parent.name for path in paths if is_round_name(path.parent.name)}
-    return tuple(sorted(names))
+    files = _glob(f"*/*/{ROUND}.yaml")
+    return tuple(sorted({f.parent.parent.name for f in files if is_round_name(f.parent.name)}))
 
 
 @per_rulebook
 def rounds(usage: str) -> tuple[str, ...]:
     """Return the rounds that the rulebook has for a usage, oldest first."""
-    folders = (folder / usage for folder in rules_folders())
-    paths = (path for folder in folders for path in folder.glob(f"*/{ROUND}.yaml"))
-    names = {path.parent.name for path in paths}
+    names = {path.parent.name for path in _glob(f"{usage}/*/{ROUND}.yaml")}
     return tuple(sorted(filter(is_round_name, names), key=version_of))
 
 
@@ -50,9 +47,11 @@ def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
 
 def own_stems(usage: str, round_name: str) -> list[str]:
     """Return the names of the files of a round, without ``.yaml``, sorted."""
-    folders = (folder / usage / round_name for folder in rules_folders())
-    paths = (path for folder in folders for path in folder.glob("*.yaml"))
-    return sorted({path.stem for path in paths})
+    return sorted({path.stem for path in _glob(f"{usage}/{round_name}/*.yaml")})
+
+
+def _glob(pattern: str) -> Iterator[Path]:
+    return (path for folder in rules_folders() for path in folder.glob(pattern))
 
 
 def rule_files(name: str) -> Iterator[RuleFile]:

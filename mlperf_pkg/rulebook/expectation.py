@@ -30,14 +30,14 @@ _SIGNS: Mapping[type[ast.AST], tuple[str, int]] = {
     ast.Mult: ("*", _PRODUCT),
     ast.Div: ("/", _PRODUCT),
 }
-_RELATIONS: Mapping[type[ast.AST], str] = {
-    ast.Eq: "is",
-    ast.NotEq: "is not",
-    ast.Lt: "is below",
-    ast.LtE: "is at most",
-    ast.Gt: "is above",
-    ast.GtE: "is at least",
+_KINDS: Mapping[type[ast.AST], str] = {
+    ast.Eq: "",
+    ast.Lt: "below ",
+    ast.LtE: "at most ",
+    ast.Gt: "above ",
+    ast.GtE: "at least ",
 }
+_RELATIONS = {ast.NotEq: "is not", **{sign: f"is {kind}".strip() for sign, kind in _KINDS.items()}}
 _ROUNDED: Mapping[str, str] = {"ceil": "rounded up", "floor": "rounded down", "round": "rounded"}
 _CALLED: Mapping[str, tuple[str, int]] = {
     "sqrt": ("sqrt({})", _ATOM),
@@ -190,27 +190,22 @@ def function_of(tree: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else text_of(function)
 
 
-def same(one: ast.expr, other: ast.expr) -> bool:
+def same(one: ast.AST, other: ast.AST) -> bool:
     """Return whether two expressions are written alike."""
     return ast.dump(one) == ast.dump(other)
 
 
 # ---- the amount and its limits -------------------------------------------------------------
 
-_MIRRORED: Mapping[type[ast.AST], type[ast.AST]] = {
+MIRRORED: Mapping[type[ast.AST], type[ast.cmpop]] = {
     ast.Eq: ast.Eq,
     ast.Lt: ast.Gt,
     ast.LtE: ast.GtE,
     ast.Gt: ast.Lt,
     ast.GtE: ast.LtE,
 }
-_KINDS: Mapping[type[ast.AST], str] = {
-    ast.Eq: "",
-    ast.Lt: "below ",
-    ast.LtE: "at most ",
-    ast.Gt: "above ",
-    ast.GtE: "at least ",
-}
+"""The comparisons that hold with their sides exchanged."""
+
 _MULTIPLE = "a multiple of "
 
 
@@ -291,7 +286,7 @@ def has_record(tree: ast.expr) -> bool:
 def _of_comparison(tree: ast.expr) -> Expectation | None:
     match tree:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            if type(operator) in _MIRRORED:
+            if type(operator) in MIRRORED:
                 return _of_sides(left, type(operator), right)
     return None
 
@@ -304,7 +299,7 @@ def _of_sides(left: ast.expr, operator: type[ast.AST], right: ast.expr) -> Expec
         if difference and has_record(difference[1]):
             left, right = difference
     if has_record(right) and not has_record(left):
-        left, operator, right = right, _MIRRORED[operator], left
+        left, operator, right = right, MIRRORED[operator], left
     if not has_record(left):
         return None
     if not has_record(right):
@@ -495,15 +490,12 @@ class _Calculation:
             if len(words) > _LONGEST and self._terms.needed:
                 return _with_reasons(self._terms.needed, reasons)
             return limit.kind + _with_reasons(words, reasons)
-        tolerance = self._tolerance(limit)
+        tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
+        tolerance = tolerance if isinstance(tolerance, int | float) else 0.0
         text = plain(number, tolerance, commas=self._commas)
         is_shown = tolerance > _FOR_ROUNDING * abs(number)
         within = f", to within {plain(tolerance, commas=self._commas)}" if is_shown else ""
         return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
-
-    def _tolerance(self, limit: Limit) -> float:
-        tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
-        return tolerance if isinstance(tolerance, int | float) else 0.0
 
     def _reason(self, bound: ast.expr, text: str) -> str:
         """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size"."""

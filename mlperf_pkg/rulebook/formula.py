@@ -406,7 +406,7 @@ def _integer(tree: ast.expr) -> Evaluate:
             number = _number(argument)
             return lambda data: _whole(number(data))
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
-            function, first, second = _OPERATORS[type(sign)], _integer(left), _integer(right)
+            function, first, second = OPERATORS[type(sign)], _integer(left), _integer(right)
             return lambda data: _in_range(function(first(data), second(data)))
     raise FormulaError(f"expected a whole number, such as int(value), not {_written(tree)}")
 
@@ -424,7 +424,7 @@ def _extreme(beats: Callable[[Any, Any], bool], one: ast.expr, other: ast.expr) 
 
 
 def _applied(sign: ast.AST, left: ast.expr, right: ast.expr) -> Evaluate:
-    function, first, second = _OPERATORS[type(sign)], _number(left), _number(right)
+    function, first, second = OPERATORS[type(sign)], _number(left), _number(right)
     return lambda data: function(first(data), second(data))
 
 
@@ -494,7 +494,7 @@ def _in_range(number: int) -> int:
     return number
 
 
-_OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
+OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,

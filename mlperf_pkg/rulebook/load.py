@@ -326,14 +326,12 @@ def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
         options += more
     if at == len(pattern):
         raise ValueError(f"unbalanced braces in {pattern!r}: '{{' at {start - 1} is never closed")
-    bounds = _RANGE.fullmatch(pattern, start, at)
-    return (_numbers(pattern, *bounds.groups()) if bounds else options), at + 1
-
-
-def _numbers(pattern: str, first: str, last: str) -> list[str]:
-    if int(last) < int(first):
-        raise ValueError(f"the range {first}..{last} in {pattern!r} ends before it starts")
-    return [str(number) for number in range(int(first), int(last) + 1)]
+    if bounds := _RANGE.fullmatch(pattern, start, at):
+        first, last = map(int, bounds.groups())
+        if last < first:
+            raise ValueError(f"the range {bounds[0]} in {pattern!r} ends before it starts")
+        options = [str(number) for number in range(first, last + 1)]
+    return options, at + 1
 
 
 # ---- the codes of findings that are not rules of a benchmark -------------------------------

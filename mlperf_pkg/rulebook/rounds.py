@@ -150,7 +150,6 @@ def last_day(usage: str, name: str) -> date:
 PREVIEW_DAYS = timedelta(days=140)
 
 
-@per_rulebook
 def due_round(usage: str, name: str) -> str | None:
     """Return the round in which a Preview of one of the ``rounds`` must come back as Available.
 

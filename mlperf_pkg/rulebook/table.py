@@ -14,13 +14,7 @@ import msgspec
 
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.constraints import (
-    CONSTRAINTS,
-    Constraint,
-    Part,
-    Test,
-    target_test,
-)
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Part, Test, target_test
 from mlperf_pkg.rulebook.formula import Formula, condition, names_in, of_a_record
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen

@@ -73,8 +73,8 @@ def parse(file: RuleFile, data: bytes) -> dict[str, Any]:
         RulebookError: the file is not valid YAML in UTF-8, has a repeated key, or is not a mapping.
     """
     with _loader(file, data) as loader:
-        node = loader.get_single_node()
-        if node is None or not _is(node, "mapping"):
+        node: Any = loader.get_single_node()
+        if node is None or node.id != "mapping":
             raise RulebookError(f"{file.shown}:1: not a mapping")
         refuse([Problem(file.shown, line, text) for line, text in _repeated(node)])
         document: dict[str, Any] = loader.construct_document(node)
@@ -102,12 +102,12 @@ def _child(node: Any, step: Step) -> tuple[int, yaml.Node] | None:
 
     A mapping is its own first entry: a rule alone is written without a list.
     """
-    if _is(node, "sequence"):
+    if node.id == "sequence":
         part = node.value[int(step)]
         return part.start_mark.line + 1, part
     if isinstance(step, int):
         return node.start_mark.line + 1, node
-    for key, value in node.value if _is(node, "mapping") else ():
+    for key, value in node.value if node.id == "mapping" else ():
         if key.value == str(step):
             return key.start_mark.line + 1, value
     return None
@@ -131,32 +131,25 @@ def _loader(file: RuleFile, data: bytes) -> Iterator[_Loader]:
         raise RulebookError(f"{file.shown}: not valid YAML in UTF-8: {error}") from error
 
 
-def _repeated(node: yaml.Node) -> Iterator[tuple[int, str]]:
+def _repeated(node: Any) -> Iterator[tuple[int, str]]:
     """Yield the line of each repeated key, and a message."""
-    if _is(node, "sequence"):
+    if node.id == "sequence":
         for item in node.value:
             yield from _repeated(item)
-    elif _is(node, "mapping"):
+    elif node.id == "mapping":
         lines: dict[str, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
-            name = key.value if _is(key, "scalar") else "a list or mapping as key"
+            name = key.value if key.id == "scalar" else "a list or mapping as key"
             if name in lines:
                 yield line, f"{name!r} is given twice, first on line {lines[name]}"
             lines.setdefault(name, line)
             yield from _repeated(value)
 
 
-def _is(node: Any, kind: str) -> bool:
-    """Return whether a node is a ``mapping``, ``sequence`` or ``scalar``."""
-    return bool(node.id == kind)
-
-
-# Every other file is a benchmark's.
-
-
 # ---- the vocabulary, rules/metaschema.json ------------------------------------------------
 
+# Every other file is a benchmark's.
 _KINDS = frozenset({"round", "tensors", "findings", "sources", "reference_points"})
 _FEW = 16  # names that a message may list
 _TYPES = {

@@ -28,13 +28,6 @@ class PowerFile(Struct, frozen=True):
     switch: bool
 
 
-class Impossible(Struct, frozen=True):
-    """A key with a value that cannot be measured."""
-
-    key: str
-    value: Any
-
-
 class PowerLog(Struct, frozen=True):
     """One measurement; times are in milliseconds since the epoch, None if not logged.
 
@@ -42,7 +35,7 @@ class PowerLog(Struct, frozen=True):
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
     the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
     says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
-    ``impossible`` is the first value that cannot be measured.
+    ``impossible`` is the first value that cannot be measured, after its key.
     ``unchecked`` is the finding in place of a log that could not be read.
     """
 
@@ -55,7 +48,7 @@ class PowerLog(Struct, frozen=True):
     readings: int
     longest_gap_ms: float
     estimated: bool
-    impossible: Impossible | None = None
+    impossible: tuple[str, Any] | None = None
     unchecked: Unchecked | None = None
 
 
@@ -106,14 +99,14 @@ def read_power_log(file: PowerFile) -> PowerLog:
     )
 
 
-def _impossible(samples: _Samples, watts: str) -> Impossible | None:
+def _impossible(samples: _Samples, watts: str) -> tuple[str, Any] | None:
     """Return the first power that is not a number of watts, or efficiency that is not a share."""
     # Of a thousand values, few are left for the functions.
     unusual = [s for s in samples[watts] if type(s.value) is not float or not 0 <= s.value < inf]
     for sample in sorted(unusual + samples[_EFFICIENCY], key=attrgetter("number")):
         number, is_share = to_finite(sample.value), sample.key == _EFFICIENCY
         if number is None or not (0 < number <= 1 if is_share else number >= 0):
-            return Impossible(sample.key, sample.value)
+            return sample.key, sample.value
     return None
 
 

@@ -217,38 +217,14 @@ class InstanceScale:
 
 # ---- hyperparameters ---------------------------------------------------------------------
 
-_PREFIXES = (
-    "opt_",
-    "lars_",
-    "sgd_opt_",
-    "scheduler_",
-    "lora_",
-    "swa_",
-    "data_sp",
-    "data_train_",
-)
-_HYPERPARAMETERS = frozenset(
-    {
-        "batchnorm_group_size",
-        "dropout",
-        "gradient_accumulation_frequency",
-        "gradient_accumulation_steps",
-        "lr_boundaries",
-        "lr_decay_start_steps",
-        "lr_rates",
-        "max_samples",
-        "max_sequence_length",
-        "model_bn_span",
-        "model_eval_ema_factor",
-        "model_weights_initialization_scale",
-        "num_image_candidates",
-        "num_warmup_steps",
-        "oversampling",
-        "sequence_length",
-        "start_warmup_step",
-        "training_input_shape",
-    }
-)
+_PREFIXES = ("opt_", "lars_", "sgd_opt_", "scheduler_", "lora_", "swa_", "data_sp", "data_train_")
+_HYPERPARAMETERS = frozenset([
+    "batchnorm_group_size", "dropout", "gradient_accumulation_frequency",
+    "gradient_accumulation_steps", "lr_boundaries", "lr_decay_start_steps", "lr_rates",
+    "max_samples", "max_sequence_length", "model_bn_span", "model_eval_ema_factor",
+    "model_weights_initialization_scale", "num_image_candidates", "num_warmup_steps",
+    "oversampling", "sequence_length", "start_warmup_step", "training_input_shape",
+])  # fmt: skip
 
 
 def hyperparameters_of(

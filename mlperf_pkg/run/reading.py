@@ -18,26 +18,10 @@ from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
-from mlperf_pkg.run import convergence
+from mlperf_pkg.run import convergence, readers
 from mlperf_pkg.run.convergence import ConvergenceReader
 from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
 from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.readers import (
-    CLOCK_KEYS,
-    DISTINCT_KEYS,
-    OTHER_RECORDS,
-    SCALE_KEYS,
-    SEED_KEY,
-    SUBMISSION_KEYS,
-    Clock,
-    Description,
-    DistinctValues,
-    Fingerprint,
-    InstanceScale,
-    SeedReader,
-    hyperparameters_of,
-    of_head,
-)
 from mlperf_pkg.run.rules import RuleChecker
 
 if TYPE_CHECKING:
@@ -89,13 +73,13 @@ class _Reading:
         self._others: dict[str, str] = {}
         path, line_of = log.source.label, reader.line_of
         self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
-        self._clock = Clock()
-        self._fingerprint = Fingerprint()
-        self._description = Description()
-        self._distinct = DistinctValues(line_of)
+        self._clock = readers.Clock()
+        self._fingerprint = readers.Fingerprint()
+        self._description = readers.Description()
+        self._distinct = readers.DistinctValues(line_of)
         self.counter = RunCounter()
-        self._scale = InstanceScale()
-        self._seeds = SeedReader(line_of)
+        self._scale = readers.InstanceScale()
+        self._seeds = readers.SeedReader(line_of)
         steps = identity.choice.name == "3.1"
         self._convergence = ConvergenceReader(train_samples=log.train_samples, steps=steps)
         self._epochs = ConvergenceReader() if log.train_samples else None
@@ -109,15 +93,15 @@ class _Reading:
     def take(self, block: Block) -> None:
         """Read the next block."""
         if not self._records:
-            self._others = of_head(block, self._rules.table.followed)
+            self._others = readers.of_head(block, self._rules.table.followed)
         self._records += block.size - block.unread
         self.counter.take_block(block)
         self._rules.take(block)
         self._take_records(block)
         self._fingerprint.take_block(block)
-        readers = [self._convergence, self._epochs] if self._epochs else [self._convergence]
+        both = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, lines in block.mentions(self._convergence.words):
-            for reader in readers:
+            for reader in both:
                 reader.take(words, lines)
 
     def conclude(self, problem: str | None) -> None:
@@ -132,7 +116,7 @@ class _Reading:
         self._killed = not self._clock.stopped and "run_stop" not in keys
         self._rules.conclude(success=self._is_success, hidden=keys)
         if reader.crash or reader.parse_errors:
-            self._seeds.unreadable = self._seeds.unreadable or OTHER_RECORDS
+            self._seeds.unreadable = self._seeds.unreadable or readers.OTHER_RECORDS
         self._check_records()
         self._check_end()
 
@@ -165,7 +149,9 @@ class _Reading:
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=hyperparameters_of(rules.seen, rules.table.followed, self._others),
+            hyperparameters=readers.hyperparameters_of(
+                rules.seen, rules.table.followed, self._others
+            ),
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
@@ -182,11 +168,11 @@ class _Reading:
     def _takers_by_key(self) -> dict[str, Taker]:
         """Return the readers of the keys that are read for more than the rules."""
         takers: dict[str, Taker] = {
-            SEED_KEY: self._seeds.take,
-            **dict.fromkeys(CLOCK_KEYS, self._clock.take),
-            **dict.fromkeys(DISTINCT_KEYS, self._distinct.take),
-            **dict.fromkeys(SUBMISSION_KEYS, self._description.take),
-            **dict.fromkeys(SCALE_KEYS, self._scale.take),
+            readers.SEED_KEY: self._seeds.take,
+            **dict.fromkeys(readers.CLOCK_KEYS, self._clock.take),
+            **dict.fromkeys(readers.DISTINCT_KEYS, self._distinct.take),
+            **dict.fromkeys(readers.SUBMISSION_KEYS, self._description.take),
+            **dict.fromkeys(readers.SCALE_KEYS, self._scale.take),
         }
         if self._curve:
             take = self._curve.take

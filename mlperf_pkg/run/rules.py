@@ -474,13 +474,7 @@ class RuleChecker:
                 self._report_formula(rule, logged.last_number, operands, logged.last)
 
     def _report_formula(
-        self,
-        rule: Rule,
-        number: int,
-        operands: Operands,
-        value: Any,
-        *,
-        settled: bool = False,
+        self, rule: Rule, number: int, operands: Operands, value: Any, *, settled: bool = False
     ) -> None:
         # Most logs break no formula, and need none of what puts one into words.
         from mlperf_pkg.rulebook.expectation import breach_of  # noqa: PLC0415

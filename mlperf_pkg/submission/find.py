@@ -116,7 +116,8 @@ class _Finder(Struct):
     def find(self) -> Input:
         if self.top.path.is_file():
             return self._one_file()
-        folders = self._submission_folders()
+        candidates = [self.top] if self._is_submission(self.top) else self._folders(self.top)
+        folders = list(filter(self._is_submission, candidates))
         submissions = tuple(filter(None, map(self._submission_or_none, folders)))
         is_round = self.top not in folders and len(self._folders(self.top)) > 1
         if is_round and all(item.code is None for item in submissions):
@@ -153,7 +154,9 @@ class _Finder(Struct):
         """Return the logs of a folder; if it is a workspace with ``logs/``, only those in it."""
         workspace = self._workspace()
         is_top = workspace is not None and workspace.relative(self.top.path) == "."
-        has_logs = is_top and self._folder_inside(self.top, LOGS)
+        has_logs = (
+            is_top and self._has_folder(self.top, LOGS) and self._inside_child(self.top, LOGS)
+        )
         contents = self._with_sets(self._loose(self.top.child(LOGS) if has_logs else self.top))
         if workspace and is_top and not has_logs:
             logs = tuple(log for log in contents.logs if workspace.is_raw(log.path))
@@ -240,11 +243,6 @@ class _Finder(Struct):
             for entry in self._entries(self.top).values()
             if entry.file and is_archive_name(entry.name) and stem_of(entry.name) not in names
         )
-
-    def _submission_folders(self) -> list[Place]:
-        if self._is_submission(self.top):
-            return [self.top]
-        return list(filter(self._is_submission, self._folders(self.top)))
 
     def _is_submission(self, folder: Place) -> bool:
         """Return whether a folder has results and systems; links out of the tree count as such."""
@@ -389,10 +387,6 @@ class _Finder(Struct):
         child = self._inside_child(folder, name)
         return self._folders(child) if child else []
 
-    def _folder_inside(self, folder: Place, name: str) -> bool:
-        entry = self._child(folder, name)
-        return entry is not None and entry.folder and self._inside(folder, entry)
-
     def _has_folder(self, folder: Place, name: str) -> bool:
         entry = self._child(folder, name)
         return entry is not None and entry.folder
@@ -421,10 +415,10 @@ class _Finder(Struct):
         return {n: e for n, e in entries.items() if e.link is None or self._inside(folder, e)}
 
     def _inside(self, folder: Place, entry: Entry) -> bool:
-        return entry.link is None or self._leads_inside(folder.child(entry.path))
-
-    def _leads_inside(self, place: Place) -> bool:
-        """Return whether a path, links resolved, is within the argument; if not, skip it."""
+        """Return whether an entry, links resolved, is within the argument; if not, skip it."""
+        if entry.link is None:
+            return True
+        place = folder.child(entry.path)
         self.has_links, path = True, place.local
         try:
             target = path.resolve(strict=True)

@@ -75,11 +75,8 @@ class Stated(Struct, frozen=True):
         """The scaling that a folder names, else ``strong``; None outside of MLPerf HPC."""
         if self.usage != "hpc":
             return None
-        return next((part for part in self._folders if part in SCALINGS), SCALINGS[0])
-
-    @property
-    def _folders(self) -> list[str]:
-        return self.place.split("/")[:-1]
+        folders = self.place.split("/")[:-1]
+        return next((name for name in folders if name in SCALINGS), SCALINGS[0])
 
     def fits(self, system: Described) -> bool:
         """Return whether all numbers in the log are those of a system; False if there are none.
@@ -218,13 +215,8 @@ def _key(log: Stated, evidence: _Evidence, only: Mapping[str, str]) -> _Key:
 def _order(group: tuple[_Key, list[tuple[Stated, _Evidence]]]) -> tuple[str, ...]:
     """Return the key by which groups are sorted."""
     key, first = group[0], group[1][0][0]
-    return (
-        key.system or first.platform,
-        key.scaling or "",
-        key.benchmark,
-        first.division,
-        first.place,
-    )
+    names = (key.system or first.platform, key.scaling or "", key.benchmark)
+    return (*names, first.division, first.place)
 
 
 def _names(log: Stated) -> tuple[str, str]:

@@ -101,18 +101,13 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
             case "one_of":
                 yield from argument
             case "at_least" | "counts_at_least" | "at_most" | "above" | "below":
-                yield from (argument, *_beside(argument))
+                step = 1 if isinstance(argument, int) else _STEP  # beside the bound
+                yield from (argument, round(argument - step, 6), round(argument + step, 6))
             case "length" | "length_at_least":
                 yield [1] * argument
             case "fields":
                 yield {field: next(_fitting(limits), 1) for field, limits in argument.items()}
                 yield [5.0] * (len(argument) + 1)
-
-
-def _beside(bound: float) -> Iterator[float]:
-    """Yield numbers just below and above a bound, whole ones for a whole bound."""
-    step = 1 if isinstance(bound, int) else _STEP
-    yield from (round(bound - step, 6), round(bound + step, 6))
 
 
 def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:

@@ -8,29 +8,18 @@ other keys. Nothing is evaluated: expressions are parsed and rewritten.
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
+
+from mlperf_pkg.rulebook.expectation import MIRRORED, same
+from mlperf_pkg.rulebook.formula import OPERATORS
 
 WHOLE_LOG = "the whole log"
 """The name used instead of a key for conditions that no single key is about."""
 
 TRUE = ast.Constant(1.0)
 
-_FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-_MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.LtE: ast.GtE,
-    ast.Gt: ast.Lt,
-    ast.GtE: ast.LtE,
-    ast.Eq: ast.Eq,
-}
 _CALLED = {"math.abs": "abs", "math.greatest": "max"}
 
 
@@ -95,11 +84,6 @@ def _unconditional(part: str, whole: frozenset[str]) -> str:
     """Replace ``a if b else True`` by ``a`` where ``b`` is a condition as well."""
     then, _, rest = part.partition(" if ")
     return then if rest and rest.removesuffix(" else 1.0") in whole else part
-
-
-def same(one: ast.AST, other: ast.AST) -> bool:
-    """Return whether two expressions are written alike."""
-    return ast.dump(one) == ast.dump(other)
 
 
 def call(function: str, argument: ast.expr) -> ast.expr:
@@ -203,7 +187,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.BitOr):
             return self.visit_BoolOp(ast.BoolOp(ast.Or(), [node.left, node.right]))
         numbers = [n.value for n in (node.left, node.right) if isinstance(n, ast.Constant)]
-        match numbers, _FOLDED.get(type(node.op)):
+        match numbers, OPERATORS.get(type(node.op)):
             case [float(left), float(right)], fold if fold is not None:
                 return ast.Constant(fold(left, right))
         return node
@@ -255,8 +239,8 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
         return TRUE
     if isinstance(op, ast.In) and isinstance(right, ast.List | ast.Set):
         right = ast.List(sorted(right.elts, key=ast.unparse), ast.Load())
-    if type(op) in _MIRRORED and ast.unparse(right).startswith(("value", "metadata")):
-        left, op, right = right, _MIRRORED[type(op)](), left
+    if type(op) in MIRRORED and ast.unparse(right).startswith(("value", "metadata")):
+        left, op, right = right, MIRRORED[type(op)](), left
     return ast.Compare(left, [op], [right])
 
 

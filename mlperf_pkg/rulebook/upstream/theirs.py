@@ -57,12 +57,6 @@ def rulesets(folder: Path) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for name in names if (match := _RULESET.fullmatch(name))]
 
 
-def reference_points(folder: Path, usage: str, ruleset: str) -> frozenset[str]:
-    """Return the benchmarks with reference convergence points."""
-    files = (folder / "rcp_checker" / f"{usage}_{ruleset}").glob("rcps_*.json")
-    return frozenset(path.stem.removeprefix("rcps_") for path in files)
-
-
 def benchmarks(folder: Path) -> Mapping[str, Mapping[str, list[str]]]:
     """Return the benchmarks of each usage and round."""
     names: Mapping[str, Mapping[str, list[str]]] = _literal(folder, "_ALL_ALLOWED_BENCHMARKS")
@@ -180,7 +174,14 @@ def read_file(folder: Path, name: str, division: str) -> CheckerFile:
     file = CheckerFile(name)
     state = State({"submission_division": division} if division else {})
     strange = list(_begin([block for kind, block in blocks if kind == "BEGIN"], state))
-    odd = {key: _define(key, block.get("POST", ""), state) for key, block in keys.items()}
+    odd = {
+        key: [
+            part
+            for part in _statements(block.get("POST", ""))
+            if not _ENQUEUE.fullmatch(ast.unparse(part)) and not _defined(key, part, state)
+        ]
+        for key, block in keys.items()
+    }
     for key, block in keys.items():
         file.follows[key] = tuple(_follows(block.get("POST", "")))
         texts = joined([*_conditions(block, state), *_computed(key, odd[key], state)])
@@ -274,12 +275,6 @@ def _statements(code: str) -> list[ast.stmt]:
         return ast.parse(code.strip()).body
     except SyntaxError:
         return [ast.Expr(ast.Constant(code))]
-
-
-def _define(key: str, code: str, state: State) -> list[ast.stmt]:
-    """Read how a record of a key changes the state; return the statements that do more."""
-    own = [part for part in _statements(code) if not _ENQUEUE.fullmatch(ast.unparse(part))]
-    return [statement for statement in own if not _defined(key, statement, state)]
 
 
 def _defined(key: str, statement: ast.stmt, state: State) -> bool:

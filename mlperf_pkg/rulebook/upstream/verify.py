@@ -13,9 +13,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -24,11 +26,13 @@ from mlperf_pkg.findings import Severity
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.explain.describe import loaded
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Rcp, Round, Rule
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.rulebook.upstream import theirs as upstream
 from mlperf_pkg.rulebook.upstream.normal_form import WHOLE_LOG, conditions, either, joined
+from mlperf_pkg.rulebook.upstream.points import points_folder
 
 NOT_COVERED = {("training", "0.6.0"): "before the format that logs have had since 0.7"}
 """Rulesets of mlperf-logging that the rulebook leaves out, with the reason."""
@@ -80,14 +84,8 @@ def accepted() -> tuple[Accepted, ...]:
         UserError: the file is missing or not valid.
     """
     try:
-        entries = json.loads(ledger_path().read_text("utf-8"))
-        return tuple(
-            Accepted(
-                entry["key"], tuple(entry["upstream"]), tuple(entry["rulebook"]), str(entry["why"])
-            )
-            for entry in entries
-        )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return msgspec.json.decode(ledger_path().read_bytes(), type=tuple[Accepted, ...])
+    except (OSError, ValueError) as error:  # of msgspec
         raise UserError(f"{ledger_path()}: {reason_of(error)}") from error
 
 
@@ -99,9 +97,7 @@ def accept(differences: Iterable[Difference], why: str) -> None:
         if item.kind == "rule"
     }
     ordered = sorted(kept, key=lambda entry: (entry.key, entry.rulebook, entry.upstream))
-    fields = ("key", "upstream", "rulebook", "why")
-    entries = [{name: getattr(entry, name) for name in fields} for entry in ordered]
-    ledger_path().write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
+    ledger_path().write_text(json.dumps(msgspec.to_builtins(ordered), indent=1) + "\n", "utf-8")
 
 
 def verify(
@@ -161,8 +157,7 @@ def _round(root: Path, round_: Round) -> Iterator[Difference]:
     yield from _benchmarks(root, round_)
     merged: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
     for name in round_.benchmarks:
-        benchmark = load_benchmark(round_.usage, round_.name, name)
-        assert benchmark  # noqa: S101 - a test asserts that every benchmark is covered
+        benchmark = loaded(round_, name)
         yield from _counts(root, round_, benchmark)
         for division in DIVISIONS:
             for key, theirs, ours, file in _compared(root, round_, division, benchmark):
@@ -195,8 +190,8 @@ def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
         )
     if round_.version < _FIRST_WITH_REFERENCE:
         return
-    points = upstream.reference_points(root, round_.usage, round_.ruleset)
-    for name in sorted(set(round_.benchmarks) - points):
+    files = points_folder(root, round_).glob("rcps_*.json")
+    for name in sorted(set(round_.benchmarks) - {path.stem[len("rcps_") :] for path in files}):
         benchmark = load_benchmark(round_.usage, round_.name, name)
         if benchmark and benchmark.rcp is Rcp.SKIPPED:
             continue
@@ -224,23 +219,17 @@ def _counts(root: Path, round_: Round, benchmark: Benchmark) -> Iterator[Differe
         )
 
 
-class Compared(NamedTuple):
-    """A key, the conditions on it that only one side has, and the official file."""
-
-    key: str
-    upstream: tuple[str, ...]
-    rulebook: tuple[str, ...]
-    file: str
+_Compared: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...], str]
+"""A key, the conditions on it that only the official side or only ours has, and its file."""
 
 
-def _compared(root: Path, round_: Round, division: str, benchmark: Benchmark) -> Iterator[Compared]:
-    """Yield the keys with other conditions on either side, for all variants of a run."""
-    seen: set[Compared] = set()
-    for chosen in _choices(root, round_, division, benchmark):
-        for compared in _compared_run(root, round_, division, benchmark.name, chosen):
-            if compared not in seen:
-                seen.add(compared)
-                yield compared
+def _compared(
+    root: Path, round_: Round, division: str, benchmark: Benchmark
+) -> Iterable[_Compared]:
+    """Return the keys with other conditions on either side, for all variants of a run."""
+    variants = _choices(root, round_, division, benchmark)
+    runs = (_compared_run(root, round_, division, benchmark.name, chosen) for chosen in variants)
+    return dict.fromkeys(chain.from_iterable(runs))
 
 
 def _choices(
@@ -258,7 +247,7 @@ def _choices(
 
 def _compared_run(
     root: Path, round_: Round, division: str, name: str, chosen: Mapping[str, str]
-) -> Iterator[Compared]:
+) -> Iterator[_Compared]:
     layers = upstream.layers(root, _folder(round_), _logged(division, name, chosen))
     ours = official_rules(round_.usage, round_.name, division, name, frozenset(chosen.items()))
     fallback = f"{_folder(round_)}/{division}_{name}.yaml"
@@ -266,7 +255,7 @@ def _compared_run(
         theirs, mine = layers.conditions.get(key, frozenset()), ours.get(key, frozenset())
         if theirs != mine:
             only_theirs, only_ours = tuple(sorted(theirs - mine)), tuple(sorted(mine - theirs))
-            yield Compared(key, only_theirs, only_ours, layers.files.get(key, fallback))
+            yield key, only_theirs, only_ours, layers.files.get(key, fallback)
 
 
 def _folder(round_: Round) -> str:
@@ -280,7 +269,6 @@ def _logged(division: str, benchmark: str, chosen: Mapping[str, str]) -> frozens
 
 _NAME = re.compile(r"'(\w+)'")
 _TYPES = {"integer": "int", "number": "(int, float)", "text": "str"}
-_OCCURS = {"once": "once", "at_least_once": "at least once"}
 
 
 def official_rules(
@@ -304,20 +292,17 @@ def official_rules(
         key: joined(_merged_lists(part for rule in key_rules for part in _conditions(rule)))
         for key, key_rules in rules.items()
     }
-    whole = {key: frozenset(parts) for key, parts in _of_whole_log(rules, table.joined).items()}
-    return {
-        key: of_keys.get(key, frozenset()) | whole.get(key, frozenset()) for key in of_keys | whole
-    }
+    for key, parts in _of_whole_log(rules, table.joined).items():
+        of_keys[key] = of_keys.get(key, frozenset()) | parts
+    return of_keys
 
 
 def _conditions(rule: Rule) -> Iterator[str]:
     """Yield the conditions of one rule."""
     match rule.occurs:
-        case None:
-            pass
         case str():
-            yield _OCCURS[rule.occurs]
-        case {"or": _}:
+            yield rule.occurs.replace("_", " ")
+        case {"or": _} | None:
             pass
         case limits:
             yield f"{needed_in_words(limits)} times"
@@ -425,7 +410,8 @@ _EXPRESSIONS: Mapping[str, Callable[[str, Any], list[str]]] = {
     "after": lambda s, keys: [f"seen({key!r})" for key in keys],
     "before": lambda s, keys: [f"not seen({key!r})" for key in keys],
     "within_minutes": _within,
-    "formula": lambda s, text: [_python(text)],
+    # It differs from Python only in ``and`` and ``or``.
+    "formula": lambda s, text: [text.replace("&&", " and ").replace("||", " or ")],
 }
 """The Python expressions that mean the same as a constraint, by its name."""
 
@@ -438,8 +424,3 @@ def python_of(constraints: Mapping[str, Any], formula: str | None) -> list[str]:
         for name, argument in arguments.items()
         for text in _EXPRESSIONS[name]("value", argument)
     ]
-
-
-def _python(formula: str) -> str:
-    """Return a formula as Python, from which it differs only in ``and`` and ``or``."""
-    return formula.replace("&&", " and ").replace("||", " or ")
