@@ -18,7 +18,7 @@ from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, records, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -287,11 +287,8 @@ def _remarks(rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming) -> Ite
         yield "the baseline has no result here"
     if len({row.result.target for row in rows if row.result.target}) > 1:
         yield "the rounds require different quality: compare times with care"
-    names_by_remark: dict[str, list[str]] = {}
-    for row in rows:
-        for remark in _remarks_on(row):
-            names_by_remark.setdefault(remark, []).append(name(row.result))
-    for remark, names in names_by_remark.items():
+    remarks = ((remark, name(row.result)) for row in rows for remark in _remarks_on(row))
+    for remark, names in by_key(remarks).items():
         yield f"{', '.join(dict.fromkeys(names))}: {remark}"
 
 
@@ -310,13 +307,13 @@ def _prices(rows: Sequence[Row]) -> Iterator[str]:
     """Yield each price once, with its systems and its source; none if no column depends on it."""
     if not any(row.performance_per_dollar for row in rows if not row.baseline):
         return
-    systems_by_price: dict[str, list[str]] = {}
+    prices = []
     for row in rows:
         if row.price_usd is not None:
             date = f", {row.price_date}" if row.price_date else ""
             price = f"${row.price_usd:,.0f} ({row.price_source}{date})"
-            systems_by_price.setdefault(price, []).append(row.result.system)
-    for price, systems in systems_by_price.items():
+            prices.append((price, row.result.system))
+    for price, systems in by_key(prices).items():
         yield f"{', '.join(dict.fromkeys(systems))}: {price}"
 
 

@@ -25,6 +25,7 @@ from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
+from mlperf_pkg.rulebook.explain.describe import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
@@ -244,13 +245,8 @@ def _keys_named(usage: str, round_: str) -> Iterator[str]:
     for rules in rulebook.sections.values():
         yield from rules
     for name in rulebook.benchmarks:
-        benchmark = load_benchmark(usage, round_, name)
-        for rules in benchmark.sections.values() if benchmark else ():
-            yield from rules
-        for key, variants in benchmark.variants.items() if benchmark else ():
-            yield key
-            for rules in variants.values():
-                yield from rules
+        if benchmark := load_benchmark(usage, round_, name):
+            yield from (*benchmark.variants, *own_keys(benchmark))
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:

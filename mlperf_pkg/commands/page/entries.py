@@ -24,6 +24,7 @@ from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError, published_results
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -291,18 +292,21 @@ def _earlier(
     record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]
 ) -> dict[str, list[Point]]:
     """Return the published scores of these rounds and benchmarks by round, in their order."""
-    points: dict[tuple[str, str], list[Point]] = {}
-    for row in record:
-        if row.score_minutes and row.accelerators and row.scaling != "weak":
-            point = Point(
+    points = by_key(
+        (
+            (row.round, row.benchmark),
+            Point(
                 round=row.round,
                 submitter=row.submitter,
                 system=row.system,
                 accelerator=row.accelerator_model,
                 accelerators=row.accelerators,
                 minutes=row.score_minutes,
-            )
-            points.setdefault((row.round, row.benchmark), []).append(point)
+            ),
+        )
+        for row in record
+        if row.score_minutes and row.accelerators and row.scaling != "weak"
+    )
     return {name[0]: points[name] for name in names if name in points}
 
 

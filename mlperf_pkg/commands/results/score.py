@@ -18,7 +18,7 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
@@ -216,9 +216,7 @@ _SETS = (
 
 def _in_groups(scores: Scores) -> list[Group]:
     """Return the result sets in the order of the report, below their submitter and division."""
-    by_title: dict[str, list[ScoredSet]] = {}
-    for scored in scores.sets:
-        by_title.setdefault(_title(scored.row, scores.report), []).append(scored)
+    by_title = by_key((_title(scored.row, scores.report), scored) for scored in scores.sets)
     few = len(scores.sets) <= _FEW
     return [
         Group(title, [scored.row for scored in sets], list(_notes(sets, standings=few)))

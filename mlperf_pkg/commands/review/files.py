@@ -27,7 +27,7 @@ from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import new_folder, refuse_within
 from mlperf_pkg.infra.paths import walk
-from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
+from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.table import Table
@@ -85,16 +85,11 @@ def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
 
 def _names(sections: Sequence[Section]) -> dict[str, str]:
     """Return the names of the CSV files by section and table, safe for every file system."""
-    names: dict[str, str] = {}
+    stems: dict[str, str] = {}
     for path in (f"{section.name}/{name}" for section in sections for name in section.tables):
         stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
-        taken, number = set(names.values()), 1
-        name = f"{stem}.csv"
-        while name in taken:
-            number += 1
-            name = f"{stem}-{number}.csv"
-        names[path] = name
-    return names
+        stems[path] = unused(stem, stems.values())
+    return {path: f"{stem}.csv" for path, stem in stems.items()}
 
 
 def _readme(reviewed: Round, sections: Sequence[Section]) -> str:

@@ -27,7 +27,7 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.stores import is_url
-from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.infra.text import did_you_mean, unused, visible
 from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.wording import counted
@@ -162,14 +162,14 @@ def find_objections(
         is_within = not within or any(f"{path}/".startswith(f"{within}/") for path in paths)
         if chosen and is_within and (finding.code, finding.about) not in filed:
             groups.setdefault((submitter, finding.code), []).append(finding)
-    ids: set[str] = set()
-    objections = []
+    objections: dict[str, Objection] = {}
     for (submitter, code), findings in sorted(groups.items()):
-        name = _new_id(f"{submitter}-{code}-{examined.within}", ids)
-        ids.add(name)
+        text = f"{submitter}-{code}-{examined.within}".lower()
+        stem = re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:_LONGEST] or "objection"
+        name = unused(stem, objections)  # also the stem of a file
         about = tuple(dict.fromkeys(finding.about for finding in findings))
-        objections.append(Objection(name, submitter, code, tuple(findings), about))
-    return objections
+        objections[name] = Objection(name, submitter, code, tuple(findings), about)
+    return list(objections.values())
 
 
 _COLUMNS = (
@@ -197,16 +197,6 @@ def section(reviewed: Round) -> Section:
         tables={"errors": table} if objections else {},
         summary=(f"{number} to file" if objections else "no errors by the rules",),
     )
-
-
-def _new_id(text: str, taken: Collection[str]) -> str:
-    """Return an id that is also the stem of a file."""
-    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST] or "objection"
-    number, name = 1, stem
-    while name in taken:
-        number += 1
-        name = f"{stem}-{number}"
-    return name
 
 
 # ---- what a corrected tree settles --------------------------------------------------------

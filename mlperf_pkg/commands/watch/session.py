@@ -35,6 +35,7 @@ from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
+from mlperf_pkg.rulebook.explain.describe import benchmark_layers, common_layers
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import evaluations
@@ -275,13 +276,11 @@ def certain(run: Run) -> list[Finding]:
 
 def missing(run: Run) -> tuple[str, ...]:
     """Return the keys that are required and not logged, without those of the training itself."""
-    sections = list(load_round(run.usage, run.round).sections.values())
+    layers = common_layers(load_round(run.usage, run.round))
     if benchmark := load_benchmark(run.usage, run.round, run.benchmark):
-        sections += benchmark.sections.values()
-        for variants in benchmark.variants.values():
-            sections += variants.values()
+        layers += benchmark_layers(benchmark)
     keys = {
-        rule.code: key for rules in sections for key, of_key in rules.items() for rule in of_key
+        rule.code: key for layer in layers for key, rules in layer.rules.items() for rule in rules
     }
     absent = (
         keys.get(finding.code, "")
