@@ -182,9 +182,7 @@ class _Ranking:
     def __init__(self, checked: Checked) -> None:
         self._runs = {run.path: run for run in checked.runs}
         self._systems = {context.id: context.system for context in checked.contexts}
-        self._places = {
-            label: place for contents in checked.inputs for label, place in contents.places.items()
-        }
+        self._places = checked.places
         published = published_results()
         self._rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
         scored = (row for row in published.sets if row.score_minutes is not None)

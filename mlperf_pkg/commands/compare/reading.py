@@ -100,7 +100,7 @@ def _results_of(
     checked: Checked, argument: int, result_filter: Filter
 ) -> Iterator[tuple[_Key, Result]]:
     runs = {run.path: run for run in checked.runs}
-    places = {label: place for part in checked.inputs for label, place in part.places.items()}
+    places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         row = scored.row

@@ -89,10 +89,8 @@ def _pairs(comparison: Comparison, *, one_round: bool) -> list[_Pair]:
             removed.append(before)
             added.append(after)
     for key in (_runs, _benchmark) if one_round else ():
-        rest = paired(removed, added, [key])
-        pairs += [pair for pair in rest if all(pair)]
-        removed = [old for old, new in rest if old and not new]
-        added = [new for old, new in rest if new and not old]
+        both, removed, added = paired(removed, added, [key])
+        pairs += both
     pairs += [(old, None) for old in removed] + [(None, new) for new in added]
     return [pair for pair in pairs if all(side is None or side.submitter for side in pair)]
 

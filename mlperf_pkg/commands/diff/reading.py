@@ -233,20 +233,16 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
     Raises:
         UserError: the rulebook has no such round.
     """
-    return frozenset(
-        key
-        for key in _WRITTEN.union(_keys_named(usage, round_)) - _OUTCOMES
-        if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
-    )
-
-
-def _keys_named(usage: str, round_: str) -> Iterator[str]:
     rulebook = load_round(usage, round_)
-    for rules in rulebook.sections.values():
-        yield from rules
+    keys = set(_WRITTEN).union(*rulebook.sections.values())
     for name in rulebook.benchmarks:
         if benchmark := load_benchmark(usage, round_, name):
-            yield from (*benchmark.variants, *own_keys(benchmark))
+            keys.update(benchmark.variants, own_keys(benchmark))
+    return frozenset(
+        key
+        for key in keys - _OUTCOMES
+        if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
+    )
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:

@@ -334,7 +334,7 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
         UserError: an input is in a store.
     """
     sources: dict[str, Source] = {}
-    for place in (place for contents in checked.inputs for place in contents.places.values()):
+    for place in checked.places.values():
         if place.source.stored:
             raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
         sources[place.label] = place.source

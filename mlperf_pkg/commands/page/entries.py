@@ -23,7 +23,7 @@ from mlperf_pkg.commands.compare.published import comparable_rounds, with_standi
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
-from mlperf_pkg.published.results import PublishedResultsError, published_results
+from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
@@ -142,14 +142,6 @@ def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
             drawn_sets(checked), checked.contexts, scored.sets, strict=True
         )
     )
-
-
-def published_sets() -> tuple[PublishedSet, ...]:
-    """Return the published result sets, none if they cannot be read."""
-    try:
-        return published_results().sets
-    except PublishedResultsError:
-        return ()
 
 
 def _settings(context: SetContext) -> dict[str, str]:

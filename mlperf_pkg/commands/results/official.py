@@ -164,8 +164,7 @@ def summarize(checked: Checked) -> Summary:
             mlperf-logging does not know the round.
     """
     usage, round_ = checked.report.usage, checked.report.round
-    has_submissions = any(source.submissions for source in checked.inputs)
-    if not has_submissions or round_ is None or usage not in _USAGES:
+    if not checked.submissions or round_ is None or usage not in _USAGES:
         raise UserError("no official tables: expected submissions, all of one round")
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
@@ -219,7 +218,9 @@ class _Collector:
                 self._weak.append(row | _cells(results, _throughput))
             else:
                 self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
-                self._detailed.append(self._blank_rcp() | row | _cells(results, _details))
+                # Benchmarks without results keep empty strings in the RCP columns.
+                blank: Row = {f"{name}:RCP": "" for name in self._benchmarks}
+                self._detailed.append(blank | row | _cells(results, _details))
 
     def _results(self, system: System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
@@ -246,10 +247,6 @@ class _Collector:
         """Leave out what the official summarizer crashes on."""
         self._left_out.append(reason)
         self._crashed = True
-
-    def _blank_rcp(self) -> Row:
-        """Return empty strings for the RCP columns, which benchmarks without results keep."""
-        return {f"{name}:RCP": "" for name in self._benchmarks}
 
     def summary(self) -> Summary:
         """Return the tables of all systems added."""

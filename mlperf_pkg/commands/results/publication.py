@@ -144,7 +144,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[System]:
     Raises:
         UserError: there is no submission, or the submissions are of several rounds.
     """
-    if not any(source.submissions for source in checked.inputs):
+    if not checked.submissions:
         raise UserError(
             f"{argument}: no submission; expected <submitter>/systems and <submitter>/results"
         )

@@ -22,7 +22,7 @@ from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json, name
+from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 
 FORMAT = "mlperf-pkg/score/1"
 
@@ -159,16 +159,12 @@ def _remarks(scored: ScoredSet) -> Iterator[str]:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
-        yield from _normalised(row, row.rcp)
+        if row.rcp.official_pass and row.rcp.normalization > 1 and row.unscaled_minutes is not None:
+            # Even where normalisation does not apply.
+            minutes = wording.minutes(row.unscaled_minutes * row.rcp.normalization)
+            yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
     if scored.published:
         yield f"published: {_standing_in_words(scored.published)}"
-
-
-def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
-    """Yield the normalised score, even where normalisation does not apply."""
-    if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
-        minutes = wording.minutes(row.unscaled_minutes * test.normalization)
-        yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
 
 
 # ---- in short: a line per result set ------------------------------------------------------

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,11 +70,6 @@ class Examined(Struct, frozen=True, dict=True):
     checked: Checked
     within: str = ""
 
-    @property
-    def submissions(self) -> tuple[Submission, ...]:
-        """All submissions."""
-        return tuple(chain.from_iterable(input_.submissions for input_ in self.checked.inputs))
-
     @cached_property
     def rows(self) -> dict[str, ResultSetRow]:
         """The result sets by path."""
@@ -84,7 +78,7 @@ class Examined(Struct, frozen=True, dict=True):
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The files on this machine by path."""
-        places = chain.from_iterable(input_.places.values() for input_ in self.checked.inputs)
+        places = self.checked.places.values()
         return {self.named(p.label): p.source for p in places if not p.source.stored}
 
     @property
@@ -94,12 +88,13 @@ class Examined(Struct, frozen=True, dict=True):
         paths = [row.path for row in report.result_sets]
         paths += [row.path for row in report.systems]
         paths += [row.path for row in report.runs]
-        return {item.name for item in self.submissions}.union(map(self.named, paths))
+        return {item.name for item in self.checked.submissions}.union(map(self.named, paths))
 
     @property
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """The findings that are not waived, with their submitters; paths begin with these."""
-        submitters = {item.place.label or item.name: item.name for item in self.submissions}
+        submissions = self.checked.submissions
+        submitters = {item.place.label or item.name: item.name for item in submissions}
         for finding in self.checked.report.findings:
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
@@ -113,7 +108,7 @@ class Examined(Struct, frozen=True, dict=True):
     @cached_property
     def alone(self) -> Submission | None:
         """The submission if it was checked without its round."""
-        return next((item for item in self.submissions if item.place.label == ""), None)
+        return next((item for item in self.checked.submissions if item.place.label == ""), None)
 
     def named(self, path: str) -> str:
         """Return a path of the report that begins with the name of its submission."""
@@ -139,7 +134,7 @@ def examine(path: str, options: Options) -> Examined:
     if within and not Path(path).exists():
         raise UserError(f"{path}: no such file or folder")
     examined = Examined(check([top], options), within)
-    if not examined.submissions:
+    if not examined.checked.submissions:
         raise UserError(f"{path}: no submission; expected a round, a submission or a part of one")
     return examined
 

@@ -172,7 +172,10 @@ class Unpacker:
                 self._head = data
                 return
             self._head = None
-            self._begin(data)
+            if compression := compression_of(data):
+                self._decompressor = Decompressor(compression)
+            elif foreign := foreign_text(data):
+                self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
         if self._decompressor is None:
             yield data
             return
@@ -180,12 +183,6 @@ class Unpacker:
             yield from self._decompressor.feed(data)
         except DamagedError as error:
             self.problem = str(error)
-
-    def _begin(self, head: bytes) -> None:
-        if compression := compression_of(head):
-            self._decompressor = Decompressor(compression)
-        elif foreign := foreign_text(head):
-            self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
 
 
 class Lines:
