@@ -36,7 +36,6 @@ _PUBLISHED = (
     "[round]: published in that round; its score is normalised, and its system is described by its"
     " submitter."
 )
-_JOULES_IN_MJ = 1e6
 _MOST_VALUES = 3  # of a hyperparameter
 
 
@@ -59,10 +58,6 @@ def _rate(value: float | None) -> str:
     if value >= 1e6:  # noqa: PLR2004
         return f"{value / 1e6:,.1f}M"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
-
-
-def _megajoules(joules: float | None) -> str:
-    return NOTHING if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
 
 
 def _of(
@@ -98,7 +93,7 @@ _RATES = (
     _of("samples_per_second_per_accelerator", "/accel.", 8, _rate),
     _of("samples_per_second_per_node", "/node", 8, _rate),
     _of("result.logged_throughput", "Logged", 11, _rate),
-    _of("result.energy_joules", "MJ", 7, _megajoules),
+    _of("result.energy_joules", "MJ", 7, lambda j: NOTHING if j is None else f"{j / 1e6:.1f}"),
     _of("result.precision", "Precision", 9, _text, numbers=False),
 )
 _TABLES = {"Time to train": _SPEED, "Speed per": _RATIOS, "Throughput": _RATES}

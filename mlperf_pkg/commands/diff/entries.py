@@ -436,22 +436,14 @@ def _scaled(
     sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
     (old, new), benchmark = scales, change.old.row.benchmark
     is_faster = change.percent is not None and change.percent < 0
-    problems = [
-        text
-        for text, is_problem in (
-            ("without borrowed hyperparameters", not borrowed),
-            (
-                f"{old} was not the largest scale",
-                any(name == benchmark and size > old for name, size in sizes),
-            ),
-            ("neither larger nor faster", new < old and not is_faster),
-            (
-                f"the largest scale submitted is {max(size for _, size in sizes)}",
-                all(size < new for _, size in sizes),
-            ),
-        )
-        if is_problem
-    ]
+    largest = max(size for _, size in sizes)
+    checks = {
+        "without borrowed hyperparameters": not borrowed,
+        f"{old} was not the largest scale": any(n == benchmark and size > old for n, size in sizes),
+        "neither larger nor faster": new < old and not is_faster,
+        f"the largest scale submitted is {largest}": largest < new,
+    }
+    problems = [text for text, is_problem in checks.items() if is_problem]
     text = "; ".join([f"{old} to {new} accelerators", *problems])
     return entry_verdict(Kind.SCALE, change.new.name, text, allowed=not problems)
 

@@ -169,30 +169,29 @@ def summarize(checked: Checked) -> Summary:
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables: {reference} does not know round {round_}")
-    collector = _Collector(usage, round_)
+    from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
+        get_allowed_benchmarks,
+    )
+
+    benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
+    collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)))
     for system in systems_of(checked):
         collector.add(system)
     return collector.summary()
 
 
-class _Collector:
+class _Collector(Struct):
     """Collects rows, one per system and table, for the benchmarks of the official columns."""
 
-    def __init__(self, usage: str, round_: str) -> None:
-        from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
-            get_allowed_benchmarks,
-        )
-
-        self._usage = usage
-        self._round = round_
-        ruleset = load_round(usage, round_).ruleset
-        self._benchmarks = tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
-        self._plain: list[Row] = []
-        self._detailed: list[Row] = []
-        self._weak: list[Row] = []
-        self._left_out: list[str] = []
-        self._tested: list[str] = []
-        self._crashed = False
+    _usage: str
+    _round: str
+    _benchmarks: tuple[str, ...]
+    _plain: list[Row] = []
+    _detailed: list[Row] = []
+    _weak: list[Row] = []
+    _left_out: list[str] = []
+    _tested: list[str] = []
+    _crashed: bool = False
 
     def add(self, system: System) -> None:
         """Add the row of a system, even without results; HPC has one for each kind of scaling."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,7 +18,7 @@ from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.tables import HEAD, json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
@@ -59,8 +58,7 @@ def markdown(scores: Scores, view: View) -> str:
 
 def json(scores: Scores, _: View) -> str:
     """Render the result sets of the report, each with its ``runs``."""
-    report: dict[str, Any] = as_json(scores.report)
-    head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
+    head = {name: getattr(scores.report, name) for name in HEAD}
     sets = [
         {
             **as_json(scored.row),

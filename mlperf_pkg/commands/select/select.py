@@ -19,10 +19,10 @@ from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.tables import HEAD, json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
+from mlperf_pkg.results.report import Report, ResultSetRow, name
 from mlperf_pkg.results.scoring import Selection, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
@@ -159,11 +159,10 @@ def markdown(selections: Selections, _: View) -> str:
 
 def json(selections: Selections, _: View) -> str:
     """Render each result set with its runs by start, its windows and the chosen runs."""
-    report: dict[str, Any] = as_json(selections.report)
-    head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
-    sets = [_as_json(selected) for selected in selections.sets]
-    left_out = {"left_out": selections.left_out}
-    return json_text({"format": FORMAT, **head, "result_sets": sets, **left_out})
+    head = {name: getattr(selections.report, name) for name in HEAD}
+    sets = list(map(_as_json, selections.sets))
+    left_out = selections.left_out
+    return json_text({"format": FORMAT, **head, "result_sets": sets, "left_out": left_out})
 
 
 def csv(selections: Selections, _: View) -> str:
