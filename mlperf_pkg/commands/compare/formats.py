@@ -175,9 +175,9 @@ def markdown(rows: Sequence[Row], view: View) -> str:
         for members in _in_groups(shown)
     ]
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
-    sections = filter(None, (table.markdown(Table(columns, groups)), settings))
-    ending = [escape_markdown(remark) for remark in (*_prices(shown), *_legend(shown))]
-    return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
+    ending = map(escape_markdown, (*_prices(shown), *_legend(shown)))
+    results = table.markdown(Table(columns, groups))
+    return table.document("## MLPerf results compared", results, settings, *ending)
 
 
 def _full_title(column: Column) -> str:

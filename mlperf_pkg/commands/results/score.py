@@ -52,8 +52,8 @@ def markdown(scores: Scores, view: View) -> str:
     title = "System" if _in_short(scores, view) else "Run"  # as groups have headings
     columns = (replace(shown.columns[0], title=title), *shown.columns[1:])
     sections = tables.markdown(Table(columns, shown.groups))
-    paragraphs = ["## MLPerf scores", sections, *map(escape_markdown, _ending(scores.report))]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"
+    ending = map(escape_markdown, _ending(scores.report))
+    return tables.document("## MLPerf scores", sections, *ending)
 
 
 def json(scores: Scores, _: View) -> str:

@@ -120,7 +120,7 @@ def markdown(section: Section) -> str:
             parts.append(escape_markdown(table.note))
         else:
             parts.append(tables.markdown(table))
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return tables.document(*parts)
 
 
 def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:

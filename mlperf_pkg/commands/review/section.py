@@ -121,12 +121,11 @@ def markdown(listing: Listing, _: View) -> str:
     """Return all rows as Markdown, the summary as a list."""
     groups = [*listing.groups(are_open=True), *listing.groups(are_open=False)]
     legend = listing.legend if groups else ""
-    parts = [
+    return tables.document(
         f"## {escape_markdown(listing.title)}",
         "\n".join(f"- {escape_markdown(line)}" for line in listing.summary),
         tables.markdown(Table(listing.columns, groups, note=legend)),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    )
 
 
 def listed_section(listing: Listing, title: str) -> Section:

@@ -149,12 +149,8 @@ def text(selections: Selections, view: View) -> str:
 def markdown(selections: Selections, _: View) -> str:
     """Render for the summary of a CI job, a section per result set."""
     sections = tables.markdown(_table(selections))
-    paragraphs = [
-        "## MLPerf selection of runs",
-        sections,
-        *map(escape_markdown, _ending(selections)),
-    ]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"
+    ending = map(escape_markdown, _ending(selections))
+    return tables.document("## MLPerf selection of runs", sections, *ending)
 
 
 def json(selections: Selections, _: View) -> str:

@@ -35,8 +35,8 @@ from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.rulebook.explain.describe import benchmark_layers, common_layers
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.explain.describe import all_layers
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import LogFile, Run
@@ -273,11 +273,11 @@ def certain(run: Run) -> list[Finding]:
 
 def missing(run: Run) -> tuple[str, ...]:
     """Return the keys that are required and not logged, without those of the training itself."""
-    layers = common_layers(load_round(run.usage, run.round))
-    if benchmark := load_benchmark(run.usage, run.round, run.benchmark):
-        layers += benchmark_layers(benchmark)
     keys = {
-        rule.code: key for layer in layers for key, rules in layer.rules.items() for rule in rules
+        rule.code: key
+        for layer in all_layers(run.usage, run.round, run.benchmark)
+        for key, rules in layer.rules.items()
+        for rule in rules
     }
     absent = (
         keys.get(finding.code, "")
