@@ -164,11 +164,9 @@ def all_layers(usage: str, round_: str, benchmark: str) -> list[Layer]:
     Raises:
         UserError: the rulebook has no such round.
     """
-    layers, rules = (
-        common_layers(load_round(usage, round_)),
-        load_benchmark(usage, round_, benchmark),
-    )
-    return [*layers, *(benchmark_layers(rules) if rules else ())]
+    rules = load_benchmark(usage, round_, benchmark)
+    of_benchmark = benchmark_layers(rules) if rules else []
+    return common_layers(load_round(usage, round_)) + of_benchmark
 
 
 def loaded(round_: Round, name: str) -> Benchmark:
