@@ -16,7 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import is_same_submitter
-from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.descriptions import PREVIEW, category, differing
 from mlperf_pkg.commands.diff.changes import paired
 from mlperf_pkg.commands.diff.model import (
     Comparison,
@@ -360,12 +360,9 @@ class _Loan(Struct, frozen=True):
 
 
 def different_fields(old: System | None, new: System | None) -> list[str]:
-    """Return the names of the fields in which two descriptions differ."""
+    """Return the names of the fields in which two descriptions differ, none if one is missing."""
     before, after = (system.fields if system else {} for system in (old, new))
-    if not before or not after:
-        return []
-    keys = sorted(before.keys() | after.keys())
-    return [k for k in keys if (k in before, before.get(k)) != (k in after, after.get(k))]
+    return differing(before, after) if before and after else []
 
 
 def borrowings(

@@ -75,11 +75,9 @@ class Round(Struct, frozen=True, dict=True):
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
         """The result sets of each submission, by its name, in the order of their paths."""
-        by_name: dict[str, list[ResultSetRow]] = {item.name: [] for item in self.submissions}
-        for row in sorted(self.report.results, key=lambda row: row.path):
-            if row.submitter is not None:
-                by_name[row.submitter].append(row)
-        return {name: tuple(rows) for name, rows in by_name.items()}
+        ordered = sorted(self.report.results, key=lambda row: row.path)
+        rows = by_key((row.submitter, row) for row in ordered)
+        return {item.name: tuple(rows.get(item.name, ())) for item in self.submissions}
 
     @cached_property
     def systems(self) -> Mapping[str, SystemRow]:

@@ -35,6 +35,7 @@ _COLUMNS = (
     Column("Status", 46),
 )
 _SET_NAMES = ("id", "submitter", "system", "benchmark", "division", "round")
+_RUNS = ("runs_found", "runs_required")
 _RUN_FIELDS = ("number", "path", "status", "minutes", "chosen")
 _SET_FIELDS = ("state", "selected_minutes", "median_minutes", "reason")
 _CSV = [
@@ -184,9 +185,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
     chosen = choice.chosen if choice else None
     is_chosen = {run.path for run in selected.chosen}
     return {
-        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES)},
-        "runs_found": selected.row.runs_found,
-        "runs_required": selected.row.runs_required,
+        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES, *_RUNS)},
         "state": selected.state,
         "reason": selected.reason,
         "median_minutes": choice.median if choice else None,
