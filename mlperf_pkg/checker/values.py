@@ -14,7 +14,7 @@ from mlperf_pkg.config import CONFIG_NAME, Config, read_config_file
 from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow
 from mlperf_pkg.run.model import Run
-from mlperf_pkg.submission.model import Input
+from mlperf_pkg.submission.model import Input, Place, Submission
 
 if TYPE_CHECKING:
     from mlperf_pkg.checks.context import SetContext
@@ -93,6 +93,16 @@ class Checked(Struct, frozen=True):
     sets: tuple[SetResult, ...]
     systems: tuple[SystemFile, ...]
     contexts: tuple[SetContext, ...]
+
+    @property
+    def submissions(self) -> list[Submission]:
+        """The submissions of all inputs."""
+        return [submission for contents in self.inputs for submission in contents.submissions]
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """The files of all inputs by their labels."""
+        return {label: place for part in self.inputs for label, place in part.places.items()}
 
 
 class Rank(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import names_of
 from mlperf_pkg.checks.context import NOTE, SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
+from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import MAX_MESSAGES, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
@@ -250,10 +250,7 @@ def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
 
 def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
     """Return the fields that differ, except spellings of the same availability."""
-    old, new = before.contents or {}, after.contents or {}
-    fields = sorted(
-        key for key in {*old, *new} if (key in old, old.get(key)) != (key in new, new.get(key))
-    )
+    fields = differing(before.contents or {}, after.contents or {})
     status = category(before.status or "")
     is_same_status = status is not None and status == category(after.status or "")
     return [field[:80] for field in fields if not (field == "status" and is_same_status)]

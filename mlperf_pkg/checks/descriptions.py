@@ -468,6 +468,12 @@ def differences(system: SystemFile, published: PublishedSet) -> list[str]:
     return published_differences(now, published)
 
 
+def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields in which two descriptions differ."""
+    names = sorted(old.keys() | new.keys())
+    return [n for n in names if (n in old, old.get(n)) != (n in new, new.get(n))]
+
+
 def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
     """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
     fields = [

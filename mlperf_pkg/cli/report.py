@@ -184,7 +184,8 @@ def _report(
     from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page.content import excerpts  # noqa: PLC0415
-    from mlperf_pkg.commands.page.entries import entries, published_sets  # noqa: PLC0415
+    from mlperf_pkg.commands.page.entries import entries  # noqa: PLC0415
+    from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
 
     checked = noted(check(paths, replace(check_options, curves=True)))
     report = filter_findings(checked.report)
@@ -193,7 +194,9 @@ def _report(
     findings = content.shown_findings(report)
     lines = excerpts(checked, findings)
     prices = all_prices(None, check_options.config.prices, Path())
-    page = content.content(report, entries(checked, prices), lines, published_sets())
+    results = usable_results()
+    record = results.sets if results else ()
+    page = content.content(report, entries(checked, prices), lines, record)
     return html.html(page, drawing.runtime()), int(report.has_errors)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from itertools import chain, count
 
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How text in UTF-16 begins."""
@@ -82,6 +83,12 @@ def nearest(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str 
     by_lower = {candidate.lower(): candidate for candidate in candidates}
     matches = get_close_matches(name.lower(), by_lower, 1, likeness)
     return by_lower[matches[0]] if matches else None
+
+
+def unused(name: str, taken: Container[str], joint: str = "-") -> str:
+    """Return a name, numbered (``name-2``) if it is ``taken``."""
+    numbered = (f"{name}{joint}{number}" for number in count(2))
+    return next(free for free in chain([name], numbered) if free not in taken)
 
 
 def did_you_mean(name: str, candidates: Iterable[str], likeness: float = 0.6) -> str:

@@ -148,6 +148,11 @@ def markdown(table: Table) -> str:
     return "\n\n".join([*parts, *([escape_markdown(table.note)] if table.note else [])])
 
 
+def document(*paragraphs: str) -> str:
+    """Return paragraphs of Markdown as a document, without empty ones."""
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
 def _markdown_body(table: Table, group: Group, first: int) -> str:
     if not group.rows:
         return ""

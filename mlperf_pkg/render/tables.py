@@ -25,6 +25,9 @@ from mlperf_pkg.results.report import (
 )
 
 FORMAT = "mlperf-pkg/results/1"
+HEAD = ("tool", "usage", "round", "round_reason")
+"""The fields of a report with which JSON begins that has other results of a check."""
+
 _TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
 # Patterns of numbers that msgspec may write differently from Python: 1e16 and 0.00001, for which
 # Python writes 1e+16 and 1e-05.

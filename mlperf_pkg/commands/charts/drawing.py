@@ -12,7 +12,6 @@ import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, count
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +25,7 @@ from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, timeline
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
+from mlperf_pkg.infra.text import unused
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.run.model import Run
@@ -87,9 +87,7 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
     for name, chart in _by_name(checked):
         if chart.name.partition("-")[0] in names:
             plain = _UNSAFE.sub("-", f"{name}.{chart.name}").lstrip(".-")[-MAX_NAME:]
-            numbered = (f"{plain}-{number}" for number in count(2))
-            free = next(file for file in chain([plain], numbered) if file not in charts)
-            charts[free] = chart
+            charts[unused(plain, charts)] = chart
     return charts
 
 

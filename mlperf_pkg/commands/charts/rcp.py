@@ -9,6 +9,8 @@ from math import isfinite
 from statistics import median
 from typing import Any
 
+from msgspec.structs import replace
+
 from mlperf_pkg.commands.charts.chart import (
     BLUE,
     GREEN,
@@ -65,19 +67,10 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     )
     if not reference:
         return None
-    data = _data(reference, runs.required)
     own = _own(test, drawn.row.system)
-    return Chart(
-        name="rcp",
-        title=_TITLE,
-        description=(
-            f"Batch size against {drawn.unit} to converge: every reference run as a tick, their"
-            f" means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}."
-            f"{_left_out(data)}"
-        ),
-        spec=_spec(drawn.unit, [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]),
-        data={**data, "own": own},
-    )
+    kinds = [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]
+    means = f"their means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}"
+    return _chart(_data(reference, runs.required), own, drawn.unit, kinds, means)
 
 
 def points_chart(
@@ -86,23 +79,20 @@ def points_chart(
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
     data = _data(tuple(reference), required)
     present = {point["kind"] for point in data["points"]}
-    return Chart(
-        name="rcp",
-        title=_TITLE,
-        description=(
-            f"Batch size against {unit} to converge: every reference run as a tick, their means,"
-            f" and the smallest acceptable mean.{_left_out(data)}"
-        ),
-        spec=_spec(unit, [*(kind for kind in (_MEAN, _PRUNED) if kind in present), _LIMIT]),
-        data={**data, "own": []},
-        subject=subject,
-    )
+    kinds = [*(kind for kind in (_MEAN, _PRUNED) if kind in present), _LIMIT]
+    means = "their means, and the smallest acceptable mean"
+    return replace(_chart(data, [], unit, kinds, means), subject=subject)
 
 
-def _left_out(data: Mapping[str, Rows]) -> str:
-    number = len(data["far"])
-    runs = wording.counted(number, "reference run")
-    return f" {runs} beyond {_FAR} times the median not shown." if number else ""
+def _chart(
+    data: Mapping[str, Rows], own: Rows, unit: str, kinds: Sequence[str], means: str
+) -> Chart:
+    """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
+    text = f"Batch size against {unit} to converge: every reference run as a tick, {means}."
+    if far := len(data["far"]):
+        runs = wording.counted(far, "reference run")
+        text += f" {runs} beyond {_FAR} times the median not shown."
+    return Chart("rcp", _TITLE, text, _spec(unit, kinds), {**data, "own": own})
 
 
 def _own(test: RcpRow, system: str | None) -> Rows:

@@ -18,7 +18,7 @@ from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, records, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -36,7 +36,6 @@ _PUBLISHED = (
     "[round]: published in that round; its score is normalised, and its system is described by its"
     " submitter."
 )
-_JOULES_IN_MJ = 1e6
 _MOST_VALUES = 3  # of a hyperparameter
 
 
@@ -59,10 +58,6 @@ def _rate(value: float | None) -> str:
     if value >= 1e6:  # noqa: PLR2004
         return f"{value / 1e6:,.1f}M"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
-
-
-def _megajoules(joules: float | None) -> str:
-    return NOTHING if joules is None else f"{joules / _JOULES_IN_MJ:.1f}"
 
 
 def _of(
@@ -98,7 +93,7 @@ _RATES = (
     _of("samples_per_second_per_accelerator", "/accel.", 8, _rate),
     _of("samples_per_second_per_node", "/node", 8, _rate),
     _of("result.logged_throughput", "Logged", 11, _rate),
-    _of("result.energy_joules", "MJ", 7, _megajoules),
+    _of("result.energy_joules", "MJ", 7, lambda j: NOTHING if j is None else f"{j / 1e6:.1f}"),
     _of("result.precision", "Precision", 9, _text, numbers=False),
 )
 _TABLES = {"Time to train": _SPEED, "Speed per": _RATIOS, "Throughput": _RATES}
@@ -180,9 +175,9 @@ def markdown(rows: Sequence[Row], view: View) -> str:
         for members in _in_groups(shown)
     ]
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
-    sections = filter(None, (table.markdown(Table(columns, groups)), settings))
-    ending = [escape_markdown(remark) for remark in (*_prices(shown), *_legend(shown))]
-    return "\n\n".join(["## MLPerf results compared", *sections, *ending]) + "\n"
+    ending = map(escape_markdown, (*_prices(shown), *_legend(shown)))
+    results = table.markdown(Table(columns, groups))
+    return table.document("## MLPerf results compared", results, settings, *ending)
 
 
 def _full_title(column: Column) -> str:
@@ -287,11 +282,8 @@ def _remarks(rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming) -> Ite
         yield "the baseline has no result here"
     if len({row.result.target for row in rows if row.result.target}) > 1:
         yield "the rounds require different quality: compare times with care"
-    names_by_remark: dict[str, list[str]] = {}
-    for row in rows:
-        for remark in _remarks_on(row):
-            names_by_remark.setdefault(remark, []).append(name(row.result))
-    for remark, names in names_by_remark.items():
+    remarks = ((remark, name(row.result)) for row in rows for remark in _remarks_on(row))
+    for remark, names in by_key(remarks).items():
         yield f"{', '.join(dict.fromkeys(names))}: {remark}"
 
 
@@ -310,13 +302,13 @@ def _prices(rows: Sequence[Row]) -> Iterator[str]:
     """Yield each price once, with its systems and its source; none if no column depends on it."""
     if not any(row.performance_per_dollar for row in rows if not row.baseline):
         return
-    systems_by_price: dict[str, list[str]] = {}
+    prices = []
     for row in rows:
         if row.price_usd is not None:
             date = f", {row.price_date}" if row.price_date else ""
             price = f"${row.price_usd:,.0f} ({row.price_source}{date})"
-            systems_by_price.setdefault(price, []).append(row.result.system)
-    for price, systems in systems_by_price.items():
+            prices.append((price, row.result.system))
+    for price, systems in by_key(prices).items():
         yield f"{', '.join(dict.fromkeys(systems))}: {price}"
 
 

@@ -20,6 +20,7 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults, published_results
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
@@ -181,15 +182,11 @@ class _Ranking:
     def __init__(self, checked: Checked) -> None:
         self._runs = {run.path: run for run in checked.runs}
         self._systems = {context.id: context.system for context in checked.contexts}
-        self._places = {
-            label: place for contents in checked.inputs for label, place in contents.places.items()
-        }
+        self._places = checked.places
         published = published_results()
         self._rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
-        self._sets: dict[_Peers, list[PublishedSet]] = {}
-        for row in published.sets:
-            if row.score_minutes is not None:
-                self._sets.setdefault(_peers(row, row.accelerators), []).append(row)
+        scored = (row for row in published.sets if row.score_minutes is not None)
+        self._sets = by_key((_peers(row, row.accelerators), row) for row in scored)
 
     def ranked(self, scored: ScoredSet) -> ScoredSet:
         if scored.row.score_minutes is None or not scored.runs:

@@ -152,14 +152,9 @@ def compare(
         members = [result for result in results if result.group == group]
         scored = (result for result in members if result.minutes is not None)
         baseline = next((result for result in scored if is_baseline(result)), None)
-        ordered = sorted(members, key=_by_score)
-        rows += [_row(result, baseline, members, prices) for result in ordered]
+        members.sort(key=lambda r: (math.inf if r.minutes is None else r.minutes, r.path))
+        rows += [_row(result, baseline, members, prices) for result in members]
     return tuple(rows)
-
-
-def _by_score(result: Result) -> tuple[float, str]:
-    """Return the key that sorts the fastest first, and results without a score last."""
-    return math.inf if result.minutes is None else result.minutes, result.path
 
 
 def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:

@@ -100,7 +100,7 @@ def _results_of(
     checked: Checked, argument: int, result_filter: Filter
 ) -> Iterator[tuple[_Key, Result]]:
     runs = {run.path: run for run in checked.runs}
-    places = {label: place for part in checked.inputs for label, place in part.places.items()}
+    places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         row = scored.row
@@ -147,7 +147,7 @@ def _result(
         nodes=_count(description.get("number_of_nodes")),
         hardware=hardware_of(description.get("accelerator_model_name")),
         framework=framework_of(description.get("framework")),
-        unit=_unit(rules),
+        unit=("tokens" if rules.unit == "tokens" else "samples") if rules else None,
         samples_per_second=mean(training.samples_per_second for training in trainings),
         logged_throughput=mean(training.logged_throughput for training in trainings),
         energy_joules=row.energy_joules,
@@ -171,12 +171,6 @@ def hardware_of(value: Any) -> str | None:
 def framework_of(value: Any) -> str | None:
     """Return the first word, without version and commit."""
     return plain(value.split()[0]) or None if isinstance(value, str) and value.split() else None
-
-
-def _unit(rules: Benchmark | None) -> str | None:
-    if rules is None:
-        return None
-    return "tokens" if rules.unit == "tokens" else "samples"
 
 
 def target_of(rules: Benchmark | None) -> str | None:

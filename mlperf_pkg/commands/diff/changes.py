@@ -35,17 +35,16 @@ def compare(old: Side, new: Side) -> Comparison:
     or by identity. Each of the rest is paired if it is the only one of its kind on both sides: a
     system, or a result set of its benchmark (and division).
     """
-    systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
-    sets = paired(old.sets, new.sets, _SET_KEYS)
-    both = (_system_change(before, after) for before, after in systems if before and after)
+    systems, removed_systems, added_systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
+    sets, removed_sets, added_sets = paired(old.sets, new.sets, _SET_KEYS)
     return Comparison(
         verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
-        systems=tuple(change for change in both if change),
-        removed_systems=tuple(before for before, after in systems if before and not after),
-        added_systems=tuple(after for before, after in systems if after and not before),
-        sets=tuple(_set_change(before, after) for before, after in sets if before and after),
-        removed_sets=tuple(before for before, after in sets if before and not after),
-        added_sets=tuple(after for before, after in sets if after and not before),
+        systems=tuple(filter(None, (_system_change(*pair) for pair in systems))),
+        removed_systems=tuple(removed_systems),
+        added_systems=tuple(added_systems),
+        sets=tuple(_set_change(*pair) for pair in sets),
+        removed_sets=tuple(removed_sets),
+        added_sets=tuple(added_sets),
         findings=_finding_changes(old.findings, new.findings),
         files=_names(old.files, new.files),
     )
@@ -70,8 +69,11 @@ _SET_KEYS: tuple[_Key[ResultSet], ...] = (
 
 def paired(
     old: Sequence[_Item], new: Sequence[_Item], keys: Iterable[_Key[_Item]]
-) -> list[tuple[_Item | None, _Item | None]]:
-    """Return each item with its counterpart: the first key that is unique on both sides decides."""
+) -> tuple[list[tuple[_Item, _Item]], list[_Item], list[_Item]]:
+    """Return the pairs of counterparts, the items that are only old, and those that are only new.
+
+    The first key that is unique on both sides decides.
+    """
     partners: dict[int, int] = {}
     for key in keys:
         before, after = _unique(old, key), _unique(new, key)
@@ -80,9 +82,9 @@ def paired(
             if name in after and index not in partners and after[name] not in taken:
                 partners[index] = after[name]
     back = {index: partner for partner, index in partners.items()}
-    removed = [(item, None) for index, item in enumerate(old) if index not in partners]
-    kept = [(old[back[i]] if i in back else None, item) for i, item in enumerate(new)]
-    return [*removed, *kept]
+    pairs = [(old[back[i]], item) for i, item in enumerate(new) if i in back]
+    removed = [item for i, item in enumerate(old) if i not in partners]
+    return pairs, removed, [item for i, item in enumerate(new) if i not in back]
 
 
 def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import is_same_submitter
-from mlperf_pkg.checks.descriptions import PREVIEW, category
+from mlperf_pkg.checks.descriptions import PREVIEW, category, differing
 from mlperf_pkg.commands.diff.changes import paired
 from mlperf_pkg.commands.diff.model import (
     Comparison,
@@ -89,10 +89,8 @@ def _pairs(comparison: Comparison, *, one_round: bool) -> list[_Pair]:
             removed.append(before)
             added.append(after)
     for key in (_runs, _benchmark) if one_round else ():
-        rest = paired(removed, added, [key])
-        pairs += [pair for pair in rest if all(pair)]
-        removed = [old for old, new in rest if old and not new]
-        added = [new for old, new in rest if new and not old]
+        both, removed, added = paired(removed, added, [key])
+        pairs += both
     pairs += [(old, None) for old in removed] + [(None, new) for new in added]
     return [pair for pair in pairs if all(side is None or side.submitter for side in pair)]
 
@@ -362,12 +360,9 @@ class _Loan(Struct, frozen=True):
 
 
 def different_fields(old: System | None, new: System | None) -> list[str]:
-    """Return the names of the fields in which two descriptions differ."""
+    """Return the names of the fields in which two descriptions differ, none if one is missing."""
     before, after = (system.fields if system else {} for system in (old, new))
-    if not before or not after:
-        return []
-    keys = sorted(before.keys() | after.keys())
-    return [k for k in keys if (k in before, before.get(k)) != (k in after, after.get(k))]
+    return differing(before, after) if before and after else []
 
 
 def borrowings(
@@ -438,22 +433,14 @@ def _scaled(
     sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
     (old, new), benchmark = scales, change.old.row.benchmark
     is_faster = change.percent is not None and change.percent < 0
-    problems = [
-        text
-        for text, is_problem in (
-            ("without borrowed hyperparameters", not borrowed),
-            (
-                f"{old} was not the largest scale",
-                any(name == benchmark and size > old for name, size in sizes),
-            ),
-            ("neither larger nor faster", new < old and not is_faster),
-            (
-                f"the largest scale submitted is {max(size for _, size in sizes)}",
-                all(size < new for _, size in sizes),
-            ),
-        )
-        if is_problem
-    ]
+    largest = max(size for _, size in sizes)
+    checks = {
+        "without borrowed hyperparameters": not borrowed,
+        f"{old} was not the largest scale": any(n == benchmark and size > old for n, size in sizes),
+        "neither larger nor faster": new < old and not is_faster,
+        f"the largest scale submitted is {largest}": largest < new,
+    }
+    problems = [text for text, is_problem in checks.items() if is_problem]
     text = "; ".join([f"{old} to {new} accelerators", *problems])
     return entry_verdict(Kind.SCALE, change.new.name, text, allowed=not problems)
 

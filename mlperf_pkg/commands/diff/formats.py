@@ -21,7 +21,7 @@ from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import View, sentence
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, document
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -273,8 +273,8 @@ def markdown(comparison: Comparison, view: View) -> str:
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
     changes = markdown_table(Table(_COLUMNS, groups))
-    parts = ("## MLPerf changes", gone, changes, escape_markdown(_summary(comparison)))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    ending = escape_markdown(_summary(comparison))
+    return document("## MLPerf changes", gone, changes, ending)
 
 
 DIFF_FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {

@@ -25,6 +25,7 @@ from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
+from mlperf_pkg.rulebook.explain.describe import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
@@ -232,25 +233,16 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
     Raises:
         UserError: the rulebook has no such round.
     """
+    rulebook = load_round(usage, round_)
+    keys = set(_WRITTEN).union(*rulebook.sections.values())
+    for name in rulebook.benchmarks:
+        if benchmark := load_benchmark(usage, round_, name):
+            keys.update(benchmark.variants, own_keys(benchmark))
     return frozenset(
         key
-        for key in _WRITTEN.union(_keys_named(usage, round_)) - _OUTCOMES
+        for key in keys - _OUTCOMES
         if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
     )
-
-
-def _keys_named(usage: str, round_: str) -> Iterator[str]:
-    rulebook = load_round(usage, round_)
-    for rules in rulebook.sections.values():
-        yield from rules
-    for name in rulebook.benchmarks:
-        benchmark = load_benchmark(usage, round_, name)
-        for rules in benchmark.sections.values() if benchmark else ():
-            yield from rules
-        for key, variants in benchmark.variants.items() if benchmark else ():
-            yield key
-            for rules in variants.values():
-                yield from rules
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain, count
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.schema import TABLES, Table
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.text import unused, visible
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
 from mlperf_pkg.rulebook.model import DIVISIONS, version_of
@@ -179,9 +179,7 @@ def _texts(paths: Iterable[str]) -> dict[str, str]:
     """Return the escaped text of each path, numbered if another path has the same text."""
     by_text: dict[str, str] = {}
     for path in sorted(set(paths)):
-        own = visible(path)
-        names = chain([own], (f"{own}@{n}" for n in count(2)))
-        by_text[next(name for name in names if name not in by_text)] = path
+        by_text[unused(visible(path), by_text, "@")] = path
     return {path: text for text, path in by_text.items()}
 
 

@@ -20,7 +20,7 @@ from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import verdict_in_words
-from mlperf_pkg.render.table import Column, Span, Table
+from mlperf_pkg.render.table import Column, Span, Table, by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
@@ -118,8 +118,7 @@ class Content(Struct, frozen=True):
     @property
     def name(self) -> str:
         """What the page is about."""
-        usage = {"training": "Training", "hpc": "HPC"}.get(self.report.usage, self.report.usage)
-        return f"MLPerf {usage} {self.report.round or 'of several rounds'}"
+        return wording.edition(self.report.usage, self.report.round)
 
     @property
     def title(self) -> str:
@@ -166,9 +165,7 @@ def content(
         )
         for index, finding in enumerate(shown_findings(report))
     )
-    by_set: dict[str | None, list[ShownFinding]] = {}
-    for shown in findings:
-        by_set.setdefault(shown.finding.set, []).append(shown)
+    by_set = by_key((shown.finding.set, shown) for shown in findings)
     ordered = sorted(entries, key=_sort_key)
     sections = [
         Section(id=f"s{index}", entry=entry, findings=tuple(by_set.get(entry.row.id, ())))
@@ -337,7 +334,7 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
         UserError: an input is in a store.
     """
     sources: dict[str, Source] = {}
-    for place in (place for contents in checked.inputs for place in contents.places.values()):
+    for place in checked.places.values():
         if place.source.stored:
             raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
         sources[place.label] = place.source

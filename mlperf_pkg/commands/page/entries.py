@@ -23,7 +23,8 @@ from mlperf_pkg.commands.compare.published import comparable_rounds, with_standi
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
-from mlperf_pkg.published.results import PublishedResultsError, published_results
+from mlperf_pkg.published.results import PublishedResultsError
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -141,14 +142,6 @@ def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
             drawn_sets(checked), checked.contexts, scored.sets, strict=True
         )
     )
-
-
-def published_sets() -> tuple[PublishedSet, ...]:
-    """Return the published result sets, none if they cannot be read."""
-    try:
-        return published_results().sets
-    except PublishedResultsError:
-        return ()
 
 
 def _settings(context: SetContext) -> dict[str, str]:
@@ -291,18 +284,21 @@ def _earlier(
     record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]
 ) -> dict[str, list[Point]]:
     """Return the published scores of these rounds and benchmarks by round, in their order."""
-    points: dict[tuple[str, str], list[Point]] = {}
-    for row in record:
-        if row.score_minutes and row.accelerators and row.scaling != "weak":
-            point = Point(
+    points = by_key(
+        (
+            (row.round, row.benchmark),
+            Point(
                 round=row.round,
                 submitter=row.submitter,
                 system=row.system,
                 accelerator=row.accelerator_model,
                 accelerators=row.accelerators,
                 minutes=row.score_minutes,
-            )
-            points.setdefault((row.round, row.benchmark), []).append(point)
+            ),
+        )
+        for row in record
+        if row.score_minutes and row.accelerators and row.scaling != "weak"
+    )
     return {name[0]: points[name] for name in names if name in points}
 
 

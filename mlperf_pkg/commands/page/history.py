@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import groupby
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -19,12 +19,11 @@ from mlperf_pkg.checks.descriptions import as_published, batch_size_of
 from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, first_name
-
-_Key = TypeVar("_Key")
 
 _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
@@ -156,8 +155,7 @@ class Span(Struct, frozen=True):
     @property
     def gains(self) -> list[Series]:
         """The same number of the same accelerators in several rounds, most rounds first."""
-        with_number = (entry for entry in self.entries if entry.accelerators)
-        groups = grouped(with_number, lambda entry: entry.hardware)
+        groups = by_key((entry.hardware, entry) for entry in self.entries if entry.accelerators)
         series = (Series(name, _fastest(group, _round)) for name, group in groups.items())
         return sorted(
             (one for one in series if one.is_line),
@@ -167,8 +165,7 @@ class Span(Struct, frozen=True):
     @property
     def scaling(self) -> list[Series]:
         """The fastest entry of each number of an accelerator, by number, most numbers first."""
-        with_number = (entry for entry in self.entries if entry.accelerators)
-        groups = grouped(with_number, lambda entry: entry.accelerator)
+        groups = by_key((entry.accelerator, entry) for entry in self.entries if entry.accelerators)
         series = (
             Series(name, _fastest(group, lambda entry: entry.accelerators))
             for name, group in groups.items()
@@ -255,17 +252,9 @@ def moore_gain(years: float) -> float:
     return float(2 ** (years / _DOUBLING))
 
 
-def grouped(entries: Iterable[Entry], key: Callable[[Entry], _Key]) -> dict[_Key, list[Entry]]:
-    """Return the entries by a key, in their order."""
-    groups: dict[_Key, list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(key(entry), []).append(entry)
-    return groups
-
-
 def _fastest(entries: Iterable[Entry], key: Callable[[Entry], Any]) -> tuple[Entry, ...]:
     """Return the fastest entry of each key, by key."""
-    groups = grouped(entries, key)
+    groups = by_key((key(entry), entry) for entry in entries)
     return tuple(
         min(groups[value], key=lambda entry: (entry.minutes, entry.row.path))
         for value in sorted(groups)
@@ -350,7 +339,7 @@ def _without_family(name: str) -> str:
 
 def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
     ranked = [entry for entry in entries if entry.is_ranked]
-    for (usage, first), group in grouped(ranked, _first_name).items():
+    for (usage, first), group in by_key((_first_name(e), e) for e in ranked).items():
         ordered = sorted(group, key=_round)
         published = [entry for entry in ordered if not entry.own]
         spans = tuple(

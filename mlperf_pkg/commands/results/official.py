@@ -164,36 +164,34 @@ def summarize(checked: Checked) -> Summary:
             mlperf-logging does not know the round.
     """
     usage, round_ = checked.report.usage, checked.report.round
-    has_submissions = any(source.submissions for source in checked.inputs)
-    if not has_submissions or round_ is None or usage not in _USAGES:
+    if not checked.submissions or round_ is None or usage not in _USAGES:
         raise UserError("no official tables: expected submissions, all of one round")
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables: {reference} does not know round {round_}")
-    collector = _Collector(usage, round_)
+    from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
+        get_allowed_benchmarks,
+    )
+
+    benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
+    collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)))
     for system in systems_of(checked):
         collector.add(system)
     return collector.summary()
 
 
-class _Collector:
+class _Collector(Struct):
     """Collects rows, one per system and table, for the benchmarks of the official columns."""
 
-    def __init__(self, usage: str, round_: str) -> None:
-        from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
-            get_allowed_benchmarks,
-        )
-
-        self._usage = usage
-        self._round = round_
-        ruleset = load_round(usage, round_).ruleset
-        self._benchmarks = tuple(dict.fromkeys(get_allowed_benchmarks(usage, ruleset)))
-        self._plain: list[Row] = []
-        self._detailed: list[Row] = []
-        self._weak: list[Row] = []
-        self._left_out: list[str] = []
-        self._tested: list[str] = []
-        self._crashed = False
+    _usage: str
+    _round: str
+    _benchmarks: tuple[str, ...]
+    _plain: list[Row] = []
+    _detailed: list[Row] = []
+    _weak: list[Row] = []
+    _left_out: list[str] = []
+    _tested: list[str] = []
+    _crashed: bool = False
 
     def add(self, system: System) -> None:
         """Add the row of a system, even without results; HPC has one for each kind of scaling."""
@@ -219,7 +217,9 @@ class _Collector:
                 self._weak.append(row | _cells(results, _throughput))
             else:
                 self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
-                self._detailed.append(self._blank_rcp() | row | _cells(results, _details))
+                # Benchmarks without results keep empty strings in the RCP columns.
+                blank: Row = {f"{name}:RCP": "" for name in self._benchmarks}
+                self._detailed.append(blank | row | _cells(results, _details))
 
     def _results(self, system: System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
@@ -246,10 +246,6 @@ class _Collector:
         """Leave out what the official summarizer crashes on."""
         self._left_out.append(reason)
         self._crashed = True
-
-    def _blank_rcp(self) -> Row:
-        """Return empty strings for the RCP columns, which benchmarks without results keep."""
-        return {f"{name}:RCP": "" for name in self._benchmarks}
 
     def summary(self) -> Summary:
         """Return the tables of all systems added."""

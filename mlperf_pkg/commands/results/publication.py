@@ -26,6 +26,7 @@ from mlperf_pkg.commands.results.systems import System, known_cells, systems_of,
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.published.model import known_division
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, name
 from mlperf_pkg.rulebook.load import load_round
@@ -143,7 +144,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[System]:
     Raises:
         UserError: there is no submission, or the submissions are of several rounds.
     """
-    if not any(source.submissions for source in checked.inputs):
+    if not checked.submissions:
         raise UserError(
             f"{argument}: no submission; expected <submitter>/systems and <submitter>/results"
         )
@@ -315,9 +316,7 @@ def rounded(value: float | None) -> float | None:
 
 def ranks(values: Sequence[tuple[Hashable, float]]) -> list[tuple[int, int]]:
     """Return the rank of each value in its group, 1 for the smallest, and the size of the group."""
-    groups: dict[Hashable, list[float]] = {}
-    for group, value in sorted(values, key=itemgetter(1)):
-        groups.setdefault(group, []).append(value)
+    groups = by_key(sorted(values, key=itemgetter(1)))
     return [(1 + bisect_left(groups[g], value), len(groups[g])) for g, value in values]
 
 
@@ -341,10 +340,8 @@ def _submitters(
     systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score]
 ) -> tuple[Submitter, ...]:
     """Return the submitters with a result set, by rank."""
-    by_name: dict[str, list[Row]] = {}
-    for system, row in zip(systems, rows, strict=True):
-        if system.results:
-            by_name.setdefault(system.submitter, []).append(row)
+    both = zip(systems, rows, strict=True)
+    by_name = by_key((system.submitter, row) for system, row in both if system.results)
     unranked = []
     for submitter, spellings in submitters(by_name).items():
         own = {row.key: row.accelerators for spelling in spellings for row in by_name[spelling]}

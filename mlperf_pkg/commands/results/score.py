@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -18,11 +17,11 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
+from mlperf_pkg.render.tables import HEAD, json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json, name
+from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 
 FORMAT = "mlperf-pkg/score/1"
 
@@ -53,14 +52,13 @@ def markdown(scores: Scores, view: View) -> str:
     title = "System" if _in_short(scores, view) else "Run"  # as groups have headings
     columns = (replace(shown.columns[0], title=title), *shown.columns[1:])
     sections = tables.markdown(Table(columns, shown.groups))
-    paragraphs = ["## MLPerf scores", sections, *map(escape_markdown, _ending(scores.report))]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"
+    ending = map(escape_markdown, _ending(scores.report))
+    return tables.document("## MLPerf scores", sections, *ending)
 
 
 def json(scores: Scores, _: View) -> str:
     """Render the result sets of the report, each with its ``runs``."""
-    report: dict[str, Any] = as_json(scores.report)
-    head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
+    head = {name: getattr(scores.report, name) for name in HEAD}
     sets = [
         {
             **as_json(scored.row),
@@ -159,16 +157,12 @@ def _remarks(scored: ScoredSet) -> Iterator[str]:
         yield row.score_note
     if row.rcp:
         yield f"RCP: {row.rcp.explanation}"
-        yield from _normalised(row, row.rcp)
+        if row.rcp.official_pass and row.rcp.normalization > 1 and row.unscaled_minutes is not None:
+            # Even where normalisation does not apply.
+            minutes = wording.minutes(row.unscaled_minutes * row.rcp.normalization)
+            yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
     if scored.published:
         yield f"published: {_standing_in_words(scored.published)}"
-
-
-def _normalised(row: ResultSetRow, test: RcpRow) -> Iterator[str]:
-    """Yield the normalised score, even where normalisation does not apply."""
-    if test.official_pass and test.normalization > 1 and row.unscaled_minutes is not None:
-        minutes = wording.minutes(row.unscaled_minutes * test.normalization)
-        yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
 
 
 # ---- in short: a line per result set ------------------------------------------------------
@@ -216,9 +210,7 @@ _SETS = (
 
 def _in_groups(scores: Scores) -> list[Group]:
     """Return the result sets in the order of the report, below their submitter and division."""
-    by_title: dict[str, list[ScoredSet]] = {}
-    for scored in scores.sets:
-        by_title.setdefault(_title(scored.row, scores.report), []).append(scored)
+    by_title = by_key((_title(scored.row, scores.report), scored) for scored in scores.sets)
     few = len(scores.sets) <= _FEW
     return [
         Group(title, [scored.row for scored in sets], list(_notes(sets, standings=few)))

@@ -88,7 +88,7 @@ class System(Struct, frozen=True):
 
 def systems_of(checked: Checked) -> Iterator[System]:
     """Yield the systems of all submissions of a check, even those without a result set."""
-    submissions = [submission for source in checked.inputs for submission in source.submissions]
+    submissions = checked.submissions
     files = {system.path: system for system in checked.systems}
     results = {result.row.path: result for result in checked.sets}
     divisions = {run.path: run.division for run in checked.report.runs}

@@ -41,7 +41,7 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, csv, records, table_of
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, csv, records, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -206,10 +206,8 @@ def _sections(kind: Kind, publication: Publication) -> Iterator[Section]:
         and (kind is not _ENERGY or score.energy_joules is not None)
     }
     keys = {key for key, _ in scores}
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in sorted(publication.rows, key=_order):
-        if row.key in keys:
-            groups.setdefault((row.division, row.category), []).append(row)
+    rows_of_kind = (row for row in sorted(publication.rows, key=_order) if row.key in keys)
+    groups = by_key(((row.division, row.category), row) for row in rows_of_kind)
     columns = tuple(
         _score_column(kind, benchmark, suffix, scores)
         for benchmark in publication.benchmarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter, itemgetter
 from statistics import median
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
+from mlperf_pkg.rulebook.explain.describe import benchmark_layers
 from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import Rule, is_round_name, version_of
 from mlperf_pkg.run.evaluations import KEYS
@@ -152,11 +154,9 @@ def _topic(code: str, rule: Rule | None) -> str:
 def _rules(subject: Subject) -> dict[str, Rule]:
     """Return the rules of the submission's benchmarks by code."""
     benchmarks = {item.row.benchmark: item.context.rules for item in subject.sets}.values()
-    covered = [benchmark for benchmark in benchmarks if benchmark]
-    sections = [rules for benchmark in covered for rules in benchmark.sections.values()]
-    variants = [choices for benchmark in covered for choices in benchmark.variants.values()]
-    sections += [rules for choices in variants for rules in choices.values()]
-    return {rule.code: rule for section in sections for rules in section.values() for rule in rules}
+    layers = (layer for rules in benchmarks if rules for layer in benchmark_layers(rules))
+    rules_by_key = chain.from_iterable(layer.rules.values() for layer in layers)
+    return {rule.code: rule for rules in rules_by_key for rule in rules}
 
 
 # ---- submissions --------------------------------------------------------------------------

@@ -27,11 +27,11 @@ from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import new_folder, refuse_within
 from mlperf_pkg.infra.paths import walk
-from mlperf_pkg.infra.text import escape_html, escape_markdown, visible
+from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.table import Table
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.tables import HEAD, json_text
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
@@ -85,16 +85,11 @@ def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
 
 def _names(sections: Sequence[Section]) -> dict[str, str]:
     """Return the names of the CSV files by section and table, safe for every file system."""
-    names: dict[str, str] = {}
+    stems: dict[str, str] = {}
     for path in (f"{section.name}/{name}" for section in sections for name in section.tables):
         stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
-        taken, number = set(names.values()), 1
-        name = f"{stem}.csv"
-        while name in taken:
-            number += 1
-            name = f"{stem}-{number}.csv"
-        names[path] = name
-    return names
+        stems[path] = unused(stem, stems.values())
+    return {path: f"{stem}.csv" for path, stem in stems.items()}
 
 
 def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
@@ -119,13 +114,13 @@ def markdown(section: Section) -> str:
     parts = [f"# {escape_markdown(section.title)}", *map(escape_markdown, section.text)]
     for table in section.tables.values():
         parts.append(f"## {escape_markdown(table.title)}")
-        parts += _checkboxes(table) if section.checks else [tables.markdown(table)]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _checkboxes(table: Table) -> list[str]:
-    lines = ([escape_markdown(text) for text, _ in table.spans(row)] for row in table.rows)
-    return ["\n".join(f"- [ ] {': '.join(line)}" for line in lines), escape_markdown(table.note)]
+        if section.checks:
+            items = ([escape_markdown(text) for text, _ in table.spans(row)] for row in table.rows)
+            parts.append("\n".join(f"- [ ] {': '.join(item)}" for item in items))
+            parts.append(escape_markdown(table.note))
+        else:
+            parts.append(tables.markdown(table))
+    return tables.document(*parts)
 
 
 def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
@@ -134,10 +129,7 @@ def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
     return json_text(
         {
             "format": FORMAT,
-            "tool": report.tool,
-            "usage": report.usage,
-            "round": report.round,
-            "round_reason": report.round_reason,
+            **{name: getattr(report, name) for name in HEAD},
             "choices": reviewed.choices,
             "problems": reviewed.problems,
             "sections": [_section_json(section, files) for section in sections],
@@ -146,7 +138,6 @@ def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
 
 
 def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
-    names = ("name", "title", "text", "summary")
     rows = [
         {
             "name": name,
@@ -159,6 +150,7 @@ def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
         }
         for name, table in section.tables.items()
     ]
+    names = ("name", "title", "text", "summary")
     return {**{name: getattr(section, name) for name in names}, "tables": rows}
 
 
@@ -197,18 +189,6 @@ def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
 
 # ---- the page -----------------------------------------------------------------------------
 
-_STYLE = """
-.m { font-weight: 700; color: var(--open); }
-.problems { border-left: .3rem solid var(--open); padding: .1rem 0 .1rem 2rem; }
-main p { max-width: 60rem; overflow-wrap: anywhere; }
-.t { min-width: 18rem; max-width: 40rem; white-space: normal; overflow-wrap: anywhere; }
-thead th { white-space: normal; }
-th label { display: flex; gap: .5rem; align-items: center; }
-th input { min-height: 0; }
-.remark { font-size: .9rem; margin: .25rem 0 0; }
-.scroll th:first-child { position: sticky; left: 0; background: var(--back); }
-.n + :not(.n) { padding-left: .75rem; }
-"""
 _OPEN_ROWS = 40  # a table with more rows is folded
 
 _PAGE = """\
@@ -238,7 +218,7 @@ def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
     title = f"{reviewed.title}: review"
     links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in sections)
     return _PAGE.format(
-        head=page_head(title, file("page.css") + _STYLE),
+        head=page_head(title, "\n".join(map(file, ("page.css", "review.css")))),
         title=escape_html(title),
         reason=escape_html(findings.round_in_words(reviewed.report)),
         links="\n".join(links),

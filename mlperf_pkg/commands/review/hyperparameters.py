@@ -19,7 +19,7 @@ from mlperf_pkg.infra.text import letters
 from mlperf_pkg.render.table import Table, by_key, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.explain.describe import conditions
+from mlperf_pkg.rulebook.explain.describe import benchmark_layers, conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 from mlperf_pkg.submission.membership import submitters
@@ -411,11 +411,10 @@ def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
 
     Rules that only the official checker has are left out.
     """
-    choices = (rules for variant in benchmark.variants.values() for rules in variant.values())
     return by_key(
         (key, rule)
-        for section in (benchmark.sections["closed"], *choices)
-        for key, rules in section.items()
+        for layer in benchmark_layers(benchmark, "closed")
+        for key, rules in layer.rules.items()
         if is_hyperparameter(key)
         for rule in rules
         if rule.basis is not Basis.OFFICIAL

@@ -32,17 +32,16 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, table_of
+from mlperf_pkg.render.table import PLAIN, Column, document, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.explain.describe import benchmark_layers, common_layers, requirement
+from mlperf_pkg.rulebook.explain.describe import all_layers, requirement
 from mlperf_pkg.rulebook.explain.lookup import known_prefix
-from mlperf_pkg.rulebook.load import codes, load_benchmark, load_round
-from mlperf_pkg.rulebook.model import Rule
+from mlperf_pkg.rulebook.load import codes, load_round
 
 _SUBJECTS = 20
 _FILES, _LINES = 3, 3  # of one finding
@@ -60,7 +59,7 @@ _BASES = {
 def objection_text(objection: Objection, examined: Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
     first = objection.findings[0]
-    parts = [
+    return document(
         f"# {escape_markdown(f'{objection.against}: {objection.title}')}",
         f"Labels: `by {_code(by or '<org>')}`, `against {_code(objection.against)}`",
         *_rule(first),
@@ -68,8 +67,7 @@ def objection_text(objection: Objection, examined: Examined, by: str | None) -> 
         *_reference(objection, examined),
         f"Found by mlperf-pkg, code {objection.code}"
         f" (`mlperf-pkg rules show {objection.code}` explains it).",
-    ]
-    return "\n\n".join(parts) + "\n"
+    )
 
 
 def _code(text: str) -> str:
@@ -144,23 +142,15 @@ def _reference(objection: Objection, examined: Examined) -> Iterator[str]:
     if row is None:
         return
     usage = examined.checked.report.usage
-    rules = _rules(objection.code, usage, row)
+    layers = all_layers(usage, row.round, row.benchmark)
+    every = chain.from_iterable(of_key for layer in layers for of_key in layer.rules.values())
+    rules = [rule for rule in every if rule.code == objection.code]
     words = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
     keys = [rule.key for rule in rules]
     lines = [*words, *map(escape_markdown, _points(objection.code, keys, usage, row))]
     if lines:
         yield "## Reference"
         yield "\n".join(f"- {line}" for line in lines)
-
-
-def _rules(code: str, usage: str, row: ResultSetRow) -> list[Rule]:
-    benchmark = load_benchmark(usage, row.round, row.benchmark)
-    layers = [
-        *common_layers(load_round(usage, row.round)),
-        *(benchmark_layers(benchmark) if benchmark else ()),
-    ]
-    rules = chain.from_iterable(of_key for layer in layers for of_key in layer.rules.values())
-    return [rule for rule in rules if rule.code == code]
 
 
 def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.stores import is_url
-from mlperf_pkg.infra.text import did_you_mean, visible
+from mlperf_pkg.infra.text import did_you_mean, unused, visible
 from mlperf_pkg.render.table import table_of
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.results.wording import counted
@@ -71,11 +70,6 @@ class Examined(Struct, frozen=True, dict=True):
     checked: Checked
     within: str = ""
 
-    @property
-    def submissions(self) -> tuple[Submission, ...]:
-        """All submissions."""
-        return tuple(chain.from_iterable(input_.submissions for input_ in self.checked.inputs))
-
     @cached_property
     def rows(self) -> dict[str, ResultSetRow]:
         """The result sets by path."""
@@ -84,7 +78,7 @@ class Examined(Struct, frozen=True, dict=True):
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The files on this machine by path."""
-        places = chain.from_iterable(input_.places.values() for input_ in self.checked.inputs)
+        places = self.checked.places.values()
         return {self.named(p.label): p.source for p in places if not p.source.stored}
 
     @property
@@ -94,12 +88,13 @@ class Examined(Struct, frozen=True, dict=True):
         paths = [row.path for row in report.result_sets]
         paths += [row.path for row in report.systems]
         paths += [row.path for row in report.runs]
-        return {item.name for item in self.submissions}.union(map(self.named, paths))
+        return {item.name for item in self.checked.submissions}.union(map(self.named, paths))
 
     @property
     def findings(self) -> Iterator[tuple[str, Finding]]:
         """The findings that are not waived, with their submitters; paths begin with these."""
-        submitters = {item.place.label or item.name: item.name for item in self.submissions}
+        submissions = self.checked.submissions
+        submitters = {item.place.label or item.name: item.name for item in submissions}
         for finding in self.checked.report.findings:
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
@@ -113,7 +108,7 @@ class Examined(Struct, frozen=True, dict=True):
     @cached_property
     def alone(self) -> Submission | None:
         """The submission if it was checked without its round."""
-        return next((item for item in self.submissions if item.place.label == ""), None)
+        return next((item for item in self.checked.submissions if item.place.label == ""), None)
 
     def named(self, path: str) -> str:
         """Return a path of the report that begins with the name of its submission."""
@@ -139,7 +134,7 @@ def examine(path: str, options: Options) -> Examined:
     if within and not Path(path).exists():
         raise UserError(f"{path}: no such file or folder")
     examined = Examined(check([top], options), within)
-    if not examined.submissions:
+    if not examined.checked.submissions:
         raise UserError(f"{path}: no submission; expected a round, a submission or a part of one")
     return examined
 
@@ -162,14 +157,14 @@ def find_objections(
         is_within = not within or any(f"{path}/".startswith(f"{within}/") for path in paths)
         if chosen and is_within and (finding.code, finding.about) not in filed:
             groups.setdefault((submitter, finding.code), []).append(finding)
-    ids: set[str] = set()
-    objections = []
+    objections: dict[str, Objection] = {}
     for (submitter, code), findings in sorted(groups.items()):
-        name = _new_id(f"{submitter}-{code}-{examined.within}", ids)
-        ids.add(name)
+        text = f"{submitter}-{code}-{examined.within}".lower()
+        stem = re.sub(r"[^a-z0-9]+", "-", text).strip("-")[:_LONGEST] or "objection"
+        name = unused(stem, objections)  # also the stem of a file
         about = tuple(dict.fromkeys(finding.about for finding in findings))
-        objections.append(Objection(name, submitter, code, tuple(findings), about))
-    return objections
+        objections[name] = Objection(name, submitter, code, tuple(findings), about)
+    return list(objections.values())
 
 
 _COLUMNS = (
@@ -197,16 +192,6 @@ def section(reviewed: Round) -> Section:
         tables={"errors": table} if objections else {},
         summary=(f"{number} to file" if objections else "no errors by the rules",),
     )
-
-
-def _new_id(text: str, taken: Collection[str]) -> str:
-    """Return an id that is also the stem of a file."""
-    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST] or "objection"
-    number, name = 1, stem
-    while name in taken:
-        number += 1
-        name = f"{stem}-{number}"
-    return name
 
 
 # ---- what a corrected tree settles --------------------------------------------------------

@@ -16,6 +16,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash
 from mlperf_pkg.published.results import published_results, usable_results
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
 from mlperf_pkg.rulebook.load import codes
@@ -63,8 +64,7 @@ class Round(Struct, frozen=True, dict=True):
     @property
     def submissions(self) -> tuple[Submission, ...]:
         """The submissions by name."""
-        unsorted = (item for input_ in self.checked.inputs for item in input_.submissions)
-        return tuple(sorted(unsorted, key=lambda submission: submission.name))
+        return tuple(sorted(self.checked.submissions, key=lambda submission: submission.name))
 
     @property
     def spellings(self) -> list[list[str]]:
@@ -75,11 +75,9 @@ class Round(Struct, frozen=True, dict=True):
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
         """The result sets of each submission, by its name, in the order of their paths."""
-        by_name: dict[str, list[ResultSetRow]] = {item.name: [] for item in self.submissions}
-        for row in sorted(self.report.results, key=lambda row: row.path):
-            if row.submitter is not None:
-                by_name[row.submitter].append(row)
-        return {name: tuple(rows) for name, rows in by_name.items()}
+        ordered = sorted(self.report.results, key=lambda row: row.path)
+        rows = by_key((row.submitter, row) for row in ordered)
+        return {item.name: tuple(rows.get(item.name, ())) for item in self.submissions}
 
     @cached_property
     def systems(self) -> Mapping[str, SystemRow]:
@@ -143,10 +141,12 @@ def _problems(reviewed: Round) -> Iterator[str]:
 
 def _unread(reviewed: Round) -> Iterator[str]:
     """Yield the files that could not be read or checked, by code."""
-    paths: dict[str, list[str]] = {}
-    for finding in reviewed.report.findings:
-        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD + _UNREAD_TREE):
-            paths.setdefault(finding.code, []).extend(place.path for place in finding.occurrences)
+    paths = by_key(
+        (finding.code, place.path)
+        for finding in reviewed.report.findings
+        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD + _UNREAD_TREE)
+        for place in finding.occurrences
+    )
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
         number = wording.counted(len(files), "file")

@@ -121,12 +121,11 @@ def markdown(listing: Listing, _: View) -> str:
     """Return all rows as Markdown, the summary as a list."""
     groups = [*listing.groups(are_open=True), *listing.groups(are_open=False)]
     legend = listing.legend if groups else ""
-    parts = [
+    return tables.document(
         f"## {escape_markdown(listing.title)}",
         "\n".join(f"- {escape_markdown(line)}" for line in listing.summary),
         tables.markdown(Table(listing.columns, groups, note=legend)),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    )
 
 
 def listed_section(listing: Listing, title: str) -> Section:
@@ -136,17 +135,16 @@ def listed_section(listing: Listing, title: str) -> Section:
     marked = frozenset((n, 0) for n, row in enumerate(listing.rows) if listing.is_open(row))
     table = table_of_cells(
         [key.replace("_", " ").capitalize() for key in keys],
-        [[_rounded(row[key]) for key in keys] for row in rows],
+        [
+            [round(v, _DECIMALS) if isinstance(v, float) else v for v in map(row.get, keys)]
+            for row in rows
+        ],
         title=listing.title,
         marked=marked,
         note=_MARKED if marked else "",
     )
     parts = {"table": table} if rows else {}
     return Section(listing.name, title, listing.summary, parts, listing.summary)
-
-
-def _rounded(value: Cell) -> Cell:
-    return round(value, _DECIMALS) if isinstance(value, float) else value
 
 
 LISTING_FORMATS: Mapping[str, Callable[[Listing, View], str]] = {

@@ -19,10 +19,10 @@ from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.tables import HEAD, json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
+from mlperf_pkg.results.report import Report, ResultSetRow, name
 from mlperf_pkg.results.scoring import Selection, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
@@ -35,6 +35,7 @@ _COLUMNS = (
     Column("Status", 46),
 )
 _SET_NAMES = ("id", "submitter", "system", "benchmark", "division", "round")
+_RUNS = ("runs_found", "runs_required")
 _RUN_FIELDS = ("number", "path", "status", "minutes", "chosen")
 _SET_FIELDS = ("state", "selected_minutes", "median_minutes", "reason")
 _CSV = [
@@ -149,21 +150,16 @@ def text(selections: Selections, view: View) -> str:
 def markdown(selections: Selections, _: View) -> str:
     """Render for the summary of a CI job, a section per result set."""
     sections = tables.markdown(_table(selections))
-    paragraphs = [
-        "## MLPerf selection of runs",
-        sections,
-        *map(escape_markdown, _ending(selections)),
-    ]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"
+    ending = map(escape_markdown, _ending(selections))
+    return tables.document("## MLPerf selection of runs", sections, *ending)
 
 
 def json(selections: Selections, _: View) -> str:
     """Render each result set with its runs by start, its windows and the chosen runs."""
-    report: dict[str, Any] = as_json(selections.report)
-    head = {name: report[name] for name in ("tool", "usage", "round", "round_reason")}
-    sets = [_as_json(selected) for selected in selections.sets]
-    left_out = {"left_out": selections.left_out}
-    return json_text({"format": FORMAT, **head, "result_sets": sets, **left_out})
+    head = {name: getattr(selections.report, name) for name in HEAD}
+    sets = list(map(_as_json, selections.sets))
+    left_out = selections.left_out
+    return json_text({"format": FORMAT, **head, "result_sets": sets, "left_out": left_out})
 
 
 def csv(selections: Selections, _: View) -> str:
@@ -189,9 +185,7 @@ def _as_json(selected: SelectedSet) -> dict[str, Any]:
     chosen = choice.chosen if choice else None
     is_chosen = {run.path for run in selected.chosen}
     return {
-        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES)},
-        "runs_found": selected.row.runs_found,
-        "runs_required": selected.row.runs_required,
+        **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES, *_RUNS)},
         "state": selected.state,
         "reason": selected.reason,
         "median_minutes": choice.median if choice else None,

@@ -35,7 +35,8 @@ from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.explain.describe import all_layers
+from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import LogFile, Run
@@ -171,7 +172,10 @@ class Unpacker:
                 self._head = data
                 return
             self._head = None
-            self._begin(data)
+            if compression := compression_of(data):
+                self._decompressor = Decompressor(compression)
+            elif foreign := foreign_text(data):
+                self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
         if self._decompressor is None:
             yield data
             return
@@ -179,12 +183,6 @@ class Unpacker:
             yield from self._decompressor.feed(data)
         except DamagedError as error:
             self.problem = str(error)
-
-    def _begin(self, head: bytes) -> None:
-        if compression := compression_of(head):
-            self._decompressor = Decompressor(compression)
-        elif foreign := foreign_text(head):
-            self.problem = f"the log is {foreign.name}; expected UTF-8 text: {foreign.remedy}"
 
 
 class Lines:
@@ -275,13 +273,11 @@ def certain(run: Run) -> list[Finding]:
 
 def missing(run: Run) -> tuple[str, ...]:
     """Return the keys that are required and not logged, without those of the training itself."""
-    sections = list(load_round(run.usage, run.round).sections.values())
-    if benchmark := load_benchmark(run.usage, run.round, run.benchmark):
-        sections += benchmark.sections.values()
-        for variants in benchmark.variants.values():
-            sections += variants.values()
     keys = {
-        rule.code: key for rules in sections for key, of_key in rules.items() for rule in of_key
+        rule.code: key
+        for layer in all_layers(run.usage, run.round, run.benchmark)
+        for key, rules in layer.rules.items()
+        for rule in rules
     }
     absent = (
         keys.get(finding.code, "")

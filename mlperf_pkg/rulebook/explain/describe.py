@@ -158,6 +158,17 @@ def benchmark_layers(benchmark: Benchmark, division: str | None = None) -> list[
     return [layer for layer in layers if layer.rules]
 
 
+def all_layers(usage: str, round_: str, benchmark: str) -> list[Layer]:
+    """Return the rules of a round and, if it has the benchmark, of the benchmark.
+
+    Raises:
+        UserError: the rulebook has no such round.
+    """
+    rules = load_benchmark(usage, round_, benchmark)
+    of_benchmark = benchmark_layers(rules) if rules else []
+    return common_layers(load_round(usage, round_)) + of_benchmark
+
+
 def loaded(round_: Round, name: str) -> Benchmark:
     """Return a benchmark of a round.
 
