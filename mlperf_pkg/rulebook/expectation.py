@@ -37,7 +37,10 @@ _KINDS: Mapping[type[ast.AST], str] = {
     ast.Gt: "above ",
     ast.GtE: "at least ",
 }
-_RELATIONS = {ast.NotEq: "is not", **{sign: f"is {kind}".strip() for sign, kind in _KINDS.items()}}
+_RELATIONS: Mapping[type[ast.AST], str] = {
+    ast.NotEq: "is not",
+    **{sign: f"is {kind}".strip() for sign, kind in _KINDS.items()},
+}
 _ROUNDED: Mapping[str, str] = {"ceil": "rounded up", "floor": "rounded down", "round": "rounded"}
 _CALLED: Mapping[str, tuple[str, int]] = {
     "sqrt": ("sqrt({})", _ATOM),
