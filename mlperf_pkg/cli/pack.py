@@ -40,11 +40,8 @@ from mlperf_pkg.results.report import Report
     type=Choice([form.value for form in Form]),
     help="Encrypt the archive in this form (default: not encrypted).",
 )
-@click.option(
-    "--recipient",
-    multiple=True,
-    metavar="KEY",
-    help="Encrypt for KEY, age1... or ssh-... (age only); repeatable.",
+@options.repeatable(
+    "--recipient", metavar="KEY", text="Encrypt for KEY, age1... or ssh-... (age only)"
 )
 @secret.option("Encrypt")
 @options.invalid_option

@@ -21,7 +21,7 @@ from mlperf_pkg.commands.results.score import SCORE_FORMATS
 @options.checked
 @options.bypassing
 @options.scaled
-@options.written(SCORE_FORMATS, repeatable=True)
+@options.written(SCORE_FORMATS, several=True)
 @click.option(
     "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
 )
@@ -75,7 +75,7 @@ def command(
         for text in table_folder.write(with_ids(checked) if with_ids else checked):
             note(text)
     result = _with_standings(scores(checked), checked)
-    target.write(SCORE_FORMATS, result, paths)
+    target.show(result, paths)
     return int(all(scored.row.score_minutes is None for scored in result.sets))
 
 

@@ -59,14 +59,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @options.count_option(
     "--runs", text="Simulate N runs (default: the number that the rules require)."
 )
-@click.option(
-    "--seed",
-    type=int,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed the random numbers: the same options and seed write the same bytes.",
-)
+@options.seed_option("Seed the random numbers: the same options and seed write the same bytes.")
 @click.option(
     "--minutes",
     type=float,
@@ -104,7 +97,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
 )
-@click.option("--whole-round", is_flag=True, help="Write a whole round of submissions.")
+@options.flag("--whole-round", text="Write a whole round of submissions.")
 @options.count_option("--submitters", text="Write a whole round with N submitters (default: 3).")
 @options.count_option(
     "--system-count",
@@ -114,10 +107,8 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @options.count_option(
     "--sets", text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn)."
 )
-@click.option(
-    "--power", is_flag=True, help="Whole round: add power logs to systems of up to four nodes."
-)
-@click.option("--code", is_flag=True, help="Whole round: add stubs of code in benchmarks/.")
+@options.flag("--power", text="Whole round: add power logs to systems of up to four nodes.")
+@options.flag("--code", text="Whole round: add stubs of code in benchmarks/.")
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")
 @click.pass_context

@@ -41,7 +41,7 @@ from mlperf_pkg.results.report import Report
 )
 @options.shown
 @options.failing
-@options.written(FORMATS, repeatable=True)
+@options.written(FORMATS, several=True)
 def command(
     *,
     packed: Path,
@@ -74,7 +74,7 @@ def command(
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         report = _verify(packed, check_options, secrets, extract, max_unpacked * GIB)
-        target.write(FORMATS, report, [str(packed)], showing)
+        target.show(report, [str(packed)], showing)
         return status(report)
 
 

@@ -69,7 +69,7 @@ def _properties(report: Report) -> dict[str, Any]:
 
 def _rule(code: str) -> dict[str, Any]:
     """Return the meaning of a code; an unknown code has only its name."""
-    from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
+    from mlperf_pkg.render.rules import code_lines  # noqa: PLC0415 - the same
     from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
 
     if code in codes():
@@ -82,7 +82,7 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "shortDescription": _message(title),
         "fullDescription": _message(text),
-        "help": _message(code_text(code)),
+        "help": _message("\n".join(code_lines(code))),
     }
 
 
