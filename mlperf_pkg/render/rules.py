@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby, repeat, starmap
+from itertools import chain, groupby, islice, repeat, starmap
+from operator import attrgetter
 from textwrap import TextWrapper
 from typing import Any
 
@@ -15,7 +16,9 @@ from msgspec.structs import asdict
 
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render.findings import View
+from mlperf_pkg.render.table import Column, Table, records, table_of
 from mlperf_pkg.results.rcp import PointChange
+from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
 from mlperf_pkg.rulebook.explain.diff import Change, Comparison
@@ -41,8 +44,10 @@ def wrapped(first: str, text: str, indent: int | None = None) -> str:
     return layout.fill(text) if text else first.rstrip()
 
 
-def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows in columns, the last column wrapped; the first row is the header."""
+def hanging(table: Table) -> Iterator[str]:
+    """Yield a table in columns, the last column wrapped."""
+    rows = [[column.heading for _, column in table.titled]]
+    rows += [[text for text, _ in table.spans(row)] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     for *cells, last in rows:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
@@ -72,42 +77,39 @@ FORMATS = {"text": _text, "json": _json}
 # ---- list ---------------------------------------------------------------------------------
 
 
+_BENCHMARKS = (
+    Column("BENCHMARK", key="name", of=attrgetter("name")),
+    Column("RUNS", key="runs", of=attrgetter("runs.required")),
+    Column("DROP", key="dropped", of=attrgetter("runs.drop"), show=lambda n: f"{n}+{n}"),
+    Column("COUNTS", key="unit", of=attrgetter("unit")),
+    Column("TARGET", key="target", of=describe.target),
+)
+_ROUNDS = (
+    Column(key="usage", of=attrgetter("usage")),
+    Column("ROUND", key="round", of=attrgetter("name")),
+    Column("SUBMISSION", key="submission_date", of=lambda round_: f"{round_.submission_date}"),
+    Column(key="date_source", of=attrgetter("date_source")),
+    Column("RULESET", key="ruleset", of=attrgetter("ruleset")),
+    Column(key="normalised", of=attrgetter("normalised")),
+    Column("BENCHMARKS", of=lambda round_: ", ".join(round_.benchmarks)),
+    Column(key="benchmarks", of=lambda round_: records(_benchmarks(round_))),
+)
+
+
+def _benchmarks(round_: Round) -> Table:
+    return table_of(_BENCHMARKS, (describe.loaded(round_, name) for name in round_.benchmarks))
+
+
 def of_rounds(rounds: Sequence[Round], *, detailed: bool) -> Document:
     """Return rounds with their benchmarks; ``detailed`` gives these with runs and targets."""
+    blocks: list[Iterable[str]]
     if detailed:
-        blocks = [_round_lines(round_) for round_ in rounds]
+        blocks = [("", _title(round_), "", *hanging(_benchmarks(round_))) for round_ in rounds]
     else:
         by_usage = groupby(rounds, key=lambda round_: round_.usage)
-        blocks = [_usage_lines(usage, list(group)) for usage, group in by_usage]
-    lines = chain.from_iterable(
-        ("", *block) if number else block for number, block in enumerate(blocks)
-    )
-    return Document("list", lines, lambda: {"rounds": list(map(_round_fields, rounds))})
-
-
-def _usage_lines(usage: str, rounds: Iterable[Round]) -> list[str]:
-    header = ("ROUND", "SUBMISSION", "RULESET", "BENCHMARKS")
-    rows = [(r.name, f"{r.submission_date}", r.ruleset, ", ".join(r.benchmarks)) for r in rounds]
-    return [USAGES[usage], *table([header, *rows])]
-
-
-def _round_lines(round_: Round) -> list[str]:
-    header = ("BENCHMARK", "RUNS", "DROP", "COUNTS", "TARGET")
-    rows = [
-        (
-            benchmark.name,
-            f"{benchmark.runs.required}",
-            f"{benchmark.runs.drop}+{benchmark.runs.drop}",
-            benchmark.unit,
-            describe.target(benchmark),
-        )
-        for benchmark in _benchmarks(round_)
-    ]
-    return [_title(round_), "", *table([header, *rows])]
-
-
-def _benchmarks(round_: Round) -> list[Benchmark]:
-    return [describe.loaded(round_, name) for name in round_.benchmarks]
+        blocks = [("", USAGES[u], *hanging(table_of(_ROUNDS, group))) for u, group in by_usage]
+    lines = islice(chain.from_iterable(blocks), 1, None)
+    return Document("list", lines, lambda: {"rounds": records(table_of(_ROUNDS, rounds))})
 
 
 def _title(round_: Round) -> str:
@@ -126,7 +128,7 @@ def of_benchmark(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -
         [_title(round_), *_benchmark_lines(benchmark, rules)],
         lambda: {
             **about,
-            **_benchmark_fields(benchmark),
+            **records(table_of(_BENCHMARKS, [benchmark]))[0],
             "rules": [
                 {"where": where, **rule_fields(rule)} for where, group in rules for rule in group
             ],
@@ -150,28 +152,6 @@ def _heading(where: str) -> str:
     return where.capitalize() if where == describe.EVERY_RUN else where
 
 
-def _round_fields(round_: Round) -> dict[str, Any]:
-    return {
-        "usage": round_.usage,
-        "round": round_.name,
-        "submission_date": f"{round_.submission_date}",
-        "date_source": round_.date_source,
-        "ruleset": round_.ruleset,
-        "normalised": round_.normalised,
-        "benchmarks": list(map(_benchmark_fields, _benchmarks(round_))),
-    }
-
-
-def _benchmark_fields(benchmark: Benchmark) -> dict[str, Any]:
-    return {
-        "name": benchmark.name,
-        "runs": benchmark.runs.required,
-        "dropped": benchmark.runs.drop,
-        "unit": benchmark.unit,
-        "target": describe.target(benchmark),
-    }
-
-
 def rule_fields(rule: Rule) -> dict[str, Any]:
     """Return what JSON says of a rule."""
     return {
@@ -188,6 +168,9 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
 # ---- diff ---------------------------------------------------------------------------------
 
 
+_ADDED = (*_BENCHMARKS, Column(key="keys", of=describe.own_keys))
+
+
 def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Document:
     """Return what changes from one round to another, in rules and in reference points."""
     return Document(
@@ -198,10 +181,7 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
             "old": comparison.old.name,
             "new": comparison.new.name,
             "gone": list(comparison.gone),
-            "added": [
-                {**_benchmark_fields(item), "keys": list(describe.own_keys(item))}
-                for item in comparison.added
-            ],
+            "added": records(table_of(_ADDED, comparison.added)),
             "changes": [asdict(change) for change in comparison.changes],
             "renamed": dict(comparison.renamed),
             "unchanged": list(comparison.unchanged),
@@ -332,7 +312,7 @@ _SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severi
 def of_code(code: str) -> Document:
     """Return the explanation of a code."""
     if code in codes():
-        return Document("show", code_lines(code), lambda: _code_fields(codes()[code]))
+        return Document("show", code_lines(code), lambda: as_json(codes()[code]))
     rules = partial(_history_fields, describe.histories(code))
     return Document("show", code_lines(code), lambda: {"code": code, "rules": list(rules())})
 
@@ -345,13 +325,18 @@ def code_lines(code: str) -> Iterator[str]:
 # ---- codes of findings that are not rules ---------------------------------------------------
 
 
+_CODES = (
+    Column("CODE", of=attrgetter("code")),
+    Column("REPORTED AS", of=lambda code: weight(code.basis, code.severity)),
+    Column("MEANING", of=attrgetter("title")),
+)
+
+
 def of_family(family: str) -> Document:
     """Return the titles of the codes of a family such as SET."""
     members = [code for name, code in codes().items() if name.rstrip("0123456789") == family]
-    rows = [(code.code, weight(code.basis, code.severity), code.title) for code in members]
-    lines = [*table([("CODE", "REPORTED AS", "MEANING"), *rows]), "", _MORE]
-    fields = {"family": family, "codes": list(map(_code_fields, members))}
-    return Document("show", lines, lambda: fields)
+    lines = [*hanging(table_of(_CODES, members)), "", _MORE]
+    return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
 
 
 def weight(basis: Basis, severity: Severity) -> str:
@@ -374,21 +359,6 @@ def exceptions(code: Code) -> Iterator[str]:
         parts = [_SEVERITIES[item.severity]] if item.severity else []
         parts += [f"basis {item.basis}"] if item.basis else []
         yield f"{', '.join(parts)} if {item.when}"
-
-
-def _code_fields(code: Code) -> dict[str, Any]:
-    return {
-        "code": code.code,
-        "title": code.title,
-        "explanation": code.explanation,
-        "source": code.source,
-        "basis": code.basis.value,
-        "severity": code.severity.value,
-        "unless": [
-            {"when": item.when, "basis": item.basis, "severity": item.severity}
-            for item in code.unless
-        ],
-    }
 
 
 # ---- rules ----------------------------------------------------------------------------------
@@ -506,13 +476,15 @@ def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     """Yield how many mistakes are known, by kind."""
     count = f"{len(entries)} known mistake{'' if len(entries) == 1 else 's'}"
     yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
-    rows = [("", "KIND", "POINTS", "PUBLISHED SETS")]
-    for kind in Kind:
-        if of_kind := [entry for entry in entries if entry.kind == kind]:
-            sets = {name for entry in of_kind for name in entry.sets}
-            rows.append(("", kind, f"{len(of_kind)}", f"{len(sets)}"))
-    if entries:
-        yield from (line.rstrip() for line in table(rows))
+    by_kind = ((kind, [entry for entry in entries if entry.kind == kind]) for kind in Kind)
+    rows = [
+        ("", kind, len(of_kind), len({name for entry in of_kind for name in entry.sets}))
+        for kind, of_kind in by_kind
+        if of_kind
+    ]
+    if rows:
+        columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
+        yield from (line.rstrip() for line in hanging(table_of(columns, rows)))
 
 
 def _mistakes(review: PointReview) -> Iterator[str]:
