@@ -114,14 +114,10 @@ def round_option(text: str) -> Callable[[_Function], _Function]:
         "--round",
         "round_",
         metavar="ROUND",
-        callback=_round_name,
+        callback=lambda _, __, value: value if value is None else round_name(value),
         shell_complete=completion.rounds,
         help=text,
     )
-
-
-def _round_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return value if value is None else round_name(value)
 
 
 _FLAGS = {

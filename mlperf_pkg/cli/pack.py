@@ -87,7 +87,10 @@ def command(
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
         form = Form(encrypt) if encrypt else None
         target = output or default_target(tree, form)
-        _refuse_early(tree, target, form, force=force)
+        refuse_within(target, [str(tree)])
+        sweep(target.parent)
+        for name in written_names(target, form):
+            Output(target.with_name(name), force).refuse_early([])
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
         if invalid == "drop" and not integrity_failed(report.findings):
@@ -114,13 +117,6 @@ def _without_invalid(
         say("note", (f"left out: {reason}" for reason in invalid.values()))
         tree, report = without_sets(tree, report, invalid, check_options)
     return tree, report
-
-
-def _refuse_early(tree: Path, target: Path, form: Form | None, *, force: bool) -> None:
-    refuse_within(target, [str(tree)])
-    sweep(target.parent)
-    for name in written_names(target, form):
-        Output(target.with_name(name), force).refuse_early([])
 
 
 def _encryption(

@@ -18,7 +18,6 @@ from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
     Author,
-    Mistakes,
     mistakes_of_file,
     mistakes_of_package,
     new_point,
@@ -400,17 +399,17 @@ def lint(
       mlperf-pkg rcp lint rcps_llama31_8b.json
     """
     target.refuse_early([str(file)] if file else [])
-    result = _of_file(file, usage, round_, benchmark) if file else None
-    result = result or mistakes_of_package(usage, round_, benchmark)
+    if file is None:
+        result = mistakes_of_package(usage, round_, benchmark)
+    else:
+        result = mistakes_of_file(file, usage, round_, benchmark or _only_benchmark(file))
     target.show(result)
     return int(result.fails)
 
 
-def _of_file(
-    file: Path, usage: str | None, round_name: str | None, benchmark: str | None
-) -> Mistakes:
+def _only_benchmark(file: Path) -> str:
     names = benchmarks_in(file)
-    if benchmark is None and len(names) != 1:
+    if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
         raise UserError(f"{visible(str(file))}: {problem}; expected points of one benchmark")
-    return mistakes_of_file(file, usage, round_name, benchmark or names[0])
+    return names[0]

@@ -112,18 +112,14 @@ class _ReviewGroup(Group):
         **extra: Any,
     ) -> click.Context:
         """Return the context of the round's command unless a command is named."""
-        word = self._first_word(args, parent)
+        try:  # what follows the general options; nothing after options of the round's command
+            _, words, _ = self.make_parser(click.Context(self, parent)).parse_args(list(args))
+        except click.UsageError:
+            words = []
+        word = words[0] if words else ""
         if word in self.commands or f"{self.name} {word}" in RENAMED:
             return super().make_context(info_name, args, parent, **extra)
         return self.default.make_context(info_name, args, parent, **extra)
-
-    def _first_word(self, args: list[str], parent: click.Context | None) -> str:
-        """Return what follows the general options; empty after options of the round's command."""
-        try:
-            _, words, _ = self.make_parser(click.Context(self, parent)).parse_args(list(args))
-        except click.UsageError:
-            return ""
-        return words[0] if words else ""
 
 
 @click.group(name="review", cls=_ReviewGroup, help=review_round.help)

@@ -36,10 +36,6 @@ from mlperf_pkg.rulebook.upstream import verify as verification
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _round(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return round_name(value) if value else value
-
-
 _written = options.written(render.FORMATS)
 _benchmark = click.option(
     "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
@@ -201,8 +197,8 @@ def _shown(kind: Kind, name: str) -> render.Document:
 
 
 @command.command()
-@click.argument("old", callback=_round, shell_complete=completion.rounds)
-@click.argument("new", callback=_round, shell_complete=completion.rounds)
+@click.argument("old", shell_complete=completion.rounds)
+@click.argument("new", shell_complete=completion.rounds)
 @reads("usage")
 @_benchmark
 @_division(None, "Only this division.")
@@ -230,7 +226,7 @@ def diff(
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
     target.refuse_early(())
-    comparison = compare(usage or "training", old, new, benchmark, division)
+    comparison = compare(usage or "training", round_name(old), round_name(new), benchmark, division)
     points = [
         point
         for before, after in comparison.pairs

@@ -24,7 +24,6 @@ from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
 _Order = TypeVar("_Order", SetOrder, RoundOrder)
 
-_REQUIRED = ("benchmarks", "system", "submitter")
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
 _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
@@ -146,7 +145,14 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         click.echo(visible(summary))
         return 0
     _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
-    _require_one_set(values)
+    required = ("benchmarks", "system", "submitter")
+    if missing := [f"--{name.removesuffix('s')}" for name in required if not values[name]]:
+        raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
+    if len(values["benchmarks"]) > 1:
+        raise click.UsageError(
+            "--benchmark is given more than once; one result set has one benchmark"
+            " (or --whole-round)"
+        )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
     written = write_set(folder, _order(SetOrder, values))
@@ -169,14 +175,3 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:
         is_set = ctx.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
         if option.name in names and is_set:
             raise click.UsageError(f"{option.opts[0]} is an option of {kind}")
-
-
-def _require_one_set(values: Mapping[str, Any]) -> None:
-    missing = [f"--{name.removesuffix('s')}" for name in _REQUIRED if not values[name]]
-    if missing:
-        raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
-    if len(values["benchmarks"]) > 1:
-        raise click.UsageError(
-            "--benchmark is given more than once; one result set has one benchmark"
-            " (or --whole-round)"
-        )

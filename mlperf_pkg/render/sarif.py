@@ -34,7 +34,13 @@ def sarif(report: Report, view: View) -> str:
     pairs = zip(report.findings, fingerprints, strict=True)
     run = {
         "tool": {"driver": _driver(report, codes)},
-        "invocations": [_invocation(report)],
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "exitCode": int(report.has_errors),
+                "exitCodeDescription": findings.counts_in_words(report),
+            }
+        ],
         "properties": _properties(report),
         "results": [
             _result(finding, index[finding.code], fingerprint, view)
@@ -51,12 +57,6 @@ def _driver(report: Report, codes: Iterable[str]) -> dict[str, Any]:
         "rules": [_rule(code) for code in codes],
         "properties": dict(report.tool),
     }
-
-
-def _invocation(report: Report) -> dict[str, Any]:
-    description = findings.counts_in_words(report)
-    status = int(report.has_errors)
-    return {"executionSuccessful": True, "exitCode": status, "exitCodeDescription": description}
 
 
 def _properties(report: Report) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
     if finding.set:
         logical = {"logicalLocations": [{"fullyQualifiedName": visible(finding.set)}]}
     for place in finding.occurrences:
-        uri = _uri(view.checkout.path_of(finding, place.path))
+        uri = quote(view.checkout.path_of(finding, place.path), errors="surrogateescape")
         artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
         for line in place.lines or (None,):
             region = {"region": {"startLine": line}} if line else {}
@@ -156,7 +156,3 @@ def _message(text: str) -> dict[str, str]:
     """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
     lines = map(visible, text.rstrip("\n").split("\n"))
     return {"text": re.sub(r"[{}]|\]\(", lambda m: _MARKUP[m[0]], "\n".join(lines))}
-
-
-def _uri(path: str) -> str:
-    return quote(path, errors="surrogateescape")

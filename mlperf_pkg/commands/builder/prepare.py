@@ -182,18 +182,15 @@ def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
     lines = [f"{round_.usage} {round_.name}, {who} ({prepared.workspace.round_reason})"]
     width = max((len(judged.planned.name) for judged in prepared.judged), default=0)
     for judged in prepared.judged:
-        lines.append(f"  {judged.planned.name:<{width}}  {_set_line(judged)}")
+        row = judged.result.row
+        result = f"{row.division:<6}  {words.runs(row):>5} runs"
+        score = f"{result}  {words.minutes(row.score_minutes):>10} minutes"
+        about = ", ".join([score, *_state(judged), f"system found by {row.system_by}"])
+        lines.append(f"  {judged.planned.name:<{width}}  {about}")
         if logs:
             pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
             lines += [f"    {target} <- {run.path}" for run, target in pairs]
     return _printable(lines)
-
-
-def _set_line(judged: JudgedSet) -> str:
-    row = judged.result.row
-    score = f"{words.minutes(row.score_minutes):>10} minutes"
-    result = f"{row.division:<6}  {words.runs(row):>5} runs  {score}"
-    return ", ".join([result, *_state(judged), f"system found by {row.system_by}"])
 
 
 def _state(judged: JudgedSet) -> Iterator[str]:
