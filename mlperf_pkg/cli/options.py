@@ -195,10 +195,12 @@ def gathered(kind: type[Struct], name: str) -> Callable[[_Command], _Command]:
     return decorate
 
 
-def count_option(*names: str, text: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Add a number from 1."""
-    number = click.IntRange(min=1)
-    return click.option(*names, type=number, metavar="N", help=text, **attributes)
+def count_option(
+    *names: str, text: str, least: int = 1, most: int | None = None, **attributes: Any
+) -> Callable[[_Function], _Function]:
+    """Add a number from ``least`` to ``most``; a default is shown."""
+    attributes = {"metavar": "N", "show_default": "default" in attributes, **attributes}
+    return click.option(*names, type=click.IntRange(least, most), help=text, **attributes)
 
 
 def division_option(text: str) -> Callable[[_Function], _Function]:

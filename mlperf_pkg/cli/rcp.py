@@ -64,7 +64,7 @@ def command() -> None:
 
 # ---- arguments and options that the commands share ----------------------------------------
 
-BATCH_SIZE = click.IntRange(min=1, max=999_999_999)
+LARGEST_SIZE = 999_999_999
 
 
 def benchmark_argument(*, required: bool = True) -> Callable[[_Command], _Command]:
@@ -139,7 +139,7 @@ def one_reference(function: _Command) -> _Command:
 @options.repeatable(
     "--batch-size",
     "batch_sizes",
-    type=BATCH_SIZE,
+    type=click.IntRange(1, LARGEST_SIZE),
     metavar="N",
     text="Show the point that sets of batch size N are compared with, interpolated if necessary",
 )
@@ -291,20 +291,11 @@ def new(
 
 @command.command(name="bootstrap")
 @one_reference
-@click.option(
-    "--batch-size",
-    type=BATCH_SIZE,
-    required=True,
-    metavar="N",
-    help="Resample the limit at this batch size.",
+@options.count_option(
+    "--batch-size", most=LARGEST_SIZE, required=True, text="Resample the limit at this batch size."
 )
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=100, max=100_000),
-    default=2000,
-    show_default=True,
-    metavar="N",
-    help="Resample N times.",
+@options.count_option(
+    "--resamples", least=100, most=100_000, default=2000, text="Resample N times."
 )
 @options.seed_option("Seed the random numbers; the same options and seed give the same result.")
 @options.written(BOOTSTRAP_FORMATS)

@@ -81,13 +81,11 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Make the last run fail (whole round: the last run of every tenth result set);"
     " repeatable.",
 )
-@click.option(
+@options.count_option(
     "--records",
-    type=click.IntRange(min=0),
-    metavar="N",
+    least=0,
     default=0,
-    show_default=True,
-    help="Add N records of training statistics to each log; 1000 make a log of real size.",
+    text="Add N records of training statistics to each log; 1000 make a log of real size.",
 )
 @click.option(
     "--layout",

@@ -26,13 +26,11 @@ from mlperf_pkg.render import FORMATS
     metavar="FOLDER",
     help="Unpack into the new folder FOLDER, if nothing changed since packing.",
 )
-@click.option(
+@options.count_option(
     "--max-unpacked",
-    type=click.IntRange(min=1),
     default=LARGEST_GIB,
-    show_default=True,
     metavar="GIB",
-    help="Refuse an archive that unpacks to more than GIB gibibytes.",
+    text="Refuse an archive that unpacks to more than GIB gibibytes.",
 )
 @secret.option("Decrypt")
 @click.option(
