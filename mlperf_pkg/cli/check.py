@@ -37,7 +37,7 @@ from mlperf_pkg.render import FORMATS
     type=FILE,
     help="Also write the findings to FILE as plain log lines; an existing file is replaced.",
 )
-@options.written(FORMATS, several=True)
+@options.written(FORMATS, many=True)
 def command(
     *,
     paths: tuple[str, ...],

@@ -60,5 +60,5 @@ def command(*, target: Output) -> int:
     """
     target.refuse_early(())
     results = tuple(diagnoses())
-    target.show(tuple(results))
+    target.show(results)
     return int(any(result.state is State.BROKEN for result in results))

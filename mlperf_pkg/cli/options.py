@@ -318,13 +318,13 @@ def failing(function: _Command) -> _Command:
 # ---- output -------------------------------------------------------------------------------
 
 
-def written(formats: Formats, *, several: bool = False) -> Callable[[_Command], _Command]:
+def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Command]:
     """Add the options of the result: the function receives ``target``.
 
-    It is an ``Output`` or, with ``several``, ``Outputs``.
+    It is an ``Output`` or, with ``many``, ``Outputs``.
     """
     names = tuple(formats)
-    suffix = "; repeatable" if several else ""
+    suffix = "; repeatable" if many else ""
 
     def decorate(function: _Command) -> _Command:
         @reads("verbose")
@@ -341,9 +341,9 @@ def written(formats: Formats, *, several: bool = False) -> Callable[[_Command], 
                 Output(file, force, bool(verbose), name, formats)
                 for name, file in destinations(output, format_, names)
             )
-            if len(every) > 1 and not several:
+            if len(every) > 1 and not many:
                 raise click.UsageError("this command writes one file: give -o once")
-            return function(target=Outputs(every) if several else every[0], **others)
+            return function(target=Outputs(every) if many else every[0], **others)
 
         return _decorated(
             with_target,

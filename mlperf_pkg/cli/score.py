@@ -21,7 +21,7 @@ from mlperf_pkg.commands.results.score import SCORE_FORMATS
 @options.checked
 @options.bypassing
 @options.scaled
-@options.written(SCORE_FORMATS, several=True)
+@options.written(SCORE_FORMATS, many=True)
 @click.option(
     "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
 )

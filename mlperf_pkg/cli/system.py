@@ -117,7 +117,7 @@ def _write(target: Output, fields: dict[str, Any]) -> None:
 @reads("usage")
 @options.shown
 @options.failing
-@options.written(FORMATS, several=True)
+@options.written(FORMATS, many=True)
 def check(
     *,
     paths: tuple[str, ...],

@@ -38,7 +38,7 @@ from mlperf_pkg.render import FORMATS
 )
 @options.shown
 @options.failing
-@options.written(FORMATS, several=True)
+@options.written(FORMATS, many=True)
 def command(
     *,
     packed: Path,
