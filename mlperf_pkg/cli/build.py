@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command, LocalPath, reads
@@ -13,7 +14,6 @@ from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
 from mlperf_pkg.commands.builder.prepare import (
     Order,
-    Prepared,
     acceptance,
     built_text,
     plan_text,
@@ -48,52 +48,34 @@ _ADVICE = (
     "-o", "--output", type=FOLDER, help="Write the submission into FOLDER (default: submissions/)."
 )
 @options.round_option(options.ROUND)
-@click.option(
+@options.repeatable(
     "--leave-out",
-    multiple=True,
     metavar="SYSTEM/BENCHMARK",
-    help="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK); repeatable.",
+    text="Leave out this result set (HPC: SYSTEM/weak/BENCHMARK)",
 )
-@click.option(
-    "--choose-runs",
-    is_flag=True,
-    help="If there are too many runs, use those of the median window.",
-)
+@options.flag("--choose-runs", text="If there are too many runs, use those of the median window.")
 @options.invalid_option
-@click.option(
-    "--as-open",
-    is_flag=True,
-    help="Submit Closed logs as Open if their system is described as Open.",
-)
+@options.flag("--as-open", text="Submit Closed logs as Open if their system is described as Open.")
 @options.bypass_options(*BYPASSES)
-@click.option(
+@options.flag(
     "--allow-outside",
-    is_flag=True,
-    help="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
+    text="Copy code and extra files from outside WORKSPACE if mlperf-pkg.yaml names them.",
 )
 @options.force_option(
     "Replace a tree that this command built, or only the division of --division in it, unless its"
     " files were changed."
 )
-@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and write nothing.")
-@click.option(
-    "--explain", is_flag=True, help="Print the plan as mlperf-pkg.yaml and write nothing."
-)
+@options.flag("-n", "--dry-run", text="Show the plan and write nothing.")
+@options.flag("--explain", text="Print the plan as mlperf-pkg.yaml and write nothing.")
 @reads("usage")
+@options.gathered(Order, "order")
 def command(
     *,
     workspace: Path,
-    division: str | None,
     logs: Path | None,
     systems: Path | None,
     output: Path | None,
-    round_: str | None,
-    usage: str | None,
-    leave_out: tuple[str, ...],
-    choose_runs: bool,
-    invalid: str | None,
-    as_open: bool,
-    allow_outside: bool,
+    order: Order,
     force: bool,
     dry_run: bool,
     explain: bool,
@@ -130,23 +112,9 @@ def command(
       mlperf-pkg build --invalid drop
       mlperf-pkg build work --logs /scratch/runs --output /scratch/submissions
     """
-    keep_invalid = invalid == "keep"
-    chosen_bypasses = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
-    prepared = prepare(
-        Folders.of(workspace, logs, systems, output),
-        Order(
-            division,
-            round_,
-            leave_out,
-            chosen_bypasses,
-            keep_invalid,
-            choose_runs,
-            invalid == "drop",
-            allow_outside,
-            as_open,
-            usage,
-        ),
-    )
+    chosen = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
+    folders = Folders.of(workspace, logs, systems, output)
+    prepared = prepare(folders, replace(order, bypasses=chosen))
     plan = prepared.plan
     Output().write(
         config_text(explained(prepared.workspace, plan))
@@ -158,20 +126,15 @@ def command(
         say("error", prepared.refusals)
         raise UserError(prepared.lost)
     if prepared.refusals:
-        return _refuse(prepared)
+        say("error", prepared.refusals)
+        if plan.configuration:
+            click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
+            click.echo(plan.configuration, err=True)
+        click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
+        return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        accept = () if keep_invalid else (acceptance(prepared),)
-        division = prepared.plan.division
-        write_tree(prepared.target, prepared.files, *accept, force=force, division=division)
+        accept = () if order.invalid == "keep" else (acceptance(prepared),)
+        write_tree(prepared.target, prepared.files, *accept, force=force, division=plan.division)
         Output().write(built_text(prepared))
     return 0
-
-
-def _refuse(prepared: Prepared) -> int:
-    say("error", prepared.refusals)
-    if prepared.plan.configuration:
-        click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
-        click.echo(prepared.plan.configuration, err=True)
-    click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
-    return 1

@@ -23,10 +23,9 @@ from mlperf_pkg.render import FORMATS
 @options.filtered
 @options.shown
 @options.failing
-@click.option(
+@options.flag(
     "--partial",
-    is_flag=True,
-    help="Expect more runs: where raw logs are too few for a result set, judge only the logs.",
+    text="Expect more runs: where raw logs are too few for a result set, judge only the logs.",
 )
 @click.option(
     "--objections",
@@ -38,7 +37,7 @@ from mlperf_pkg.render import FORMATS
     type=FILE,
     help="Also write the findings to FILE as plain log lines; an existing file is replaced.",
 )
-@options.written(FORMATS, repeatable=True)
+@options.written(FORMATS, many=True)
 def command(
     *,
     paths: tuple[str, ...],
@@ -97,7 +96,7 @@ def command(
     report = filter_findings(checked.report)
     if log:
         log.write(FORMATS["log"](report, showing(log.view())))
-    target.write(FORMATS, report, paths, showing)
+    target.show(report, paths, showing)
     if show_settled:
         show_settled(checked)
     return status(report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from mlperf_pkg.cli.group import FILE, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.ratios import Result, Row, all_prices, baseline_test, compare
+from mlperf_pkg.commands.compare.ratios import Result, all_prices, baseline_test, compare
 from mlperf_pkg.commands.compare.reading import Filter, read_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
@@ -52,19 +52,16 @@ def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Cal
 @options.judged
 @options.scaled
 @options.written(COMPARE_FORMATS)
+@options.gathered(Filter, "result_filter")
 def command(
     *,
     paths: tuple[str, ...],
     published: tuple[str, ...],
     baseline: str | None,
-    benchmarks: tuple[str, ...],
-    systems: tuple[str, ...],
-    divisions: tuple[str, ...],
-    accelerators: tuple[int, ...],
+    result_filter: Filter,
     prices: Path | None,
     chart: Path | None,
     check_options: Options,
-    format_: str,
     target: Output,
 ) -> int:
     """Compare results in speed, price and energy.
@@ -100,16 +97,17 @@ def command(
     target.refuse_early(paths)
     if chart:
         Output(chart, target.force).refuse_early(paths)
-    picture = _picture(chart) if chart else None
+        from mlperf_pkg.commands.charts.comparison import ratio_picture  # noqa: PLC0415 - slow to import
+
+        draw = ratio_picture(chart)
     price_list = all_prices(prices, check_options.config.prices, Path())
-    result_filter = Filter(benchmarks, systems, divisions, accelerators)
     results = _results(paths, published, result_filter, check_options)
     rows = compare(results, price_list, baseline_test(baseline, results))
     try:
-        if chart and picture:
-            write_whole(chart, picture(rows), replace=target.force)
+        if chart:
+            write_whole(chart, draw(rows), replace=target.force)
     finally:  # without its chart, a comparison is still a comparison
-        target.write(COMPARE_FORMATS[format_](rows, target.view()))
+        target.show(rows)
     return int(not any(row.speed is not None and not row.baseline for row in rows))
 
 
@@ -131,9 +129,3 @@ def _results(
         usage = check_options.usage or check_options.config.usage
         results += read_rounds(published, results, result_filter, usage)
     return results
-
-
-def _picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
-    from mlperf_pkg.commands.charts.comparison import ratio_picture  # noqa: PLC0415 - slow to import
-
-    return ratio_picture(file)

@@ -29,7 +29,6 @@ def command(
     new: str,
     borrowed_from: str | None,
     check_options: Options,
-    format_: str,
     target: Output,
 ) -> int:
     """Show what changed from OLD to NEW.
@@ -59,5 +58,5 @@ def command(
     """
     target.refuse_early((old, new, *filter(None, [borrowed_from])))
     changes = compare_paths(old, new, check_options, borrowed_from)
-    target.write(DIFF_FORMATS[format_](changes, target.view()))
+    target.show(changes)
     return int(changes.any)

@@ -12,15 +12,38 @@ from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render import View
 from mlperf_pkg.render.tables import json_text
 
 _NAME = 18  # columns
 _INDENT = " " * (len(State.BROKEN) + _NAME + 3)
 
 
+def _json(results: Sequence[Diagnosis], _: View) -> str:
+    return json_text({"format": FORMAT, "diagnoses": results})
+
+
+def _text(results: Sequence[Diagnosis], _: View) -> str:
+    return "".join(map(_lines, results))
+
+
+def _lines(result: Diagnosis) -> str:
+    start = f"{result.state:<{len(State.BROKEN)}} {result.name:<{_NAME}} "
+    text = textwrap.fill(
+        visible(result.text),
+        width=80,
+        initial_indent=start,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    repair = f"{_INDENT}{visible(result.repair)}\n" if result.repair else ""
+    return f"{text}\n{repair}"
+
+
 @click.command(name="doctor", cls=Command)
-@options.written(("text", "json"))
-def command(*, format_: str, target: Output) -> int:
+@options.written({"text": _text, "json": _json})
+def command(*, target: Output) -> int:
     """Show what is installed and works, and how to repair the rest.
 
     Shows versions, extras and what they are for, the rounds that mlperf-logging and
@@ -37,27 +60,5 @@ def command(*, format_: str, target: Output) -> int:
     """
     target.refuse_early(())
     results = tuple(diagnoses())
-    target.write(_json(results) if format_ == "json" else _text(results))
+    target.show(results)
     return int(any(result.state is State.BROKEN for result in results))
-
-
-def _json(results: Sequence[Diagnosis]) -> str:
-    return json_text({"format": FORMAT, "diagnoses": results})
-
-
-def _text(results: Sequence[Diagnosis]) -> str:
-    return "".join(map(_lines, results))
-
-
-def _lines(result: Diagnosis) -> str:
-    start = f"{result.state:<{len(State.BROKEN)}} {result.name:<{_NAME}} "
-    text = textwrap.fill(
-        visible(result.text),
-        width=80,
-        initial_indent=start,
-        subsequent_indent=_INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    repair = f"{_INDENT}{visible(result.repair)}\n" if result.repair else ""
-    return f"{text}\n{repair}"

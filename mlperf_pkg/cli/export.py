@@ -40,11 +40,9 @@ _TABLES = ("systems", "result_sets", "runs", "evaluations", "settings", "finding
     help="Write only this table (Parquet and CSV): FILE is then a file, not a folder.",
 )
 @options.published_option("Also export")
-@click.option("--evaluations", is_flag=True, help="Export the evaluations of all runs too.")
-@click.option("--append", is_flag=True, help="Add the rounds to those that FILE contains.")
-@click.option(
-    "--replace", is_flag=True, help="Like --append, but replace rounds that FILE contains already."
-)
+@options.flag("--evaluations", text="Export the evaluations of all runs too.")
+@options.flag("--append", text="Add the rounds to those that FILE contains.")
+@options.flag("--replace", text="Like --append, but replace rounds that FILE contains already.")
 @options.force_option("Overwrite FILE.")
 def command(
     *,

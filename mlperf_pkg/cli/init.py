@@ -59,7 +59,7 @@ def command(*, workspace: Path, force: bool) -> int:
 def _prepared(workspace: Path) -> Prepared | None:
     """Return what is in the workspace; None where there are no logs or systems yet."""
     try:
-        return prepare(Folders.of(workspace), Order(keep_invalid=True, allow_outside=True))
+        return prepare(Folders.of(workspace), Order(invalid="keep", allow_outside=True))
     except UserError as error:
         note(f"no value could be filled in: {error}")
         return None

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import UNREAD, Checked, Options, with_config
 from mlperf_pkg.cli import completion
 from mlperf_pkg.cli.group import FILE, FOLDER, Choice, reads
-from mlperf_pkg.cli.output import Output, Outputs, destinations, note
+from mlperf_pkg.cli.output import Formats, Output, Outputs, destinations, note
 from mlperf_pkg.cli.streams import progress
 from mlperf_pkg.config import round_name
 from mlperf_pkg.findings import Severity, Verdict
@@ -113,14 +114,10 @@ def round_option(text: str) -> Callable[[_Function], _Function]:
         "--round",
         "round_",
         metavar="ROUND",
-        callback=_round_name,
+        callback=lambda _, __, value: value if value is None else round_name(value),
         shell_complete=completion.rounds,
         help=text,
     )
-
-
-def _round_name(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return value if value is None else round_name(value)
 
 
 _FLAGS = {
@@ -135,9 +132,9 @@ _FLAGS = {
 _KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test (--keep-scaling)"
 
 
-def bypass_options(*flags: str) -> Callable[[_Function], _Function]:
+def bypass_options(*names: str) -> Callable[[_Function], _Function]:
     """Add flags of ``package_checker_params``, or ``keep_scaling``."""
-    options = [click.option(f"--{flag}", is_flag=True, help=_FLAGS[flag]) for flag in flags]
+    options = [flag(f"--{name}", text=_FLAGS[name]) for name in names]
     return lambda function: _decorated(function, *options)
 
 
@@ -166,10 +163,44 @@ scaled = flagged(KEEP_SCALING)
 bypassing = flagged("rcp-bypass", "seed-checker-bypass", "rcp-bert-train-samples")
 
 
-def count_option(*names: str, text: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Add a number from 1."""
-    number = click.IntRange(min=1)
-    return click.option(*names, type=number, metavar="N", help=text, **attributes)
+def flag(*names: str, text: str) -> Callable[[_Function], _Function]:
+    """Add an option without a value."""
+    return click.option(*names, is_flag=True, help=text)
+
+
+def repeatable(*names: str, text: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Add an option that may be used several times."""
+    return click.option(*names, multiple=True, help=f"{text}; repeatable.", **attributes)
+
+
+def seed_option(text: str) -> Callable[[_Function], _Function]:
+    """Add ``seed``."""
+    attributes: dict[str, Any] = {"type": int, "metavar": "N", "default": 0, "show_default": True}
+    return click.option("--seed", help=text, **attributes)
+
+
+def gathered(kind: type[Struct], name: str) -> Callable[[_Command], _Command]:
+    """Hand the options that are fields of ``kind`` to the function as one value, ``name``."""
+
+    def decorate(function: _Command) -> _Command:
+        @wraps(function)
+        def with_value(**values: Any) -> Any:
+            names = {option.rstrip("_"): option for option in values}
+            fields = [field for field in kind.__struct_fields__ if field in names]
+            value = kind(**{field: values.pop(names[field]) for field in fields})
+            return function(**{name: value}, **values)
+
+        return with_value
+
+    return decorate
+
+
+def count_option(
+    *names: str, text: str, least: int = 1, most: int | None = None, **attributes: Any
+) -> Callable[[_Function], _Function]:
+    """Add a number from ``least`` to ``most``; a default is shown."""
+    attributes = {"metavar": "N", "show_default": "default" in attributes, **attributes}
+    return click.option(*names, type=click.IntRange(least, most), help=text, **attributes)
 
 
 def division_option(text: str) -> Callable[[_Function], _Function]:
@@ -287,56 +318,53 @@ def failing(function: _Command) -> _Command:
 # ---- output -------------------------------------------------------------------------------
 
 
-def written(
-    formats: Iterable[str], *, repeatable: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options of the result: the function receives ``format_`` and ``target`` (``Output``).
+def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Command]:
+    """Add the options of the result: the function receives ``target``.
 
-    With ``repeatable`` it receives only ``target`` (``Outputs``), as formats differ per output.
+    It is an ``Output`` or, with ``many``, ``Outputs``.
     """
     names = tuple(formats)
-    suffix = "; repeatable" if repeatable else ""
-    return lambda function: _decorated(
-        _with_target(function, names, repeatable=repeatable),
-        click.option(
-            "--format",
-            "format_",
-            type=Choice(names),
-            help="Write in this format (default: by the ending of FILE, else text).",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            multiple=True,
-            metavar="[FORMAT:]FILE",
-            shell_complete=completion.files,
-            help=f"Write to FILE; - is standard output, the default{suffix}.",
-        ),
-        force_option(),
-    )
+    suffix = "; repeatable" if many else ""
 
+    def decorate(function: _Command) -> _Command:
+        @reads("verbose")
+        @wraps(function)
+        def with_target(
+            format_: str | None,
+            output: tuple[str, ...],
+            verbose: bool | None,
+            *,
+            force: bool,
+            **others: Any,
+        ) -> Any:
+            every = tuple(
+                Output(file, force, bool(verbose), name, formats)
+                for name, file in destinations(output, format_, names)
+            )
+            if len(every) > 1 and not many:
+                raise click.UsageError("this command writes one file: give -o once")
+            return function(target=Outputs(every) if many else every[0], **others)
 
-def _with_target(function: _Command, formats: tuple[str, ...], *, repeatable: bool) -> _Command:
-    @reads("verbose")
-    @wraps(function)
-    def with_target(
-        format_: str | None,
-        output: tuple[str, ...],
-        force: bool,
-        verbose: bool | None,
-        **others: Any,
-    ) -> Any:
-        outputs = tuple(
-            (name, Output(file, force, bool(verbose)))
-            for name, file in destinations(output, format_, formats)
+        return _decorated(
+            with_target,
+            click.option(
+                "--format",
+                "format_",
+                type=Choice(names),
+                help="Write in this format (default: by the ending of FILE, else text).",
+            ),
+            click.option(
+                "-o",
+                "--output",
+                multiple=True,
+                metavar="[FORMAT:]FILE",
+                shell_complete=completion.files,
+                help=f"Write to FILE; - is standard output, the default{suffix}.",
+            ),
+            force_option(),
         )
-        if repeatable:
-            return function(target=Outputs(outputs, force), **others)
-        if len(outputs) > 1:
-            raise click.UsageError("this command writes one file: give -o once")
-        return function(format_=outputs[0][0], target=outputs[0][1], **others)
 
-    return with_target
+    return decorate
 
 
 def output_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
@@ -351,7 +379,7 @@ def output_folder_option(text: str, **attributes: Any) -> Callable[[_Function], 
 
 def force_option(text: str = "Overwrite existing files.") -> Callable[[_Function], _Function]:
     """Add ``force``."""
-    return click.option("--force", is_flag=True, help=text)
+    return flag("--force", text=text)
 
 
 def invalid_option(function: _Function) -> _Function:

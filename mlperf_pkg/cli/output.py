@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -19,17 +19,24 @@ from mlperf_pkg.infra.stores import StoredFile, is_url
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.render import Checkout, View
 
-_Result = TypeVar("_Result")
-
 WIDTH_OF_FILES = 80
+DEFAULT = "text"
+
+Formats = Mapping[str, Callable[[Any, Any], str]]
+"""The renderers of a result for a ``View``, by the names of their formats."""
 
 
 class Output(Struct, frozen=True):
-    """A local or stored file, overwritten only with ``force``; None is standard output."""
+    """A local or stored file, overwritten only with ``force``; None is standard output.
+
+    A result is written in one of the ``formats``.
+    """
 
     file: Path | StoredFile | None = None
     force: bool = False
     verbose: bool = False
+    format: str = DEFAULT
+    formats: Formats = {}
 
     def refuse_early(self, inputs: Sequence[str]) -> None:
         """Check before the work starts that the file can be written.
@@ -57,6 +64,15 @@ class Output(Struct, frozen=True):
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
         return View(_terminal_width(), color=_shows_colors(), verbose=self.verbose)
+
+    def show(self, result: Any) -> None:
+        """Write a result in the format of this output.
+
+        Raises:
+            UserError: the file cannot be written.
+            BrokenPipeError: standard output was closed by its reader.
+        """
+        self.write(self.formats[self.format](result, self.view()))
 
     def write(self, content: str) -> None:
         """Write the whole content.
@@ -126,10 +142,14 @@ def _refuse_folder(file: Path) -> None:
 
 
 class Outputs(Struct, frozen=True):
-    """Several outputs of one result, each with the name of its format."""
+    """Several outputs of one result, each in its format."""
 
-    by_format: tuple[tuple[str, Output], ...]
-    force: bool = False
+    every: tuple[Output, ...]
+
+    @property
+    def force(self) -> bool:
+        """Whether existing files are overwritten, which holds for all outputs."""
+        return self.every[0].force
 
     def refuse_early(self, inputs: Sequence[str]) -> None:
         """Check before the work starts that every output can be written.
@@ -137,17 +157,16 @@ class Outputs(Struct, frozen=True):
         Raises:
             UserError: one of them cannot be written.
         """
-        for _, output in self.by_format:
+        for output in self.every:
             output.refuse_early(inputs)
 
-    def write(
+    def show(
         self,
-        formats: Mapping[str, Callable[[_Result, View], str]],
-        result: _Result,
+        result: Any,
         inputs: Sequence[str],
         adapt: Callable[[View], View] = lambda view: view,
     ) -> None:
-        """Write the result of ``inputs``, rendered by ``formats``: all files or none.
+        """Write the result of ``inputs`` in every format: all files or none.
 
         ``adapt`` adds to the view what the command's options say.
 
@@ -157,8 +176,11 @@ class Outputs(Struct, frozen=True):
         """
         repository = checkout(inputs)
         contents = [
-            (output, formats[name](result, adapt(replace(output.view(), checkout=repository))))
-            for name, output in self.by_format
+            (
+                item,
+                item.formats[item.format](result, adapt(replace(item.view(), checkout=repository))),
+            )
+            for item in self.every
         ]
         if files := {output.file: content for output, content in contents if output.file}:
             from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown
@@ -187,7 +209,6 @@ def checkout(inputs: Sequence[str]) -> Checkout:
 # ---- the files and formats of --format and -o [FORMAT:]FILE -------------------------------
 
 STDOUT = "-"
-DEFAULT = "text"
 _ENDINGS = {
     ".json": "json",
     ".sarif": "sarif",

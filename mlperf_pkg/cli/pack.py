@@ -40,11 +40,8 @@ from mlperf_pkg.results.report import Report
     type=Choice([form.value for form in Form]),
     help="Encrypt the archive in this form (default: not encrypted).",
 )
-@click.option(
-    "--recipient",
-    multiple=True,
-    metavar="KEY",
-    help="Encrypt for KEY, age1... or ssh-... (age only); repeatable.",
+@options.repeatable(
+    "--recipient", metavar="KEY", text="Encrypt for KEY, age1... or ssh-... (age only)"
 )
 @secret.option("Encrypt")
 @options.invalid_option
@@ -90,7 +87,10 @@ def command(
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
         form = Form(encrypt) if encrypt else None
         target = output or default_target(tree, form)
-        _refuse_early(tree, target, form, force=force)
+        refuse_within(target, [str(tree)])
+        sweep(target.parent)
+        for name in written_names(target, form):
+            Output(target.with_name(name), force).refuse_early([])
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
         if invalid == "drop" and not integrity_failed(report.findings):
@@ -117,13 +117,6 @@ def _without_invalid(
         say("note", (f"left out: {reason}" for reason in invalid.values()))
         tree, report = without_sets(tree, report, invalid, check_options)
     return tree, report
-
-
-def _refuse_early(tree: Path, target: Path, form: Form | None, *, force: bool) -> None:
-    refuse_within(target, [str(tree)])
-    sweep(target.parent)
-    for name in written_names(target, form):
-        Output(target.with_name(name), force).refuse_early([])
 
 
 def _encryption(

@@ -18,7 +18,6 @@ from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
     Author,
-    Mistakes,
     mistakes_of_file,
     mistakes_of_package,
     new_point,
@@ -65,7 +64,7 @@ def command() -> None:
 
 # ---- arguments and options that the commands share ----------------------------------------
 
-BATCH_SIZE = click.IntRange(min=1, max=999_999_999)
+LARGEST_SIZE = 999_999_999
 
 
 def benchmark_argument(*, required: bool = True) -> Callable[[_Command], _Command]:
@@ -137,19 +136,16 @@ def one_reference(function: _Command) -> _Command:
     default=True,
     help="Show all points (default), or only those that remain after pruning.",
 )
-@click.option(
+@options.repeatable(
     "--batch-size",
     "batch_sizes",
-    type=BATCH_SIZE,
-    multiple=True,
+    type=click.IntRange(1, LARGEST_SIZE),
     metavar="N",
-    help="Show the point that sets of batch size N are compared with, interpolated if"
-    " necessary; repeatable.",
+    text="Show the point that sets of batch size N are compared with, interpolated if necessary",
 )
-@click.option(
+@options.flag(
     "--interpolate",
-    is_flag=True,
-    help="Show every batch size from the smallest to the largest point that the test uses.",
+    text="Show every batch size from the smallest to the largest point that the test uses.",
 )
 @options.chart_option("all reference runs and points into FILE, .svg, .png or .html")
 @origin_options
@@ -164,7 +160,6 @@ def show(
     interpolate: bool,
     chart: Path | None,
     origin: Origin,
-    format_: str,
     target: Output,
 ) -> int:
     """Show the reference points of a benchmark.
@@ -204,7 +199,7 @@ def show(
         shown(item, item.every_size if interpolate else batch_sizes, pruned=not all_)
         for item in chosen
     ]
-    target.write(SHOW_FORMATS[format_](items, target.view()))
+    target.show(items)
     return 0
 
 
@@ -221,7 +216,7 @@ def _picture(file: Path, inputs: Sequence[str], *, force: bool) -> Callable[[Ref
 @origin_options
 @options.written(CHECK_FORMATS)
 def check_points(
-    *, paths: tuple[str, ...], check_options: Options, origin: Origin, format_: str, target: Output
+    *, paths: tuple[str, ...], check_options: Options, origin: Origin, target: Output
 ) -> int:
     """Test the convergence of result sets against reference points.
 
@@ -247,7 +242,7 @@ def check_points(
     files = [str(origin.file)] if origin.file else []
     target.refuse_early([*paths, *files])
     result = tested_sets(noted(check(paths, check_options)), origin)
-    target.write(CHECK_FORMATS[format_](result, target.view()))
+    target.show(result)
     return result.status
 
 
@@ -266,16 +261,9 @@ def check_points(
     "Write the point to FILE; - is standard output.", metavar="FILE", default="-", show_default=True
 )
 @options.force_option()
+@options.gathered(Author, "author")
 def new(
-    *,
-    paths: tuple[str, ...],
-    check_options: Options,
-    creator: str | None,
-    platform: str | None,
-    when: str | None,
-    precision: str | None,
-    output: Path,
-    force: bool,
+    *, paths: tuple[str, ...], check_options: Options, author: Author, output: Path, force: bool
 ) -> int:
     """Make a new reference point from logs of the reference.
 
@@ -294,8 +282,7 @@ def new(
     """
     target = Output(None if output == Path("-") else output, force)
     target.refuse_early(paths)
-    checked = noted(check(paths, check_options))
-    point = new_point(checked, Author(creator, platform, when, precision))
+    point = new_point(noted(check(paths, check_options)), author)
     target.write(point.json())
     for text in point.notes:
         note(text)
@@ -304,29 +291,13 @@ def new(
 
 @command.command(name="bootstrap")
 @one_reference
-@click.option(
-    "--batch-size",
-    type=BATCH_SIZE,
-    required=True,
-    metavar="N",
-    help="Resample the limit at this batch size.",
+@options.count_option(
+    "--batch-size", most=LARGEST_SIZE, required=True, text="Resample the limit at this batch size."
 )
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=100, max=100_000),
-    default=2000,
-    show_default=True,
-    metavar="N",
-    help="Resample N times.",
+@options.count_option(
+    "--resamples", least=100, most=100_000, default=2000, text="Resample N times."
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Seed the random numbers; the same options and seed give the same result.",
-)
+@options.seed_option("Seed the random numbers; the same options and seed give the same result.")
 @options.written(BOOTSTRAP_FORMATS)
 def confidence(
     *,
@@ -334,7 +305,6 @@ def confidence(
     batch_size: int,
     resamples: int,
     seed: int,
-    format_: str,
     target: Output,
 ) -> int:
     """Show the confidence interval of a limit.
@@ -351,8 +321,7 @@ def confidence(
       mlperf-pkg rcp bootstrap bert --round 5.0 --batch-size 1024 --seed 7
     """
     target.refuse_early([])
-    result = bootstrap(reference, batch_size, resamples=resamples, seed=seed)
-    target.write(BOOTSTRAP_FORMATS[format_](result, target.view()))
+    target.show(bootstrap(reference, batch_size, resamples=resamples, seed=seed))
     return 0
 
 
@@ -363,7 +332,7 @@ def confidence(
 @reads("usage")
 @options.written(DIFF_FORMATS)
 def diff_points(
-    *, old: str, new: str, benchmark: str | None, usage: str | None, format_: str, target: Output
+    *, old: str, new: str, benchmark: str | None, usage: str | None, target: Output
 ) -> int:
     """Show how the reference points of rounds OLD and NEW differ.
 
@@ -380,10 +349,8 @@ def diff_points(
       mlperf-pkg rcp diff 1.0 3.0 --usage hpc --format csv
     """
     target.refuse_early([])
-    result = differences(
-        usage or "training", old.removeprefix("v"), new.removeprefix("v"), benchmark
-    )
-    target.write(DIFF_FORMATS[format_](result, target.view()))
+    rounds = old.removeprefix("v"), new.removeprefix("v")
+    target.show(differences(usage or "training", *rounds, benchmark))
     return 0
 
 
@@ -403,7 +370,6 @@ def lint(
     benchmark: str | None,
     round_: str | None,
     usage: str | None,
-    format_: str,
     target: Output,
 ) -> int:
     """Find mistakes in the data of reference points.
@@ -424,17 +390,17 @@ def lint(
       mlperf-pkg rcp lint rcps_llama31_8b.json
     """
     target.refuse_early([str(file)] if file else [])
-    result = _of_file(file, usage, round_, benchmark) if file else None
-    result = result or mistakes_of_package(usage, round_, benchmark)
-    target.write(LINT_FORMATS[format_](result, target.view()))
+    if file is None:
+        result = mistakes_of_package(usage, round_, benchmark)
+    else:
+        result = mistakes_of_file(file, usage, round_, benchmark or _only_benchmark(file))
+    target.show(result)
     return int(result.fails)
 
 
-def _of_file(
-    file: Path, usage: str | None, round_name: str | None, benchmark: str | None
-) -> Mistakes:
+def _only_benchmark(file: Path) -> str:
     names = benchmarks_in(file)
-    if benchmark is None and len(names) != 1:
+    if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
         raise UserError(f"{visible(str(file))}: {problem}; expected points of one benchmark")
-    return mistakes_of_file(file, usage, round_name, benchmark or names[0])
+    return names[0]

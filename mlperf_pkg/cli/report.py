@@ -35,10 +35,9 @@ _FORMATS = ("svg", "png")
 @options.judged
 @options.scaled
 @options.filtered
-@click.option(
+@options.flag(
     "--history",
-    is_flag=True,
-    help="Write the page of all published rounds, with the results in PATH if it is given.",
+    text="Write the page of all published rounds, with the results in PATH if it is given.",
 )
 @click.option(
     "--from",
@@ -47,12 +46,11 @@ _FORMATS = ("svg", "png")
     metavar="EXPORT",
     help="With --history, show the results of an export instead of the published ones.",
 )
-@click.option(
+@options.repeatable(
     "--draw",
     "charts",
     type=Choice(("all", *_CHARTS)),
-    multiple=True,
-    help="Write charts, each to its own file, instead of the page: all, or only these; repeatable.",
+    text="Write charts, each to its own file, instead of the page: all, or only these",
 )
 @click.option(
     "--format",

@@ -48,31 +48,19 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     "Write the review into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )
 @options.force_option("Replace an existing review.")
-@click.option(
+@options.repeatable(
     "--joint",
-    multiple=True,
     metavar="A+B",
-    help="Treat A and B as joint submitters, in the folder of that name or, with"
-    " FOLDER=A+B, in FOLDER; repeatable.",
+    text="Treat A and B as joint submitters, in the folder of that name or, with"
+    " FOLDER=A+B, in FOLDER",
 )
-@click.option(
-    "--exclude",
-    multiple=True,
-    metavar="NAME",
-    help="Leave NAME out of the assignments; repeatable.",
+@options.repeatable(
+    "--exclude", "excluded", metavar="NAME", text="Leave NAME out of the assignments"
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Break ties in the ranking of submitters with seed N.",
-)
-@click.option(
+@options.seed_option("Break ties in the ranking of submitters with seed N.")
+@options.flag(
     "--one-spelling",
-    is_flag=True,
-    help="Count names that differ only in case, spaces and punctuation as one submitter.",
+    text="Count names that differ only in case, spaces and punctuation as one submitter.",
 )
 def review_round(
     *,
@@ -80,10 +68,7 @@ def review_round(
     check_options: Options,
     output: Path,
     force: bool,
-    joint: tuple[str, ...],
-    exclude: tuple[str, ...],
-    seed: int,
-    one_spelling: bool,
+    **choices: Any,
 ) -> int:
     """Write a review of a round, and print its summary.
 
@@ -106,7 +91,7 @@ def review_round(
     from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
     files.refuse_early(output, [round_dir], force=force)
-    reviewed = read_round(round_dir, check_options, Choices(joint, exclude, seed, one_spelling))
+    reviewed = read_round(round_dir, check_options, Choices(**choices))
     parts = list(files.sections(reviewed))
     files.write_review(output, files.files_of(reviewed, parts), force=force)
     click.echo(files.summary(reviewed, parts), nl=False)
@@ -127,18 +112,14 @@ class _ReviewGroup(Group):
         **extra: Any,
     ) -> click.Context:
         """Return the context of the round's command unless a command is named."""
-        word = self._first_word(args, parent)
+        try:  # what follows the general options; nothing after options of the round's command
+            _, words, _ = self.make_parser(click.Context(self, parent)).parse_args(list(args))
+        except click.UsageError:
+            words = []
+        word = words[0] if words else ""
         if word in self.commands or f"{self.name} {word}" in RENAMED:
             return super().make_context(info_name, args, parent, **extra)
         return self.default.make_context(info_name, args, parent, **extra)
-
-    def _first_word(self, args: list[str], parent: click.Context | None) -> str:
-        """Return what follows the general options; empty after options of the round's command."""
-        try:
-            _, words, _ = self.make_parser(click.Context(self, parent)).parse_args(list(args))
-        except click.UsageError:
-            return ""
-        return words[0] if words else ""
 
 
 @click.group(name="review", cls=_ReviewGroup, help=review_round.help)
@@ -210,7 +191,7 @@ def objection(
 @click.argument("file", type=FILE)
 @click.argument("tree", type=click.Path(), required=False)
 @options.judged
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Change this objection; repeatable.")
+@options.repeatable("--id", "ids", metavar="ID", text="Change this objection")
 @click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
 @click.option("--issue", metavar="URL", help="Record the issue of the objection.")
 @click.option(
@@ -231,7 +212,6 @@ def objections(
     issue: str | None,
     percent: float | None,
     note: str | None,
-    format_: str,
     target: Output,
 ) -> int:
     """Show or change the states of objections.
@@ -277,7 +257,7 @@ def objections(
         outcome = Outcome(tuple(map(Judged, entries)))
     else:
         outcome = judge(entries, examine(tree, check_options))
-    target.write(OBJECTION_FORMATS[format_](outcome, target.view()))
+    target.show(outcome)
     return int(not outcome.is_settled)
 
 
@@ -302,9 +282,7 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
 )
 @options.judged
 @options.written(LISTING_FORMATS)
-def compare(
-    *, what: str, sides: tuple[str, ...], check_options: Options, format_: str, target: Output
-) -> int:
+def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target: Output) -> int:
     """Compare two rounds: Previews, or resubmitted logs.
 
     OLD is the earlier round, NEW the later one. Both are folders of submissions or
@@ -346,5 +324,5 @@ def compare(
     else:
         listing = resubmitted.resubmitted(*old_and_new)
         fails = listing.counts[resubmitted.NOT_ALLOWED] > 0
-    target.write(LISTING_FORMATS[format_](listing, target.view()))
+    target.show(listing)
     return int(fails)

@@ -36,11 +36,7 @@ from mlperf_pkg.rulebook.upstream import verify as verification
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _round(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    return round_name(value) if value else value
-
-
-_written = options.written(("text", "json"))
+_written = options.written(render.FORMATS)
 _benchmark = click.option(
     "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
 )
@@ -81,7 +77,6 @@ def list_(
     round_: str | None,
     benchmark: str | None,
     division: str,
-    format_: str,
     target: Output,
 ) -> int:
     """List rounds and benchmarks, or the rules of a benchmark.
@@ -107,13 +102,9 @@ def list_(
     target.refuse_early(())
     chosen = _rounds(usage, round_, benchmark)
     if benchmark:
-        target.write(_benchmark_rules(chosen[-1], benchmark, division, format_))
-    elif format_ == "json":
-        target.write(render.rounds_json(chosen))
-    elif round_:
-        target.write("\n".join(map(render.round_text, chosen)))
+        target.show(_benchmark_rules(chosen[-1], benchmark, division))
     else:
-        target.write(render.rounds_text(chosen))
+        target.show(render.of_rounds(chosen, detailed=bool(round_)))
     return 0
 
 
@@ -160,17 +151,16 @@ def _instead(name: str, names: Sequence[str]) -> str:
     return did_you_mean(name, names) or f": it has {', '.join(names)}"
 
 
-def _benchmark_rules(round_: Round, name: str, division: str, format_: str) -> str:
+def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
     benchmark = loaded(round_, name)
     layers = [*common_layers(round_, division), *benchmark_layers(benchmark, division)]
-    write = render.benchmark_json if format_ == "json" else render.benchmark_text
-    return write(round_, benchmark, effective(layers))
+    return render.of_benchmark(round_, benchmark, effective(layers))
 
 
 @command.command()
 @click.argument("name", shell_complete=completion.subjects)
 @_written
-def show(*, name: str, format_: str, target: Output) -> int:
+def show(*, name: str, target: Output) -> int:
     """Explain a code, or show the rules of a key or of a benchmark.
 
     NAME is the code of a finding, a key of logs or a benchmark. For a code, show what
@@ -190,27 +180,25 @@ def show(*, name: str, format_: str, target: Output) -> int:
     """
     target.refuse_early(())
     subject = subject_of(name)
-    target.write(_shown(subject.kind, subject.name, json=format_ == "json"))
+    target.show(_shown(subject.kind, subject.name))
     return 0
 
 
-def _shown(kind: Kind, name: str, *, json: bool) -> str:
+def _shown(kind: Kind, name: str) -> render.Document:
     match kind:
         case Kind.CODE:
-            return (render.code_json if json else render.code_text)(name)
+            return render.of_code(name)
         case Kind.FAMILY:
-            return (render.family_json if json else render.family_text)(name)
+            return render.of_family(name)
         case Kind.KEY:
-            write = render.key_json if json else render.key_text
-            return write(name, histories_of_key(name))
+            return render.of_key(name, histories_of_key(name))
         case Kind.BENCHMARK:
-            newest = _rounds(None, None, name)[-1]
-            return _benchmark_rules(newest, name, "closed", "json" if json else "text")
+            return _benchmark_rules(_rounds(None, None, name)[-1], name, "closed")
 
 
 @command.command()
-@click.argument("old", callback=_round, shell_complete=completion.rounds)
-@click.argument("new", callback=_round, shell_complete=completion.rounds)
+@click.argument("old", shell_complete=completion.rounds)
+@click.argument("new", shell_complete=completion.rounds)
 @reads("usage")
 @_benchmark
 @_division(None, "Only this division.")
@@ -222,7 +210,6 @@ def diff(
     usage: str | None,
     benchmark: str | None,
     division: str | None,
-    format_: str,
     target: Output,
 ) -> int:
     """Show what changes for a submitter between rounds OLD and NEW.
@@ -239,14 +226,13 @@ def diff(
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
     target.refuse_early(())
-    comparison = compare(usage or "training", old, new, benchmark, division)
+    comparison = compare(usage or "training", round_name(old), round_name(new), benchmark, division)
     points = [
         point
         for before, after in comparison.pairs
         for point in changed_points(comparison.old, before, comparison.new, after)
     ]
-    write = render.comparison_json if format_ == "json" else render.comparison_text
-    target.write(write(comparison, points))
+    target.show(render.of_comparison(comparison, points))
     return 0
 
 
@@ -263,7 +249,7 @@ def diff(
     help="For maintainers: record all differing rules as equivalent in rules/upstream.json.",
 )
 @_written
-def verify(*, against: Path | None, accept: str | None, format_: str, target: Output) -> int:
+def verify(*, against: Path | None, accept: str | None, target: Output) -> int:
     """Compare the rulebook with the installed mlperf-logging.
 
     Report every difference, so that no change in a new version of the official
@@ -286,12 +272,5 @@ def verify(*, against: Path | None, accept: str | None, format_: str, target: Ou
     reviewed = points.review(against)
     reference = str(against) if against else f"mlperf-logging {version('mlperf-logging')}"
     count = sum(len(rounds(usage)) for usage in usages())
-    if format_ == "json":
-        fields = render.review_fields(reviewed)
-        target.write(render.differences_json(differences, reference, fields))
-    else:
-        text = render.differences_text(differences, reference, count)
-        if reviewed.fails or not differences:
-            text += render.review_text(reviewed)
-        target.write(text)
+    target.show(render.of_verification(differences, reviewed, reference, count))
     return int(bool(differences) or reviewed.fails)

@@ -21,7 +21,7 @@ from mlperf_pkg.commands.results.score import SCORE_FORMATS
 @options.checked
 @options.bypassing
 @options.scaled
-@options.written(SCORE_FORMATS, repeatable=True)
+@options.written(SCORE_FORMATS, many=True)
 @click.option(
     "--tables", type=FOLDER, help="Also write the tables of the official summarizer into FOLDER."
 )
@@ -74,9 +74,10 @@ def command(
     if table_folder:
         for text in table_folder.write(with_ids(checked) if with_ids else checked):
             note(text)
-    result = _with_standings(scores(checked), checked)
-    target.write(SCORE_FORMATS, result, paths)
-    return int(all(scored.row.score_minutes is None for scored in result.sets))
+    result = scores(checked)
+    has_score = any(scored.row.score_minutes is not None for scored in result.sets)
+    target.show(_with_standings(result, checked) if has_score else result, paths)
+    return int(not has_score)
 
 
 def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
@@ -92,8 +93,6 @@ def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]
 
 def _with_standings(result: Scores, checked: Checked) -> Scores:
     """Return the scores with their standings; print a note if these cannot be read."""
-    if all(scored.row.score_minutes is None for scored in result.sets):
-        return result
     from mlperf_pkg.commands.compare.published import with_standings  # noqa: PLC0415 - if needed
     from mlperf_pkg.published.results import PublishedResultsError  # noqa: PLC0415
 

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.select.select import SELECT_FORMATS, Selections, State,
 @click.command(name="select", cls=Command)
 @options.checked
 @options.written(SELECT_FORMATS)
-def command(*, paths: tuple[str, ...], check_options: Options, format_: str, target: Output) -> int:
+def command(*, paths: tuple[str, ...], check_options: Options, target: Output) -> int:
     """Select the runs to submit where there are more than required.
 
     PATH is as for 'mlperf-pkg check'. The rules require the consecutive runs, by
@@ -35,7 +35,7 @@ def command(*, paths: tuple[str, ...], check_options: Options, format_: str, tar
     """
     target.refuse_early(paths)
     result = selections(noted(check(paths, check_options)))
-    target.write(SELECT_FORMATS[format_](result, target.view()))
+    target.show(result)
     return _status(result)
 
 

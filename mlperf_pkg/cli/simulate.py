@@ -24,7 +24,6 @@ from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
 _Order = TypeVar("_Order", SetOrder, RoundOrder)
 
-_REQUIRED = ("benchmarks", "system", "submitter")
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
 _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
@@ -59,14 +58,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @options.count_option(
     "--runs", text="Simulate N runs (default: the number that the rules require)."
 )
-@click.option(
-    "--seed",
-    type=int,
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed the random numbers: the same options and seed write the same bytes.",
-)
+@options.seed_option("Seed the random numbers: the same options and seed write the same bytes.")
 @click.option(
     "--minutes",
     type=float,
@@ -89,13 +81,11 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Make the last run fail (whole round: the last run of every tenth result set);"
     " repeatable.",
 )
-@click.option(
+@options.count_option(
     "--records",
-    type=click.IntRange(min=0),
-    metavar="N",
+    least=0,
     default=0,
-    show_default=True,
-    help="Add N records of training statistics to each log; 1000 make a log of real size.",
+    text="Add N records of training statistics to each log; 1000 make a log of real size.",
 )
 @click.option(
     "--layout",
@@ -104,7 +94,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
 )
-@click.option("--whole-round", is_flag=True, help="Write a whole round of submissions.")
+@options.flag("--whole-round", text="Write a whole round of submissions.")
 @options.count_option("--submitters", text="Write a whole round with N submitters (default: 3).")
 @options.count_option(
     "--system-count",
@@ -114,10 +104,8 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @options.count_option(
     "--sets", text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn)."
 )
-@click.option(
-    "--power", is_flag=True, help="Whole round: add power logs to systems of up to four nodes."
-)
-@click.option("--code", is_flag=True, help="Whole round: add stubs of code in benchmarks/.")
+@options.flag("--power", text="Whole round: add power logs to systems of up to four nodes.")
+@options.flag("--code", text="Whole round: add stubs of code in benchmarks/.")
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")
 @click.pass_context
@@ -155,7 +143,14 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         click.echo(visible(summary))
         return 0
     _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
-    _require_one_set(values)
+    required = ("benchmarks", "system", "submitter")
+    if missing := [f"--{name.removesuffix('s')}" for name in required if not values[name]]:
+        raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
+    if len(values["benchmarks"]) > 1:
+        raise click.UsageError(
+            "--benchmark is given more than once; one result set has one benchmark"
+            " (or --whole-round)"
+        )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
     written = write_set(folder, _order(SetOrder, values))
@@ -178,14 +173,3 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:
         is_set = ctx.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
         if option.name in names and is_set:
             raise click.UsageError(f"{option.opts[0]} is an option of {kind}")
-
-
-def _require_one_set(values: Mapping[str, Any]) -> None:
-    missing = [f"--{name.removesuffix('s')}" for name in _REQUIRED if not values[name]]
-    if missing:
-        raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
-    if len(values["benchmarks"]) > 1:
-        raise click.UsageError(
-            "--benchmark is given more than once; one result set has one benchmark"
-            " (or --whole-round)"
-        )

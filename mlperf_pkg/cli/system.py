@@ -117,7 +117,7 @@ def _write(target: Output, fields: dict[str, Any]) -> None:
 @reads("usage")
 @options.shown
 @options.failing
-@options.written(FORMATS, repeatable=True)
+@options.written(FORMATS, many=True)
 def check(
     *,
     paths: tuple[str, ...],
@@ -149,5 +149,5 @@ def check(
     target.refuse_early(paths)
     chosen = round_of_systems(options.workspace_options(round_, usage), paths)
     report = check_descriptions(paths, chosen)
-    target.write(FORMATS, report, (), showing)  # paths are relative to the current folder
+    target.show(report, (), showing)  # paths are relative to the current folder
     return status(report)

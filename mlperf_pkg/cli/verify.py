@@ -15,7 +15,6 @@ from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB
 from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS
-from mlperf_pkg.results.report import Report
 
 
 @click.command(name="verify", cls=Command)
@@ -27,13 +26,11 @@ from mlperf_pkg.results.report import Report
     metavar="FOLDER",
     help="Unpack into the new folder FOLDER, if nothing changed since packing.",
 )
-@click.option(
+@options.count_option(
     "--max-unpacked",
-    type=click.IntRange(min=1),
     default=LARGEST_GIB,
-    show_default=True,
     metavar="GIB",
-    help="Refuse an archive that unpacks to more than GIB gibibytes.",
+    text="Refuse an archive that unpacks to more than GIB gibibytes.",
 )
 @secret.option("Decrypt")
 @click.option(
@@ -41,7 +38,7 @@ from mlperf_pkg.results.report import Report
 )
 @options.shown
 @options.failing
-@options.written(FORMATS, repeatable=True)
+@options.written(FORMATS, many=True)
 def command(
     *,
     packed: Path,
@@ -73,16 +70,12 @@ def command(
     with stop_cleanly():
         target.refuse_early([str(packed)])
         secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
-        report = _verify(packed, check_options, secrets, extract, max_unpacked * GIB)
-        target.write(FORMATS, report, [str(packed)], showing)
+        if packed.is_dir() and extract:
+            raise UserError("--extract applies only to an archive")
+        if packed.is_dir():
+            _, report = verify_tree(packed, check_options)
+        else:
+            largest = max_unpacked * GIB
+            report = verify_archive(packed, check_options, secrets, extract, largest=largest)
+        target.show(report, [str(packed)], showing)
         return status(report)
-
-
-def _verify(
-    packed: Path, check_options: Options, secrets: Secrets, extract: Path | None, largest: int
-) -> Report:
-    if not packed.is_dir():
-        return verify_archive(packed, check_options, secrets, extract, largest=largest)
-    if extract:
-        raise UserError("--extract applies only to an archive")
-    return verify_tree(packed, check_options)[1]

@@ -20,7 +20,7 @@ _SECONDS_PER_MINUTE = 60.0
 @click.command(name="watch", cls=Command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @options.judged
-@click.option("--fail-fast", is_flag=True, help="Exit as soon as a run is lost.")
+@options.flag("--fail-fast", text="Exit as soon as a run is lost.")
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.05, max=3600),
@@ -52,7 +52,6 @@ def command(
     interval: float,
     idle: float,
     timeout: float | None,
-    format_: str,
     target: Output,
 ) -> int:
     """Follow logs while they are written.
@@ -80,7 +79,7 @@ def command(
             interval_s=interval,
             idle_s=idle * _SECONDS_PER_MINUTE,
             timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else inf,
-            format_=format_,
-            refreshing=format_ == "text" and target.file is None and sys.stdout.isatty(),
+            format_=target.format,
+            refreshing=target.format == "text" and target.file is None and sys.stdout.isatty(),
             fail_fast=fail_fast,
         )

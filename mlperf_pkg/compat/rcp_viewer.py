@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlperf_pkg.commands.rcp.reference import Origin, Reference, reference
+from mlperf_pkg.commands.rcp.reference import Origin, reference
 from mlperf_pkg.compat.console import Console, parser_of, run
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -47,7 +47,8 @@ def _show(args: Namespace, console: Console) -> int:
         console.say(f"{_line(point)}\nsubmission_runs: {item.runs.required}")
     elif args.interpolate:
         for size in item.every_size:
-            console.say(_interpolated(item, size))
+            point = item.at(size).point
+            console.say(f"{size},{point.mean},{point.minimum}" if point else f"{size},,")
     else:
         for point in points:
             console.say(_line(point))
@@ -56,11 +57,6 @@ def _show(args: Namespace, console: Console) -> int:
 
 def _line(point: ReferencePoint) -> str:
     return f"{point.batch_size},{point.mean},{point.minimum}"
-
-
-def _interpolated(item: Reference, size: int) -> str:
-    point = item.at(size).point
-    return f"{size},{point.mean},{point.minimum}" if point else f"{size},,"
 
 
 if __name__ == "__main__":

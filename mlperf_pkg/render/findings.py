@@ -228,7 +228,8 @@ def verdict_sentence(report: Report, basis: Basis) -> str:
 
 def _reason(report: Report, basis: Basis) -> str:
     """Return why nothing was checked."""
-    if any(map(_not_as_packed, report.findings)):
+    errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
+    if any(finding.code.startswith("PACK") for finding in errors):
         return "not confirmed as the files that were packed"
     if not (report.result_sets or report.runs):
         if report.round is None:
@@ -265,10 +266,6 @@ def _amounts(report: Report, basis: Basis) -> Iterator[str]:
             total = wording.counted(len(report.results), "result set")
             where = f" in {in_sets} of {total}" if in_sets else ""
             yield f"{wording.counted(len(findings), severity.value)}{where}"
-
-
-def _not_as_packed(finding: Finding) -> bool:
-    return finding.code.startswith("PACK") and finding.severity is Severity.ERROR
 
 
 def counts_in_words(report: Report) -> str:

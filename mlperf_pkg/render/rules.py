@@ -1,25 +1,31 @@
-"""The rulebook as text for a terminal and as JSON."""
+"""Answers about the rulebook: lines for people, fields for programs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby, islice, repeat, starmap
+from operator import attrgetter
 from textwrap import TextWrapper
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.render.findings import View
+from mlperf_pkg.render.table import Column, Table, records, table_of
 from mlperf_pkg.results.rcp import PointChange
+from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
 from mlperf_pkg.rulebook.explain.diff import Change, Comparison
 from mlperf_pkg.rulebook.explain.example import example
 from mlperf_pkg.rulebook.load import Code, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
-from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointProblem, PointReview
+from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview
 from mlperf_pkg.rulebook.upstream.verify import Difference
 
 WIDTH = 80
@@ -38,55 +44,72 @@ def wrapped(first: str, text: str, indent: int | None = None) -> str:
     return layout.fill(text) if text else first.rstrip()
 
 
-def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows in columns, the last column wrapped; the first row is the header."""
+def hanging(table: Table) -> Iterator[str]:
+    """Yield a table in columns, the last column wrapped."""
+    rows = [[column.heading for _, column in table.titled]]
+    rows += [[text for text, _ in table.spans(row)] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     for *cells, last in rows:
         start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
         yield wrapped(start, last)
 
 
-def as_json(kind: str, content: dict[str, Any]) -> str:
-    """Return a JSON document that names its format."""
-    return json.dumps({"format": f"mlperf-pkg/rules-{kind}/1", **content}, indent=2) + "\n"
+class Document(Struct, frozen=True):
+    """An answer: its lines as text, and its fields as JSON, of a format named by its ``kind``."""
+
+    kind: str
+    lines: Iterable[str]
+    fields: Callable[[], Mapping[str, Any]]
+
+
+def _text(document: Document, _: View) -> str:
+    return "\n".join(document.lines) + "\n"
+
+
+def _json(document: Document, _: View) -> str:
+    content = {"format": f"mlperf-pkg/rules-{document.kind}/1", **document.fields()}
+    return json.dumps(content, indent=2) + "\n"
+
+
+FORMATS = {"text": _text, "json": _json}
 
 
 # ---- list ---------------------------------------------------------------------------------
 
 
-def rounds_text(rounds: Sequence[Round]) -> str:
-    """Return the rounds of each usage with their benchmarks."""
-    blocks = []
-    for usage, group in groupby(rounds, key=lambda round_: round_.usage):
-        header = ("ROUND", "SUBMISSION", "RULESET", "BENCHMARKS")
-        rows = [
-            (item.name, f"{item.submission_date}", item.ruleset, ", ".join(item.benchmarks))
-            for item in group
-        ]
-        blocks.append("\n".join([USAGES[usage], *table([header, *rows])]))
-    return "\n\n".join(blocks) + "\n"
+_BENCHMARKS = (
+    Column("BENCHMARK", key="name", of=attrgetter("name")),
+    Column("RUNS", key="runs", of=attrgetter("runs.required")),
+    Column("DROP", key="dropped", of=attrgetter("runs.drop"), show=lambda n: f"{n}+{n}"),
+    Column("COUNTS", key="unit", of=attrgetter("unit")),
+    Column("TARGET", key="target", of=describe.target),
+)
+_ROUNDS = (
+    Column(key="usage", of=attrgetter("usage")),
+    Column("ROUND", key="round", of=attrgetter("name")),
+    Column("SUBMISSION", key="submission_date", of=lambda round_: f"{round_.submission_date}"),
+    Column(key="date_source", of=attrgetter("date_source")),
+    Column("RULESET", key="ruleset", of=attrgetter("ruleset")),
+    Column(key="normalised", of=attrgetter("normalised")),
+    Column("BENCHMARKS", of=lambda round_: ", ".join(round_.benchmarks)),
+    Column(key="benchmarks", of=lambda round_: records(_benchmarks(round_))),
+)
 
 
-def round_text(round_: Round) -> str:
-    """Return the benchmarks of a round with their runs and targets."""
-    header = ("BENCHMARK", "RUNS", "DROP", "COUNTS", "TARGET")
-    rows = [
-        (
-            benchmark.name,
-            f"{benchmark.runs.required}",
-            f"{benchmark.runs.drop}+{benchmark.runs.drop}",
-            benchmark.unit,
-            target,
-        )
-        for benchmark, target in _with_targets(round_)
-    ]
-    return "\n".join([_title(round_), "", *table([header, *rows])]) + "\n"
+def _benchmarks(round_: Round) -> Table:
+    return table_of(_BENCHMARKS, (describe.loaded(round_, name) for name in round_.benchmarks))
 
 
-def _with_targets(round_: Round) -> Iterator[tuple[Benchmark, str]]:
-    for name in round_.benchmarks:
-        benchmark = describe.loaded(round_, name)
-        yield benchmark, describe.target(benchmark)
+def of_rounds(rounds: Sequence[Round], *, detailed: bool) -> Document:
+    """Return rounds with their benchmarks; ``detailed`` gives these with runs and targets."""
+    blocks: list[Iterable[str]]
+    if detailed:
+        blocks = [("", _title(round_), "", *hanging(_benchmarks(round_))) for round_ in rounds]
+    else:
+        by_usage = groupby(rounds, key=lambda round_: round_.usage)
+        blocks = [("", USAGES[u], *hanging(table_of(_ROUNDS, group))) for u, group in by_usage]
+    lines = islice(chain.from_iterable(blocks), 1, None)
+    return Document("list", lines, lambda: {"rounds": records(table_of(_ROUNDS, rounds))})
 
 
 def _title(round_: Round) -> str:
@@ -96,65 +119,37 @@ def _title(round_: Round) -> str:
     )
 
 
-def benchmark_text(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -> str:
+def of_benchmark(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -> Document:
     """Return a benchmark of a round with its rules, one per line."""
-    lines = [
-        _title(round_),
-        wrapped(f"{benchmark.name}: ", describe.runs(benchmark.runs)),
-        wrapped("target: ", describe.target(benchmark)),
-    ]
-    width = max(len(rule.code) for layer in layers for rule in _rules(layer))
-    for layer in layers:
-        lines += ["", _heading(layer.name)]
-        lines += [
-            wrapped(f"  {rule.code:<{width}}  ", f"{rule.key}: {describe.with_basis(rule)}")
-            for rule in _rules(layer)
-        ]
-    return "\n".join(lines) + "\n"
+    rules = [(layer.name, list(chain.from_iterable(layer.rules.values()))) for layer in layers]
+    about = {"usage": round_.usage, "round": round_.name, "ruleset": round_.ruleset}
+    return Document(
+        "list",
+        [_title(round_), *_benchmark_lines(benchmark, rules)],
+        lambda: {
+            **about,
+            **records(table_of(_BENCHMARKS, [benchmark]))[0],
+            "rules": [
+                {"where": where, **rule_fields(rule)} for where, group in rules for rule in group
+            ],
+        },
+    )
+
+
+def _benchmark_lines(
+    benchmark: Benchmark, rules: Iterable[tuple[str, Sequence[Rule]]]
+) -> Iterator[str]:
+    yield wrapped(f"{benchmark.name}: ", describe.runs(benchmark.runs))
+    yield wrapped("target: ", describe.target(benchmark))
+    width = max(len(rule.code) for _, group in rules for rule in group)
+    for where, group in rules:
+        yield from ("", _heading(where))
+        for rule in group:
+            yield wrapped(f"  {rule.code:<{width}}  ", f"{rule.key}: {describe.with_basis(rule)}")
 
 
 def _heading(where: str) -> str:
     return where.capitalize() if where == describe.EVERY_RUN else where
-
-
-def _rules(layer: Layer) -> Iterator[Rule]:
-    return (rule for key_rules in layer.rules.values() for rule in key_rules)
-
-
-def rounds_json(rounds: Iterable[Round]) -> str:
-    """Return the same as ``rounds_text`` as JSON, with runs and targets."""
-    return as_json("list", {"rounds": list(map(_round_fields, rounds))})
-
-
-def _round_fields(round_: Round) -> dict[str, Any]:
-    return {
-        "usage": round_.usage,
-        "round": round_.name,
-        "submission_date": f"{round_.submission_date}",
-        "date_source": round_.date_source,
-        "ruleset": round_.ruleset,
-        "normalised": round_.normalised,
-        "benchmarks": [_benchmark_fields(benchmark) for benchmark, _ in _with_targets(round_)],
-    }
-
-
-def _benchmark_fields(benchmark: Benchmark) -> dict[str, Any]:
-    return {
-        "name": benchmark.name,
-        "runs": benchmark.runs.required,
-        "dropped": benchmark.runs.drop,
-        "unit": benchmark.unit,
-        "target": describe.target(benchmark),
-    }
-
-
-def benchmark_json(round_: Round, benchmark: Benchmark, layers: Iterable[Layer]) -> str:
-    """Return the same as ``benchmark_text`` as JSON."""
-    rules = [
-        {"where": layer.name, **rule_fields(rule)} for layer in layers for rule in _rules(layer)
-    ]
-    about = {"usage": round_.usage, "round": round_.name, "ruleset": round_.ruleset}
-    return as_json("list", {**about, **_benchmark_fields(benchmark), "rules": rules})
 
 
 def rule_fields(rule: Rule) -> dict[str, Any]:
@@ -173,33 +168,51 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
 # ---- diff ---------------------------------------------------------------------------------
 
 
-def comparison_text(comparison: Comparison, points: Sequence[PointChange]) -> str:
+_ADDED = (*_BENCHMARKS, Column(key="keys", of=describe.own_keys))
+
+
+def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Document:
     """Return what changes from one round to another, in rules and in reference points."""
+    return Document(
+        "diff",
+        _comparison_lines(comparison, points),
+        lambda: {
+            "usage": comparison.usage,
+            "old": comparison.old.name,
+            "new": comparison.new.name,
+            "gone": list(comparison.gone),
+            "added": records(table_of(_ADDED, comparison.added)),
+            "changes": [asdict(change) for change in comparison.changes],
+            "renamed": dict(comparison.renamed),
+            "unchanged": list(comparison.unchanged),
+            "reference_points": list(map(msgspec.to_builtins, points)),
+        },
+    )
+
+
+def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
     old, new = comparison.old, comparison.new
-    lines = [
-        f"{USAGES[comparison.usage]} {old.name} -> {new.name}"
+    yield f"{USAGES[comparison.usage]} {old.name} -> {new.name}" + (
         f" (submission {old.submission_date} -> {new.submission_date})"
-    ]
-    moved = comparison.gone or comparison.added or comparison.renamed
-    lines += ["", "Benchmarks"] if moved else []
-    lines += [f"  - {name}" for name in comparison.gone]
-    lines += [f"  ~ {one} is now called {other}" for one, other in comparison.renamed]
-    for new_one in comparison.added:
-        target, runs = describe.target(new_one), describe.runs(new_one.runs)
-        text = f"{new_one.name}: target {target}; {runs}"
-        lines.append(wrapped("  + ", text, 6))
-        lines.append(wrapped("      keys: ", ", ".join(describe.own_keys(new_one)), 8))
+    )
+    if comparison.gone or comparison.added or comparison.renamed:
+        yield from ("", "Benchmarks")
+    yield from (f"  - {name}" for name in comparison.gone)
+    yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed)
+    for item in comparison.added:
+        target, runs = describe.target(item), describe.runs(item.runs)
+        yield wrapped("  + ", f"{item.name}: target {target}; {runs}", 6)
+        yield wrapped("      keys: ", ", ".join(describe.own_keys(item)), 8)
     if old.normalised != new.normalised:
         word = "are now" if new.normalised else "are no longer"
-        lines += ["", f"Scores {word} normalised where convergence beats the reference."]
+        yield from ("", f"Scores {word} normalised where convergence beats the reference.")
     for where, group in groupby(comparison.changes, key=lambda change: change.where):
-        lines += ["", _heading(where)]
-        lines += [line for change in _together(group) for line in _change(*change)]
-    lines += _points(points)
+        yield from ("", _heading(where))
+        yield from chain.from_iterable(starmap(_change, _together(group)))
+    yield from _points(points)
     changed = {point.benchmark for point in points}
     if unchanged := [name for name in comparison.unchanged if name not in changed]:
-        lines += ["", wrapped("Unchanged: ", ", ".join(unchanged))]
-    return "\n".join(lines) + "\n"
+        yield from ("", wrapped("Unchanged: ", ", ".join(unchanged)))
 
 
 def _together(changes: Iterable[Change]) -> Iterator[tuple[str, Change]]:
@@ -243,37 +256,41 @@ def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= _LARGE else f"{number:.3f}".rstrip("0").rstrip(".")
 
 
-def comparison_json(comparison: Comparison, points: Iterable[PointChange]) -> str:
-    """Return the same as ``comparison_text`` as JSON."""
-    return as_json(
-        "diff",
-        {
-            "usage": comparison.usage,
-            "old": comparison.old.name,
-            "new": comparison.new.name,
-            "gone": list(comparison.gone),
-            "added": [
-                {**_benchmark_fields(item), "keys": list(describe.own_keys(item))}
-                for item in comparison.added
-            ],
-            "changes": [asdict(change) for change in comparison.changes],
-            "renamed": dict(comparison.renamed),
-            "unchanged": list(comparison.unchanged),
-            "reference_points": list(map(msgspec.to_builtins, points)),
+# ---- verify -------------------------------------------------------------------------------
+
+
+def of_verification(
+    differences: Sequence[Difference], review: PointReview, reference: str, rounds: int
+) -> Document:
+    """Return the differences between the rulebook and ``reference``, the official checker."""
+    return Document(
+        "verify",
+        _verification_lines(differences, review, reference, rounds),
+        lambda: {
+            "reference": reference,
+            "differences": list(map(asdict, differences)),
+            "reference_points": {
+                "new": list(map(asdict, review.new)),
+                "stale": list(map(_fields, review.stale)),
+                "known": list(map(_fields, review.known)),
+            },
         },
     )
 
 
-# ---- verify -------------------------------------------------------------------------------
-
-
-def differences_text(differences: Sequence[Difference], reference: str, rounds: int) -> str:
-    """Return the differences between the rulebook and the official checker."""
-    if not differences:
-        return f"The rulebook's {rounds} rounds agree with {reference}, key by key.\n"
-    lines = [line for difference in differences for line in _difference(difference)]
-    count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
-    return "\n".join([*lines, f"{count} between the rulebook and {reference}"]) + "\n"
+def _verification_lines(
+    differences: Sequence[Difference], review: PointReview, reference: str, rounds: int
+) -> Iterator[str]:
+    if differences:
+        yield from chain.from_iterable(map(_difference, differences))
+        count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
+        yield f"{count} between the rulebook and {reference}"
+    else:
+        yield f"The rulebook's {rounds} rounds agree with {reference}, key by key."
+    if review.fails:
+        yield from _mistakes(review)
+    elif not differences:
+        yield from _known(review.known)
 
 
 def _difference(item: Difference) -> Iterator[str]:
@@ -286,50 +303,40 @@ def _difference(item: Difference) -> Iterator[str]:
     yield ""
 
 
-def differences_json(
-    differences: Iterable[Difference], reference: str, points: dict[str, Any]
-) -> str:
-    """Return the same as ``differences_text`` as JSON, with the review of reference points."""
-    content = {"reference": reference, "differences": list(map(asdict, differences))}
-    return as_json("verify", {**content, "reference_points": points})
-
-
 # ---- a code, a family, a key ------------------------------------------------------------
 
 _MORE = "Show one with its meaning, basis and source: mlperf-pkg rules show CODE"
 _SEVERITIES = {Severity.ERROR: "an error", Severity.WARNING: "a warning", Severity.NOTE: "a note"}
 
 
-def code_text(code: str) -> str:
+def of_code(code: str) -> Document:
     """Return the explanation of a code."""
-    lines = _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
-    return "\n".join(lines) + "\n"
-
-
-def code_json(code: str) -> str:
-    """Return the same as ``code_text`` as JSON."""
     if code in codes():
-        return as_json("show", _code_fields(codes()[code]))
-    return as_json("show", {"code": code, "rules": list(_history_fields(describe.histories(code)))})
+        return Document("show", code_lines(code), lambda: as_json(codes()[code]))
+    rules = partial(_history_fields, describe.histories(code))
+    return Document("show", code_lines(code), lambda: {"code": code, "rules": list(rules())})
+
+
+def code_lines(code: str) -> Iterator[str]:
+    """Yield the explanation of a code."""
+    return _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
 
 
 # ---- codes of findings that are not rules ---------------------------------------------------
 
 
-def family_text(family: str) -> str:
+_CODES = (
+    Column("CODE", of=attrgetter("code")),
+    Column("REPORTED AS", of=lambda code: weight(code.basis, code.severity)),
+    Column("MEANING", of=attrgetter("title")),
+)
+
+
+def of_family(family: str) -> Document:
     """Return the titles of the codes of a family such as SET."""
-    rows = [(code.code, weight(code.basis, code.severity), code.title) for code in _family(family)]
-    lines = [*table([("CODE", "REPORTED AS", "MEANING"), *rows]), "", _MORE]
-    return "\n".join(lines) + "\n"
-
-
-def family_json(family: str) -> str:
-    """Return the same as ``family_text`` as JSON."""
-    return as_json("show", {"family": family, "codes": list(map(_code_fields, _family(family)))})
-
-
-def _family(family: str) -> list[Code]:
-    return [code for name, code in codes().items() if name.rstrip("0123456789") == family]
+    members = [code for name, code in codes().items() if name.rstrip("0123456789") == family]
+    lines = [*hanging(table_of(_CODES, members)), "", _MORE]
+    return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
 
 
 def weight(basis: Basis, severity: Severity) -> str:
@@ -352,21 +359,6 @@ def exceptions(code: Code) -> Iterator[str]:
         parts = [_SEVERITIES[item.severity]] if item.severity else []
         parts += [f"basis {item.basis}"] if item.basis else []
         yield f"{', '.join(parts)} if {item.when}"
-
-
-def _code_fields(code: Code) -> dict[str, Any]:
-    return {
-        "code": code.code,
-        "title": code.title,
-        "explanation": code.explanation,
-        "source": code.source,
-        "basis": code.basis.value,
-        "severity": code.severity.value,
-        "unless": [
-            {"when": item.when, "basis": item.basis, "severity": item.severity}
-            for item in code.unless
-        ],
-    }
 
 
 # ---- rules ----------------------------------------------------------------------------------
@@ -453,84 +445,64 @@ def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
 # ---- the rules of a key ---------------------------------------------------------------------
 
 
-def key_text(key: str, histories: Mapping[str, Sequence[History]]) -> str:
+def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
     """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
-    width = max(map(len, histories))
-    lines = [f"{key}: {len(histories)} rule{'s' if len(histories) > 1 else ''}"]
-    usage = ""
-    for code, code_histories in histories.items():
-        for history in code_histories:
+    every = chain.from_iterable(histories.values())
+    return Document(
+        "show",
+        _key_lines(key, histories),
+        lambda: {"key": key, "rules": list(_history_fields(every))},
+    )
+
+
+def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator[str]:
+    width, usage = max(map(len, histories)), ""
+    yield f"{key}: {len(histories)} rule{'s' if len(histories) > 1 else ''}"
+    for code, of_code in histories.items():
+        for history in of_code:
             if history.usage != usage:
                 usage = history.usage
-                lines += ["", USAGES[usage]]
+                yield from ("", USAGES[usage])
             for span in history.spans:
                 text = f"{places(history)} {span.words}: {describe.with_basis(span.rule)}"
-                lines.append(wrapped(f"  {code:<{width}}  ", text))
-    return "\n".join([*lines, "", _MORE]) + "\n"
-
-
-def key_json(key: str, histories: Mapping[str, Sequence[History]]) -> str:
-    """Return the same as ``key_text`` as JSON."""
-    rules = [fields for group in histories.values() for fields in _history_fields(group)]
-    return as_json("show", {"key": key, "rules": rules})
+                yield wrapped(f"  {code:<{width}}  ", text)
+    yield from ("", _MORE)
 
 
 # ---- reference points -------------------------------------------------------------------
 
 
-def review_text(review: PointReview) -> str:
-    """Return the new and the stale mistakes; where there are none, how many are known."""
-    if not review.fails:
-        return "\n".join(_known(review.known)) + "\n"
-    lines = [line for problem in review.new for line in _new(problem)]
-    lines += map(_stale, review.stale)
-    lines += [""] if review.stale else []
-    return "\n".join([*lines, _count(review)]) + "\n"
-
-
-def review_fields(review: PointReview) -> dict[str, Any]:
-    """Return the same as ``review_text`` for JSON, with all known mistakes."""
-    return {
-        "new": list(map(asdict, review.new)),
-        "stale": list(map(_fields, review.stale)),
-        "known": list(map(_fields, review.known)),
-    }
-
-
 def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
+    """Yield how many mistakes are known, by kind."""
     count = f"{len(entries)} known mistake{'' if len(entries) == 1 else 's'}"
     yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
-    if entries:
-        rows = [("", "KIND", "POINTS", "PUBLISHED SETS"), *_rows(entries)]
-        yield from (line.rstrip() for line in table(rows))
+    by_kind = ((kind, [entry for entry in entries if entry.kind == kind]) for kind in Kind)
+    rows = [
+        ("", kind, len(of_kind), len({name for entry in of_kind for name in entry.sets}))
+        for kind, of_kind in by_kind
+        if of_kind
+    ]
+    if rows:
+        columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
+        yield from (line.rstrip() for line in hanging(table_of(columns, rows)))
 
 
-def _rows(entries: Sequence[KnownPoint]) -> Iterator[tuple[str, ...]]:
-    for kind in Kind:
-        of_kind = [entry for entry in entries if entry.kind == kind]
-        sets = {name for entry in of_kind for name in entry.sets}
-        if of_kind:
-            yield "", kind, f"{len(of_kind)}", f"{len(sets)}"
-
-
-def _new(problem: PointProblem) -> Iterator[str]:
-    subject = f"{problem.usage} {problem.round}, {problem.kind}: {problem.point}"
-    yield f"{subject} (batch size {problem.batch_size:.15g})"
-    yield wrapped("  ", problem.file)
-    yield wrapped("  - expected        ", problem.expected)
-    yield wrapped("  + mlperf-logging  ", problem.found)
-    yield ""
-
-
-def _stale(entry: KnownPoint) -> str:
-    place = f"{entry.usage} {entry.round} {entry.benchmark}"
-    text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
-    return f"{entry.problem(text)}"
-
-
-def _count(review: PointReview) -> str:
+def _mistakes(review: PointReview) -> Iterator[str]:
+    """Yield the new mistakes, and those that are known but gone."""
+    for problem in review.new:
+        subject = f"{problem.usage} {problem.round}, {problem.kind}: {problem.point}"
+        yield f"{subject} (batch size {problem.batch_size:.15g})"
+        yield wrapped("  ", problem.file)
+        yield wrapped("  - expected        ", problem.expected)
+        yield wrapped("  + mlperf-logging  ", problem.found)
+        yield ""
+    for entry in review.stale:
+        place = f"{entry.usage} {entry.round} {entry.benchmark}"
+        text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
+        yield f"{entry.problem(text)}"
+    yield from [""] if review.stale else []
     new, stale = len(review.new), len(review.stale)
-    return (
+    yield (
         f"{new} mistake{'' if new == 1 else 's'} in its reference points"
         f" {'is' if new == 1 else 'are'} new, {stale} {'is' if stale == 1 else 'are'} gone"
     )

@@ -34,7 +34,13 @@ def sarif(report: Report, view: View) -> str:
     pairs = zip(report.findings, fingerprints, strict=True)
     run = {
         "tool": {"driver": _driver(report, codes)},
-        "invocations": [_invocation(report)],
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "exitCode": int(report.has_errors),
+                "exitCodeDescription": findings.counts_in_words(report),
+            }
+        ],
         "properties": _properties(report),
         "results": [
             _result(finding, index[finding.code], fingerprint, view)
@@ -53,12 +59,6 @@ def _driver(report: Report, codes: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _invocation(report: Report) -> dict[str, Any]:
-    description = findings.counts_in_words(report)
-    status = int(report.has_errors)
-    return {"executionSuccessful": True, "exitCode": status, "exitCodeDescription": description}
-
-
 def _properties(report: Report) -> dict[str, Any]:
     names = ("usage", "round", "round_reason", "verdict", "hidden")
     return {name: as_json(getattr(report, name)) for name in names}
@@ -69,7 +69,7 @@ def _properties(report: Report) -> dict[str, Any]:
 
 def _rule(code: str) -> dict[str, Any]:
     """Return the meaning of a code; an unknown code has only its name."""
-    from mlperf_pkg.render.rules import code_text  # noqa: PLC0415 - the same
+    from mlperf_pkg.render.rules import code_lines  # noqa: PLC0415 - the same
     from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
 
     if code in codes():
@@ -82,7 +82,7 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "shortDescription": _message(title),
         "fullDescription": _message(text),
-        "help": _message(code_text(code)),
+        "help": _message("\n".join(code_lines(code))),
     }
 
 
@@ -119,7 +119,7 @@ def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
     if finding.set:
         logical = {"logicalLocations": [{"fullyQualifiedName": visible(finding.set)}]}
     for place in finding.occurrences:
-        uri = _uri(view.checkout.path_of(finding, place.path))
+        uri = quote(view.checkout.path_of(finding, place.path), errors="surrogateescape")
         artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
         for line in place.lines or (None,):
             region = {"region": {"startLine": line}} if line else {}
@@ -156,7 +156,3 @@ def _message(text: str) -> dict[str, str]:
     """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
     lines = map(visible, text.rstrip("\n").split("\n"))
     return {"text": re.sub(r"[{}]|\]\(", lambda m: _MARKUP[m[0]], "\n".join(lines))}
-
-
-def _uri(path: str) -> str:
-    return quote(path, errors="surrogateescape")

@@ -152,8 +152,7 @@ def _runs(terminal: Terminal, report: Report, view: View) -> None:
 
 def _run_title(row: RunRow) -> str:
     about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-    parent = folder(row.path)
-    return f"{parent}: {about}" if parent else about
+    return ": ".join(filter(None, (folder(row.path), about)))
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
@@ -418,7 +417,7 @@ def markdown(report: Report, view: View) -> str:
         "## MLPerf check",
         verdicts(report),
         _submitters_section(report),
-        _results_section(report),
+        f"### Results\n\n{tables.results_markdown(report).rstrip()}",
     )
     lines = "\n\n".join(section for section in sections if section).split("\n")
     if shown := words.shown(report.findings, view):
@@ -458,10 +457,6 @@ def _submitters_section(report: Report) -> str:
     if submitters.number < 2:  # noqa: PLR2004 - several
         return ""
     return f"### Submitters\n\n{markdown_table(table_of(SUBMITTERS, submitters.rows()))}"
-
-
-def _results_section(report: Report) -> str:
-    return f"### Results\n\n{tables.results_markdown(report).rstrip()}"
 
 
 def _finding_item(finding: Finding) -> str:

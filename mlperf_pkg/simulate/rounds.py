@@ -231,13 +231,13 @@ def _require_sound(plan: RoundPlan) -> None:
 def _deck(plan: RoundPlan, division: str) -> list[str]:
     """Return the benchmarks that a division can have."""
     names = load_round(plan.usage, plan.round).benchmarks
-    chosen = plan.benchmarks or names
-    return [name for name in names if name in chosen and _is_accepted(plan, name, division)]
-
-
-def _is_accepted(plan: RoundPlan, benchmark: str, division: str) -> bool:
-    crashes = division == "closed" and _crashes_the_rcp_checker(plan, benchmark)
-    return not crashes and not refusal(plan.usage, plan.round, benchmark, division)
+    return [
+        name
+        for name in names
+        if name in (plan.benchmarks or names)
+        and not (division == "closed" and _crashes_the_rcp_checker(plan, name))
+        and not refusal(plan.usage, plan.round, name, division)
+    ]
 
 
 def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
@@ -372,7 +372,13 @@ def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = F
         UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
     """
     systems = deal(plan)
-    _refuse_to_replace(target, force=force)
+    exists = target.exists() or target.is_symlink()
+    if exists and not _is_ours(target):
+        raise UserError(
+            f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
+        )
+    if exists and not force:
+        raise UserError(f"{target}: exists already; --force replaces it")
     try:
         with new_folder(target, lambda there: force and _is_ours(there)) as folder:
             counts = [_write(folder, common_files(plan, systems))]
@@ -383,17 +389,6 @@ def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = F
         raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
     logs, sizes = zip(*counts, strict=True)
     return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
-
-
-def _refuse_to_replace(target: Path, *, force: bool) -> None:
-    if not target.exists() and not target.is_symlink():
-        return
-    if not _is_ours(target):
-        raise UserError(
-            f"{target}: exists and is not a round that mlperf-pkg simulated; it is not replaced"
-        )
-    if not force:
-        raise UserError(f"{target}: exists already; --force replaces it")
 
 
 def _is_ours(target: Path) -> bool:

@@ -90,23 +90,17 @@ def simulate_runs(
 
 
 def _simulated(setup: Setup, seed: int) -> SimulatedRun:
-    timeline = _timeline(setup, seed)
-    start_ms = next(time_ms for time_ms, event in timeline if event.key == "run_start")
-    log = write(timeline, setup.outcome.written)
-    return SimulatedRun(log, start_ms, timeline[-1][0])
-
-
-def _timeline(setup: Setup, seed: int) -> list[tuple[int, Event]]:
-    """Return every record of a run with its time in milliseconds since the epoch."""
     rng = _dice(seed)
     course = draw_course(setup, rng)
     init_ms = rng.randint(*_INIT_MS)
     run_ms = round(setup.minutes * _MS_PER_MINUTE * course.share)
     timed = spread(training(setup, course, rng), setup.start_ms + init_ms, run_ms)
-    return [
+    timeline = [
         *spread(initialisation(setup, seed, rng), setup.start_ms, init_ms),
         *with_statistics(timed, setup.plan.statistics, rng),
     ]
+    start_ms = next(time_ms for time_ms, event in timeline if event.key == "run_start")
+    return SimulatedRun(write(timeline, setup.outcome.written), start_ms, timeline[-1][0])
 
 
 def _dice(seed: int | str) -> Random:

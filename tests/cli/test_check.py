@@ -292,8 +292,8 @@ def test_the_same_bytes_again(folder: Path, format_: str) -> None:
 def test_a_command_of_one_file(tmp_path: Path) -> None:
     @click.command()
     @options.written(FORMATS)
-    def single(*, format_: str, target: Output) -> None:
-        target.write(format_)
+    def single(*, target: Output) -> None:
+        target.write(target.format)
 
     def run(*arguments: str) -> Result:
         return CliRunner().invoke(single, arguments)

@@ -73,7 +73,7 @@ def scatter(original: Path, root: Path) -> Path:
 def build(root: Path, usage: str, round_: str) -> Prepared:
     with (root / CONFIG_NAME).open("a") as stream:
         stream.write(f"usage: {usage}\n")
-    prepared = prepare(Folders.of(root), Order(round=round_, keep_invalid=True))
+    prepared = prepare(Folders.of(root), Order(round=round_, invalid="keep"))
     assert prepared.refusals == ()
     write_tree(prepared.target, prepared.files, force=False)
     return prepared
@@ -122,7 +122,7 @@ def test_built_again(folder: str, tmp_path: Path) -> None:
 def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
     usage, round_ = named(folder)
     original = CORPUS / folder
-    order = Order(keep_invalid=True)
+    order = Order(invalid="keep")
     prepared = prepare(Folders.of(original, output=tmp_path / "out"), order)
     if original.name in ORGANIZATIONS:  # which a configuration must name
         assert "submission_org" in "".join(prepared.refusals)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names
-from mlperf_pkg.infra.paths import Entry, walk
+from mlperf_pkg.infra.paths import walk
 
 ENDING = ".tar.gz"
 MARK = "mlperf-pkg/archive/1"
@@ -81,7 +81,10 @@ def hash_tree(root: Path) -> HashedTree:
         for entry in entries:
             if entry.path in folders:
                 continue
-            if reason := _irregular(entry) or names.add(entry.path):
+            if entry.link is not None or entry.special:
+                kind = "a link" if entry.link is not None else "not a regular file"
+                unfit[entry.path] = kind
+            elif reason := names.add(entry.path):
                 unfit[entry.path] = reason
             else:
                 files.append(_hash_file(root, entry.path))
@@ -115,12 +118,6 @@ def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> N
     write(bytes(2 * BLOCK))
     write(bytes(-written % tarfile.RECORDSIZE))
     compressor.finish()
-
-
-def _irregular(entry: Entry) -> str | None:
-    if entry.link is not None:
-        return "a link"
-    return "not a regular file" if entry.special else None
 
 
 def _hash_file(root: Path, path: str) -> HashedFile:

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -48,20 +47,15 @@ def read_manifest(data: bytes) -> dict[str, ManifestEntry]:
     """
     try:
         contents = json.loads(data)
-        entries = [_entry(fields) for fields in contents["files"]]
+        entries = [ManifestEntry(**fields) for fields in contents["files"]]
+        if not all(isinstance(e.path, str) and isinstance(e.sha256, str) for e in entries):
+            raise TypeError(entries)
         text = manifest_text(entries, contents["tool"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a manifest of the format {FORMAT}") from error
     if text.encode() != data:
         raise ValueError("changed since it was written")
     return {entry.path: entry for entry in entries}
-
-
-def _entry(fields: dict[str, Any]) -> ManifestEntry:
-    entry = ManifestEntry(**fields)
-    if not (isinstance(entry.path, str) and isinstance(entry.sha256, str)):
-        raise TypeError(fields)
-    return entry
 
 
 def is_ours(folder: Path) -> bool:

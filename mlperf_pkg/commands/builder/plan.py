@@ -156,7 +156,11 @@ def make_plan(
         *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
         *_unused(workspace, division, sets),
-        *_submitter_notes(submitters, systems),
+        *(
+            f"{visible(system.path)} names another submitter: {system.submitter!r}"
+            for system in systems
+            if system.submitter and system.submitter not in submitters
+        ),
         *_no_code(workspace, sets),
     ]
     return Plan(
@@ -337,13 +341,6 @@ def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
         yield f"the submitter {submitters[0]!r} cannot name a folder in git. {lines}{proposed}"
 
 
-def _submitter_notes(submitters: Sequence[str], systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Yield which descriptions name another submitter."""
-    for system in systems:
-        if system.submitter and system.submitter not in submitters:
-            yield f"{visible(system.path)} names another submitter: {system.submitter!r}"
-
-
 # ---- the choice of runs -------------------------------------------------------------------
 
 
@@ -354,23 +351,17 @@ def choose_runs(plan: Plan, round_: Round) -> Plan:
     """
     sets, notes, problems = [], list(plan.notes), list(plan.problems)
     for planned in plan.sets:
-        selection = _selection(planned, round_)
-        if selection is None:
-            sets.append(planned)
-        elif selection.chosen:
+        rules = load_benchmark(round_.usage, round_.name, planned.benchmark)
+        if not rules or planned.scaling == "weak" or len(planned.runs) <= rules.runs.required:
+            sets.append(planned)  # nothing to select; in weak scaling, all models count
+            continue
+        selection = select(planned.runs, rules.runs)
+        if selection.chosen:
             sets.append(replace(planned, runs=selection.chosen))
             notes += _notes(planned, selection)
         else:
             problems.append(f"{planned.name}: no runs can be chosen: {selection.choice.reason}")
     return replace(plan, sets=tuple(sets), notes=tuple(notes), problems=tuple(problems))
-
-
-def _selection(planned: PlannedSet, round_: Round) -> Selection | None:
-    """Return None if there is nothing to select; in weak scaling, all models count."""
-    rules = load_benchmark(round_.usage, round_.name, planned.benchmark)
-    if rules is None or planned.scaling == "weak" or len(planned.runs) <= rules.runs.required:
-        return None
-    return select(planned.runs, rules.runs)
 
 
 def _notes(planned: PlannedSet, selection: Selection) -> Iterator[str]:

@@ -50,19 +50,19 @@ from mlperf_pkg.results import wording as words
 class Order(Struct, frozen=True):
     """The options of a build, in addition to the configuration.
 
-    ``select`` chooses from more runs than required, as the rules define. ``bypasses`` are names of
-    flags (``judge.BYPASSES``). ``keep_invalid`` builds result sets that are not valid, too, and
-    ``drop_invalid`` leaves them out. ``allow_outside`` copies from outside the workspace what the
-    configuration names there. ``as_open`` submits closed runs as Open if their system is.
+    ``choose_runs`` chooses from more runs than required, as the rules define. ``bypasses`` are
+    names of flags (``judge.BYPASSES``). ``invalid`` says what becomes of result sets that are not
+    valid: ``keep`` builds them, too, and ``drop`` leaves them out. ``allow_outside`` copies from
+    outside the workspace what the configuration names there. ``as_open`` submits closed runs as
+    Open if their system is.
     """
 
     division: str | None = None
     round: str | None = None
     leave_out: Sequence[str] = ()
     bypasses: Sequence[str] = ()
-    keep_invalid: bool = False
-    select: bool = False
-    drop_invalid: bool = False
+    invalid: str | None = None
+    choose_runs: bool = False
     allow_outside: bool = False
     as_open: bool = False
     usage: str | None = None
@@ -103,11 +103,11 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         refuse_outside(folders, config)
     workspace = read_workspace(folders, config, order.round, order.usage)
     plan, staying = _plan(workspace, order)
-    if order.select:
+    if order.choose_runs:
         plan = choose_runs(plan, workspace.round)
     judged = judge(plan, workspace, order.bypasses)
     dropped: tuple[str, ...] = ()
-    if order.drop_invalid:
+    if order.invalid == "drop":
         dropped = tuple(f"left out: {reason}" for reason in reasons(judged))
         plan, judged = without_invalid(plan, judged)
     target = folders.output / plan.submitter
@@ -115,7 +115,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
     if not plan.problems:
         refuse_overlap(target, workspace)
         files = tree_files(plan, judged, workspace)
-    invalid = (*reasons(judged), *unfit(files))
+    invalid, keep = (*reasons(judged), *unfit(files)), order.invalid == "keep"
     return Prepared(
         workspace=workspace,
         plan=plan,
@@ -134,8 +134,8 @@ def prepare(folders: Folders, order: Order) -> Prepared:
             ),
             *waiver_notes(judged, workspace),
         ),
-        refusals=plan.problems + (() if order.keep_invalid else invalid),
-        kept=invalid if order.keep_invalid else (),
+        refusals=plan.problems + (() if keep else invalid),
+        kept=invalid if keep else (),
         avoidable=not plan.problems,
         lost=None if plan.problems else lost(target, files, plan.division),
     )
@@ -182,18 +182,15 @@ def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
     lines = [f"{round_.usage} {round_.name}, {who} ({prepared.workspace.round_reason})"]
     width = max((len(judged.planned.name) for judged in prepared.judged), default=0)
     for judged in prepared.judged:
-        lines.append(f"  {judged.planned.name:<{width}}  {_set_line(judged)}")
+        row = judged.result.row
+        result = f"{row.division:<6}  {words.runs(row):>5} runs"
+        score = f"{result}  {words.minutes(row.score_minutes):>10} minutes"
+        about = ", ".join([score, *_state(judged), f"system found by {row.system_by}"])
+        lines.append(f"  {judged.planned.name:<{width}}  {about}")
         if logs:
             pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
             lines += [f"    {target} <- {run.path}" for run, target in pairs]
     return _printable(lines)
-
-
-def _set_line(judged: JudgedSet) -> str:
-    row = judged.result.row
-    score = f"{words.minutes(row.score_minutes):>10} minutes"
-    result = f"{row.division:<6}  {words.runs(row):>5} runs  {score}"
-    return ", ".join([result, *_state(judged), f"system found by {row.system_by}"])
 
 
 def _state(judged: JudgedSet) -> Iterator[str]:

@@ -98,8 +98,11 @@ def refuse_to_replace(
     _refuse_foreign(target, files)
     if message := lost(target, files, division):
         raise UserError(message)
-    if not force:
-        _refuse_to_change(target, files)
+    built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
+    if not force and (changed := _changes(target, built, files)):
+        raise UserError(
+            f"{target}: this build would change or remove {_named(changed)}; --force allows this"
+        )
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -200,19 +203,6 @@ def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> st
 
 
 # ---- additions and changes ----------------------------------------------------------------
-
-
-def _refuse_to_change(target: Path, files: Iterable[PlannedFile]) -> None:
-    """Refuse a build that does more than add to a tree.
-
-    Raises:
-        UserError: a file that was built, other than a table, would be changed or removed.
-    """
-    built = {path: entry for path, entry in _built(target).items() if path not in TABLES}
-    if changed := _changes(target, built, files):
-        raise UserError(
-            f"{target}: this build would change or remove {_named(changed)}; --force allows this"
-        )
 
 
 def _changes(

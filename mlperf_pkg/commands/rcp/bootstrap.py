@@ -123,25 +123,16 @@ def _resampled(
 
     drop, kept = reference.runs.drop, limit.runs - 2
     means, deviations = zeros(resamples), zeros(resamples)
-    for point, weight in _weighted(points, limit.batch_size):
+    low, high = points[0], points[-1]  # the limit is on the line between the two
+    span = high.batch_size - low.batch_size
+    along = (limit.batch_size - low.batch_size) / span if span else 0
+    for point, weight in zip(points, (1 - along, along), strict=False):
         drawn = _drawn(point, len(point.to_converge), resamples, random)
         means += weight * drawn[:, drop : drawn.shape[1] - drop].mean(axis=1)
         deviations += weight * drawn.std(axis=1)
     critical = stdtrit(limit.count + kept - 2, 1 - ALPHA)
     limits = means - critical * deviations * sqrt(1 / limit.count + 1 / kept)
     return means, limits.clip(min=0)
-
-
-def _weighted(
-    points: Sequence[ReferencePoint], batch_size: float
-) -> Iterator[tuple[ReferencePoint, float]]:
-    """Yield one point, or two on whose line a batch size is, with their weights."""
-    if len(points) == 1:
-        yield points[0], 1.0
-        return
-    low, high = points
-    along = (batch_size - low.batch_size) / (high.batch_size - low.batch_size)
-    yield from ((low, 1 - along), (high, along))
 
 
 def _failing(

@@ -160,8 +160,11 @@ def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
         terminal.table(table_of(_COLUMNS, rows))
         for paragraph in (*_legend(rows), *reference.notes):
             terminal.paragraph((paragraph, PLAIN))
-        if view.verbose:
-            _add_runs(terminal, reference)
+        if view.verbose:  # the reference runs of all points
+            terminal.line()
+            for point in reference.points:
+                values = " ".join(f"{value:.15g}" for value in point.to_converge)
+                terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
     return terminal.text()
 
 
@@ -172,14 +175,6 @@ def add_heading(terminal: Terminal, reference: Reference, more: str = "") -> Non
     terminal.paragraph((title, HEADING))
     terminal.line((f"source: {reference.source}", PLAIN))
     terminal.line()
-
-
-def _add_runs(terminal: Terminal, reference: Reference) -> None:
-    """Add the reference runs of all points."""
-    terminal.line()
-    for point in reference.points:
-        values = " ".join(f"{value:.15g}" for value in point.to_converge)
-        terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
 
 
 def _legend(rows: Sequence[PointRow]) -> Iterator[str]:

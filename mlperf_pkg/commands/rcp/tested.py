@@ -169,7 +169,13 @@ def _columns(title: Callable[[ResultSetRow], str] = attrgetter("id")) -> Sequenc
         _column("test.mean", "Mean", width=13, numbers=True, show=_mean),
         Column("Limit", 13, numbers=True, of=_limit),
         _column("test.minimum"),
-        _column("test.margin_percent", "Margin", width=8, numbers=True, show=_margin),
+        _column(
+            "test.margin_percent",
+            "Margin",
+            width=8,
+            numbers=True,
+            show=lambda n: "-" if n is None else margin_in_words(n),
+        ),
         Column("Factor", 6, numbers=True, of=_factor),
         Column(
             "Test",
@@ -197,10 +203,6 @@ def _limit(item: TestedSet) -> str:
     if item.test and item.test.no_limit_reason:
         return "none"
     return number(item.test.minimum if item.test else None)
-
-
-def _margin(value: float | None) -> str:
-    return "-" if value is None else margin_in_words(value)
 
 
 def _factor(item: TestedSet) -> str:

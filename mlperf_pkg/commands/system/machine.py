@@ -348,11 +348,13 @@ def _accelerators(sources: Sources) -> dict[str, str]:
         count, model = len(models), _counted(Counter(models))
         return _counted_fields(count, model) if models else {}
     first = cards[0]
+    generation, width = first["generation"], first["width"]
+    has_pcie = generation.isdigit() and width.isdigit()
     uniform = len({card["name"] for card in cards}) == 1
     model = first["name"] if uniform else _counted(Counter(card["name"] for card in cards))
     return {
         **_counted_fields(len(cards), model),
-        "accelerator_host_interconnect": _pcie(first),
+        "accelerator_host_interconnect": f"PCIe Gen{generation} x{width}" if has_pcie else "",
         "accelerator_frequency": _with_unit(first["clock"], "MHz"),
         "accelerator_memory_capacity": _with_unit(first["memory"], "MiB"),
         "accelerator_interconnect": _links(sources),
@@ -389,11 +391,6 @@ def _vendor(model: str) -> str:
 
 def _with_unit(number: str, unit: str) -> str:
     return f"{number} {unit}" if number.isdigit() else ""
-
-
-def _pcie(card: dict[str, str]) -> str:
-    complete = card["generation"].isdigit() and card["width"].isdigit()
-    return f"PCIe Gen{card['generation']} x{card['width']}" if complete else ""
 
 
 def _links(sources: Sources) -> str:

@@ -101,7 +101,7 @@ def test_bypasses_are_understood(
 def test_what_is_refused_is_what_the_package_checker_rejects(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path / "ws", TOO_LARGE)
     assert prepare(Folders.of(root), Order()).refusals
-    target = build(root, Order(keep_invalid=True)).target
+    target = build(root, Order(invalid="keep")).target
     passed, errors = package_checked(target, RULESET)
     assert not passed
     assert list(errors) == ["results/bow-pod16/resnet"]

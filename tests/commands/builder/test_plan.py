@@ -185,7 +185,7 @@ SEVEN = logs_of("bow-pod16", runs=7)
 
 def chosen_from(root: Path, logs: tuple[bytes, ...], *, chosen: bool = True) -> Prepared:
     resnet_workspace(root, logs)
-    return prepare(Folders.of(root), Order(select=chosen))
+    return prepare(Folders.of(root), Order(choose_runs=chosen))
 
 
 def paths(made: Prepared) -> list[str]:

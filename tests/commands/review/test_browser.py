@@ -9,6 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from mlperf_pkg.commands.review.files import files_of, sections
+from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.render.table import Column, table_of
 from tests.helpers.browser import needs_chromium, opened
 from tests.helpers.reports import rcp
 from tests.helpers.reviews import a_round, a_set, a_system
@@ -16,6 +18,7 @@ from tests.helpers.reviews import a_round, a_set, a_system
 pytestmark = needs_chromium
 
 NASTY = "<script>window.taken=1</script>\x1b"
+LONG = "W" * 120  # a name without a place to break the line
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [a_set(name, f"b{n}", rcp=fast) for name in names for n in range(6)]
     reviewed = a_round(names, rows, map(a_system, names))
     path = tmp_path_factory.mktemp("review") / "review.html"
-    path.write_text(files_of(reviewed, list(sections(reviewed)))["review.html"], "utf-8")
+    table = table_of([Column("Topic")], [("Rules",)], title=f"{LONG}, reviewed by nobody")
+    parts = [*sections(reviewed), Section("named", "Named", (LONG,), {"one": table})]
+    path.write_text(files_of(reviewed, parts)["review.html"], "utf-8")
     return path
 
 
