@@ -35,7 +35,7 @@ $(RULES): $(READY) rules/metaschema.json $(shell find rules -name '*.yaml') $(wi
 	$(BIN)/python -m mlperf_pkg.rulebook.compile
 
 test: $(RULES)
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto --dist worksteal -rs
 
 parity: $(RULES)
 	$(BIN)/python -m tests.parity --cases 5000

@@ -11,21 +11,28 @@ import pytest
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.compile import compile_rulebook
+from mlperf_pkg.rulebook.documents import COMPILED
 
 pytest_plugins = ("tests.helpers.wheels",)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected: none of their objects is garbage
     os.environ.pop("FORCE_COLOR", None)  # which a CI server may set
     if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have
-        with suppress(RulebookError):  # the tests of the rulebook report it
-            compile_rulebook(data_folder("rules"))
+        rules = data_folder("rules")
+        changed = max(path.stat().st_mtime for path in rules.rglob("*.yaml"))
+        done = rules / COMPILED
+        if not done.exists() or done.stat().st_mtime < changed:
+            with suppress(RulebookError):  # the tests of the rulebook report it
+                compile_rulebook(rules)
 
 
 def pytest_collection_finish() -> None:
     """Exclude what all tests share from garbage collection, which copies its memory in forks."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -15,7 +15,7 @@ import pytest
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.documents import COMPILED
 from tests.helpers.logs import good_log
-from tests.helpers.wheels import built_wheel, copied_source, run
+from tests.helpers.wheels import NO_ISOLATION, built_wheel, copied_source, run
 from tests.tools.owner import copied_files, owner
 
 ROOT = Path(__file__).parents[1]
@@ -121,9 +121,9 @@ def test_a_source_distribution_builds_and_tests_itself(tmp_path: Path) -> None:
     pytest.importorskip("build", reason="needs pip install build")
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_IN_GIT))
-    built = run(
-        sys.executable, "-m", "build", "--sdist", "--outdir", tmp_path, source, cwd=tmp_path
-    )
+    options = ("--no-isolation", "--sdist") if NO_ISOLATION else ("--sdist",)
+    command = (sys.executable, "-m", "build", *options, "--outdir", tmp_path, source)
+    built = run(*command, cwd=tmp_path)
     assert built.returncode == 0, built.stderr
     (archive,) = tmp_path.glob("*.tar.gz")
     assert_has_the_compiled_rulebook(built_wheel(tmp_path, archive))

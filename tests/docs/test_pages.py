@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -17,6 +15,7 @@ from mlperf_pkg.cli.main import cli
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.model import version_of
 from tests.helpers.console import DOCS, follow
+from tests.helpers.program import call
 
 
 def test_the_tutorial(tmp_path: Path) -> None:
@@ -75,15 +74,15 @@ def test_commands_and_options_exist(page: Path, line: str) -> None:
             param.type_cast_value(ctx, value)
 
 
-def test_a_round_is_reviewed(tmp_path: Path) -> None:
+def test_a_round_is_reviewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the page does its work; that of the simulation is the first."""
     page = DOCS / "howto" / "review-a-round.md"
     lines = sorted(commands(page), key=lambda line: " simulate " not in line)
     assert len(lines) > 5
+    monkeypatch.chdir(tmp_path)
     for line in lines:
-        words = [sys.executable, "-m", "mlperf_pkg", *shlex.split(line)[1:]]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode in {0, 1}, f"{line}\n{done.stderr}"
+        done = call(*shlex.split(line)[1:])
+        assert done.exit_code in {0, 1}, f"{line}\n{done.stderr}"
         if " simulate " in line:
             shutil.copytree(tmp_path / "training_results_v5.1", tmp_path / "submitted")
             (waivers,) = re.findall(r"^```yaml\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)

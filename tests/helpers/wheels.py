@@ -10,6 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ from mlperf_pkg.rulebook.documents import COMPILED
 
 ROOT = Path(__file__).parents[2]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+NO_ISOLATION = ("--no-build-isolation",) if find_spec("setuptools_scm") else ()
+"""An environment that has what builds a wheel is not made again for each."""
+
 SOURCES = (
     "mlperf_pkg",
     "docs",
@@ -55,7 +59,8 @@ def copied_source(folder: Path) -> Path:
 
 
 def built_wheel(folder: Path, source: Path, **more: str) -> Path:
-    built = run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, source, cwd=folder, **more)
+    options = ("--no-deps", *NO_ISOLATION, "--wheel-dir", folder)
+    built = run(*PIP, "wheel", *options, source, cwd=folder, **more)
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.glob("*.whl")
     return wheel

@@ -90,9 +90,8 @@ def objections(root: Path, out: Path) -> list[str | Path]:
 
 COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     "check": lambda root, out: ["check", root],
-    "check as JSON": lambda root, out: ["check", root, "--format", "json"],
-    "check with a log": lambda root, out: [
-        *("check", root, "--rcp-bypass", "--log-output", out / "check.log")
+    "check as JSON, with a log": lambda root, out: [
+        *("check", root, "--format", "json", "--rcp-bypass", "--log-output", out / "check.log")
     ],
     "score as CSV": lambda root, out: ["score", root, "-o", out / "scores.csv"],
     "score with tables": lambda root, out: ["score", root, "--tables", out / "tables"],
@@ -101,7 +100,6 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
     ],
     "results": lambda root, out: ["results", root, "-o", out / "summary"],
     "select": lambda root, out: ["select", root],
-    "diff": lambda root, out: ["diff", root / ALICE, root],
     "compare": lambda root, out: ["compare", root],
     "rcp check": lambda root, out: ["rcp", "check", root],
     "report": lambda root, out: ["report", root, "-o", out / "page.html"],

@@ -185,10 +185,11 @@ def test_student_tail(t: float, df: int, tail: float) -> None:
     assert rcp.student_tail(t, df) == pytest.approx(tail, rel=0, abs=1e-15)
 
 
-@pytest.mark.parametrize("df", [*range(1, 40), 111, 224, 1001])
 @pytest.mark.parametrize("t", [-3.0, -0.5, 0.0, 0.1, 1.0, 1.645, 1.8331, 2.353, 12.7, 500.0])
-def test_student_tail_is_that_of_scipy(t: float, df: int) -> None:
-    assert rcp.student_tail(t, df) == pytest.approx(stats.t.sf(t, df), rel=0, abs=1e-14)
+def test_student_tail_is_that_of_scipy(t: float) -> None:
+    tails = {df: rcp.student_tail(t, df) for df in (*range(1, 40), 111, 224, 1001)}
+    expected = {df: stats.t.sf(t, df) for df in tails}
+    assert tails == pytest.approx(expected, rel=0, abs=1e-14)
 
 
 @settings(deadline=None)

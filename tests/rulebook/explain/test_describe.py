@@ -53,14 +53,19 @@ def test_what_is_asked(fields: dict[str, Any], words: str) -> None:
     assert requirement(replace(RULE, **fields)) == words
 
 
-@pytest.mark.parametrize("code", sorted(rulebook_codes()))
-def test_every_rule_is_told_in_words(code: str) -> None:
-    for history in histories(code):
-        for span in history.spans:
-            words = requirement(span.rule)
-            assert words == words.strip()
-            assert words not in ("", "where logged")
-            assert ", ," not in words
+def test_every_rule_is_told_in_words() -> None:
+    texts = {
+        (code, requirement(span.rule))
+        for code in rulebook_codes()
+        for history in histories(code)
+        for span in history.spans
+    }
+    assert len(texts) > 500
+    assert [
+        (code, words)
+        for code, words in texts
+        if words != words.strip() or words in ("", "where logged") or ", ," in words
+    ] == []
 
 
 @pytest.mark.parametrize(
