@@ -112,7 +112,7 @@ def published_results() -> pd.DataFrame:
     """
     from mlperf_pkg.published.model import PublishedSet  # noqa: PLC0415
     from mlperf_pkg.published.results import published_results as read  # noqa: PLC0415
-    from mlperf_pkg.results.data_frame import data_frame  # noqa: PLC0415
+    from mlperf_pkg.results.data_frame import data_frame
     from mlperf_pkg.results.report import as_json  # noqa: PLC0415
 
     sets = [published for published in read().sets if published.runs]

@@ -190,7 +190,7 @@ def _schema() -> dict[str, Any]:
 def _schema_errors(
     root: yaml.Node, contents: Any, schema: dict[str, Any]
 ) -> Iterator[tuple[int, str]]:
-    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - slow to import
+    from jsonschema import Draft202012Validator, FormatChecker
 
     for error in Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(contents):
         steps = list(error.absolute_path)

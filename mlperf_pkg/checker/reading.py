@@ -192,7 +192,7 @@ def _mapper(
 ) -> Iterator[Mapper | None]:
     """Start the workers; None where this process alone is as fast."""
     if workers.scheduler is not None:
-        from mlperf_pkg.infra.cluster import cluster  # noqa: PLC0415 - slow to import
+        from mlperf_pkg.infra.cluster import cluster
 
         with cluster(workers.scheduler) as mapper:
             yield mapper

@@ -174,7 +174,7 @@ def apply_general(root: click.Context, name: str) -> None:
         logging.getLogger("mlperf_pkg").setLevel(logging.DEBUG)
     if name == "rules" and root.params["rules"]:
         from mlperf_pkg.infra.resources import rules_read_from  # noqa: PLC0415 - slow to import
-        from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
+        from mlperf_pkg.rulebook.check import check_rulebook
 
         folder = root.params["rules"].absolute()
         root.with_resource(rules_read_from(folder))

@@ -148,8 +148,8 @@ class Bar:
 
 
 def _start_bar(stream: TextIO, size: int, files: str) -> Progress:
-    from rich import progress  # noqa: PLC0415 - slow to import, and seldom needed
-    from rich.console import Console  # noqa: PLC0415
+    from rich import progress
+    from rich.console import Console
 
     bar = progress.Progress(
         progress.TextColumn("{task.fields[files]}"),

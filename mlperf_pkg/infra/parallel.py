@@ -133,7 +133,7 @@ class _Pool:
 
         A worker that was lost is replaced by another.
         """
-        from multiprocessing.connection import wait  # noqa: PLC0415 - slow to import
+        from multiprocessing.connection import wait
 
         waiting = deque(range(len(parts)))
         while True:
@@ -158,7 +158,7 @@ class _Pool:
     def _start(
         self, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
     ) -> _Worker:
-        from multiprocessing import get_context  # noqa: PLC0415 - slow to import
+        from multiprocessing import get_context
 
         context: Any = get_context(self._method)
         ours, theirs = context.Pipe()
@@ -262,7 +262,7 @@ def _packed_results(function: Callable[[_Item], _Result], items: Sequence[_Item]
     except (pickle.PicklingError, RecursionError, MemoryError) as error:
         return pickle.dumps(WorkerLostError(f"its results cannot be sent: {error!r}"[:_REASON]))
     except Exception as error:  # noqa: BLE001 - raised again where the results are read
-        import traceback  # noqa: PLC0415 - only a defect needs it
+        import traceback
 
         error.add_note(f"in a worker process:\n{traceback.format_exc()}")
         return pickle.dumps(error, -1)

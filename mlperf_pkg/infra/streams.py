@@ -201,7 +201,7 @@ class _Zlib:
 
 
 def _xz() -> Any:
-    import lzma  # noqa: PLC0415 - few logs need it
+    import lzma
 
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_LZMA_MEMORY)
 
@@ -210,7 +210,7 @@ def _zstd() -> Any:
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415 - few logs need it
     else:
-        from backports import zstd  # noqa: PLC0415 - few logs need it
+        from backports import zstd
     options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
     return zstd.ZstdDecompressor(options=options)
 

@@ -109,6 +109,6 @@ def _packed(part: object) -> bytes:
 
 def _compressed(data: bytes, level: int = _LEVEL) -> bytes:
     # The bytes do not depend on the zlib of the machine; reading does not need this library.
-    from deflate import zlib_compress  # noqa: PLC0415 - only writing needs it
+    from deflate import zlib_compress
 
     return bytes(zlib_compress(data, level))

@@ -94,7 +94,7 @@ class Terminal:
         return text if text.isascii() and not self._view.color else None
 
     def _console(self) -> Console:
-        from rich.console import Console  # noqa: PLC0415 - slow to import
+        from rich.console import Console
 
         if self._rich is None:
             self._rich = Console(
@@ -110,7 +110,7 @@ class Terminal:
         return self._rich
 
     def _remark(self, remark: str) -> None:
-        from rich.padding import Padding  # noqa: PLC0415 - slow to import
+        from rich.padding import Padding
 
         self._console().print(Padding(_text((remark, PLAIN)), (0, 0, 0, _GAP)), overflow="fold")
 
@@ -161,7 +161,7 @@ class Terminal:
         return line if len(line) <= self._view.width else None
 
     def _rich_rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]]) -> None:
-        from rich.table import Table  # noqa: PLC0415 - slow to import
+        from rich.table import Table
 
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
         for column in columns:
@@ -176,7 +176,7 @@ class Terminal:
 def _width(text: str) -> int:
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415 - slow to import
+    from rich.cells import cell_len
 
     return cell_len(text)
 
@@ -187,7 +187,7 @@ def _indented(row: Sequence[Span]) -> list[Span]:
 
 
 def _text(*spans: Span) -> Text:
-    from rich.text import Text  # noqa: PLC0415 - slow to import
+    from rich.text import Text
 
     text = Text()
     for part, style in spans:

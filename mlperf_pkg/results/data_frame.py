@@ -35,7 +35,7 @@ def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.Dat
     values have none. In fields of any type, lists and objects become JSON strings. The columns and
     their types do not depend on the rows, and are the same if there are none.
     """
-    import pandas as pd  # noqa: PLC0415 - slow to import
+    import pandas as pd
 
     return pd.DataFrame(
         {

@@ -227,7 +227,7 @@ def table_of(values: Struct, name: str) -> pd.DataFrame:
     Raises:
         UserError: there is no such field.
     """
-    from mlperf_pkg.results.data_frame import data_frame, row_types  # noqa: PLC0415 - rarely used
+    from mlperf_pkg.results.data_frame import data_frame, row_types
 
     types = row_types(type(values))
     if name not in types:

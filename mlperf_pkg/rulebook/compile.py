@@ -42,7 +42,7 @@ def compile_rulebook(folder: Path) -> None:
     """
     # A build, which needs ``compiled`` alone, has not all libraries that these need.
     from mlperf_pkg.infra.files import write_whole  # noqa: PLC0415
-    from mlperf_pkg.rulebook.check import check_rulebook  # noqa: PLC0415
+    from mlperf_pkg.rulebook.check import check_rulebook
 
     check_rulebook(folder)
     write_whole(folder / COMPILED, compiled(folder), replace=True)

@@ -194,7 +194,7 @@ def _complaints(kind: str, document: Any) -> Iterator[tuple[Steps, str]]:
 
 @cache
 def _validator(kind: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
+    from jsonschema import Draft202012Validator
 
     definitions = metaschema()["$defs"]
     return Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})

@@ -136,7 +136,7 @@ def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
 
 
 def _line(time_ms: int, event: Event) -> str:
-    from mlperf_logging.mllog import constants  # noqa: PLC0415 - imports numpy, which is slow
+    from mlperf_logging.mllog import constants
 
     suffix = event.key[event.key.rfind("_") :]
     record = {

@@ -131,7 +131,7 @@ class _Finder(Struct):
 
     def _one_file(self) -> Input:
         from mlperf_pkg.infra.source import content_of  # noqa: PLC0415 - submissions need none
-        from mlperf_pkg.submission.loose import ENCRYPTED, Loose  # noqa: PLC0415
+        from mlperf_pkg.submission.loose import ENCRYPTED, Loose
 
         path = self.top.path
         content = content_of(path, _HEAD_BYTES)
@@ -166,7 +166,7 @@ class _Finder(Struct):
         return replace(contents, workspace=workspace)
 
     def _loose(self, folder: Place) -> Input:
-        from mlperf_pkg.submission.loose import Loose  # noqa: PLC0415 - submissions need none
+        from mlperf_pkg.submission.loose import Loose
 
         def place(path: str) -> Place:
             return folder.child(path) if path else folder

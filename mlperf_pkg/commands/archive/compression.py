@@ -63,7 +63,7 @@ class Compressor:
 
 def member(data: bytes) -> bytes:
     """Return one gzip member."""
-    from deflate import deflate_compress  # noqa: PLC0415 - only packing needs it
+    from deflate import deflate_compress
 
     sizes = zlib.crc32(data).to_bytes(4, "little") + (len(data) % (1 << 32)).to_bytes(4, "little")
     return HEADER + bytes(deflate_compress(data, LEVEL)) + sizes

@@ -83,7 +83,7 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
             f"batch size {size(batch_size)} is larger than all points of"
             f" {reference.benchmark} in {reference.round}: there is no limit to resample"
         )
-    from numpy.random import default_rng  # noqa: PLC0415 - slow to import
+    from numpy.random import default_rng
 
     limit = comparison.point
     points = tuple(point for point in reference.used if point.name in comparison.points)
@@ -118,8 +118,8 @@ def _resampled(
     A limit is the ``minimum`` of the runs drawn, by the quantile of the t distribution instead of
     the search of the official checker, which ends within 1e-4 of it.
     """
-    from numpy import zeros  # noqa: PLC0415 - slow to import
-    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import
+    from numpy import zeros
+    from scipy.special import stdtrit
 
     drop, kept = reference.runs.drop, limit.runs - 2
     means, deviations = zeros(resamples), zeros(resamples)

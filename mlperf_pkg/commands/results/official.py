@@ -169,7 +169,7 @@ def summarize(checked: Checked) -> Summary:
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables: {reference} does not know round {round_}")
-    from mlperf_logging.benchmark_meta import (  # noqa: PLC0415 - wheels are built without it
+    from mlperf_logging.benchmark_meta import (
         get_allowed_benchmarks,
     )
 

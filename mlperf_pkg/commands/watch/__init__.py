@@ -123,9 +123,9 @@ def display(*, refreshing: bool) -> Iterator[tuple[_Write, _Refresh]]:
     if not refreshing:
         yield lambda text: click.echo(text, nl=False), lambda _: _refuse_closed()
         return
-    from rich.console import Console  # noqa: PLC0415 - slow to import
-    from rich.live import Live  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
 
     console = Console(highlight=False, markup=False, emoji=False)
     with Live(console=console, auto_refresh=False, transient=True) as live:

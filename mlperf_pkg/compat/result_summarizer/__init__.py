@@ -120,7 +120,7 @@ def summarize_results(
             exception.
     """
     args = Namespace(**locals())
-    import pandas as pd  # noqa: PLC0415 - slow to import
+    import pandas as pd
 
     summary, crashes = _summarized([folder], args)
     if summary.crashed or crashes:
