@@ -25,7 +25,8 @@ _WORDING = ("message", "hint", "explanation")
 _OF_PLACES = ("path", "line", "found", "expected")
 _BY_ID = ("path", "benchmark", "division", "round")  # parts of the id of a result set
 _OF_LOG = ("path", "findings", "described", "curve", "fingerprint")  # not stored of a run
-_OF_PYTHON = re.compile(r"(?<=Error: )[^\"]*")  # a version of it may say it otherwise
+_ELSEWHERE = re.compile(r"(?<=Error: )[^\"]*|(\.\./){3}[^\"]*")
+"""What differs between versions of Python and between machines."""
 
 
 def of_findings(findings: Iterable[Finding]) -> list[str]:
@@ -104,7 +105,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
     def compare(value: list[str]) -> None:
         number = len(calls)
-        masked = [_OF_PYTHON.sub("...", line.replace(str(tmp_path), "TMP")) for line in value]
+        masked = [_ELSEWHERE.sub("...", line.replace(str(tmp_path), "TMP")) for line in value]
         calls.append(masked)
         if is_new:
             contents[case] = calls
