@@ -53,9 +53,9 @@ def _together(paths: list[str], values: str) -> str:
 
 
 def of_report(report: Report) -> list[str]:
-    """The findings and result sets of a report."""
+    """The findings and result sets of a report, and the configuration to complete."""
     sets = (_compact(row, *_BY_ID) for row in as_json(report.result_sets))
-    return [*of_findings(report.findings), *sets]
+    return [*of_findings(report.findings), *sets, *report.configuration.splitlines()]
 
 
 def of_run(run: Run) -> list[str]:
@@ -84,6 +84,7 @@ FUNCTIONS: dict[str, Callable[[Any], list[str]]] = {
     "check": lambda checked: of_report(checked.report),
     "check_system": lambda system: of_findings(system.findings),
     "check_tree": of_findings,
+    "read_lines": lambda parts: of_findings(parts[1]),
     "read_run": of_run,
     "run_of": of_run,
 }
