@@ -119,11 +119,12 @@ class _Pool:
             yield from early.pop(number)
 
     def stop(self) -> None:
-        """End the workers that still run."""
-        for worker in self._workers.values():
-            worker.process.terminate()
-        for connection in list(self._workers):
-            self._end(connection)
+        """End the workers that still run, all of them also where Ctrl-C comes now."""
+        with _blocked():
+            for worker in self._workers.values():
+                worker.process.terminate()
+            for connection in list(self._workers):
+                self._end(connection)
 
     def _outcomes(
         self, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
@@ -136,8 +137,12 @@ class _Pool:
 
         waiting = deque(range(len(parts)))
         while True:
+            new: list[_Worker] = []
             while waiting and len(self._workers) < self._number:
-                self._start(function, parts, waiting)
+                new.append(self._start(function, parts))
+                self._send(new[-1], function, parts, waiting)
+            for worker in new if self._forks else ():
+                self._send(worker, function, parts, waiting)
             for connection in cast("list[Connection]", wait(list(self._workers))):
                 worker = self._workers[connection]
                 try:
@@ -147,26 +152,24 @@ class _Pool:
                     waiting.extendleft(reversed(worker.taken[1:]))
                 else:
                     self._send(worker, function, parts, waiting)
-                yield worker.taken.pop(0), outcome
+                if worker.taken:
+                    yield worker.taken.pop(0), outcome
 
     def _start(
-        self,
-        function: Callable[[_Item], _Result],
-        parts: Sequence[Sequence[_Item]],
-        waiting: deque[int],
-    ) -> None:
+        self, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
+    ) -> _Worker:
         from multiprocessing import get_context  # noqa: PLC0415 - slow to import
 
         context: Any = get_context(self._method)
         ours, theirs = context.Pipe()
         inherited = (function, parts, [*self._workers, ours]) if self._forks else None
-        process = context.Process(target=_work, args=(theirs, rules_context(), inherited))
+        arguments = (theirs, rules_context(), inherited)
+        process = context.Process(target=_work, args=arguments, daemon=True)
         with _blocked():  # a process that is just beginning would report Ctrl-C
             process.start()
             worker = self._workers[ours] = _Worker(process, ours, [])
         theirs.close()
-        for _ in range(1 + self._forks):
-            self._send(worker, function, parts, waiting)
+        return worker
 
     @property
     def _forks(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How text in UTF-16 begins."""
@@ -68,7 +67,6 @@ def unescape_formula(text: str) -> str:
     return re.sub(_ESCAPED_FORMULA, r"\1", text)
 
 
-@lru_cache(maxsize=256)
 def letters(name: str) -> str:
     """Return the letters and digits of a name in lower case, alike in all its spellings."""
     return "".join(filter(str.isalnum, name.lower()))

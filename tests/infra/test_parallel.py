@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -117,6 +118,33 @@ def test_what_other_workers_do_goes_on_where_some_are_lost() -> None:
         results = list(workers.map(describe_or_end, range(60), instead=lambda loss: loss.reason))
     lost = {index: text for index, text in enumerate(results) if text != str(index)}
     assert lost == {2: "SIGKILL", 30: "SIGKILL", 50: "exit status 3"}
+
+
+def end_while_another_works(number: int) -> int:
+    if number == 0:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    else:
+        time.sleep(0.4)
+    return number
+
+
+def test_a_worker_that_is_killed_while_it_waits_for_work_does_not_show() -> None:
+    with pool(2) as workers:
+        assert list(workers.map(end_while_another_works, range(2))) == [0, 1]
+
+
+def large(_: int) -> bytes:
+    return bytes(5_000_000)
+
+
+def test_a_worker_that_is_killed_while_it_sends_its_results_is_replaced() -> None:
+    with pool(2) as workers:
+        results = workers.map(large, range(300), instead=lambda loss: loss.reason.encode())
+        begun = [next(results)]
+        os.kill(int(children().pop()), signal.SIGKILL)
+        lengths = [len(result) for result in (*begun, *results)]
+    assert len(lengths) == 300
+    assert lengths.count(5_000_000) >= 299
 
 
 def sleep(_: int) -> None:
