@@ -78,7 +78,7 @@ DIRT = [
     ("three on a line", f"{record('a')} {record('b')} {record('c')}\n", [(1, "c")], [(1, "LOG104")] * 2),
     ("text after", f"{record('a')} done\n", [(1, None)], [(1, "LOG103")]),
     ("name twice", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}', [(1, "b")], [(1, "LOG105")]),
-    ("name twice, another with escapes", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n' + T + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}', [(1, "b"), (2, "c")], [(1, "LOG105")]),
+    ("name twice, another with escapes", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n' + T + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}\n', [(1, "b"), (2, "c")], [(1, "LOG105")]),
     ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
     ("no metadata", f'{T}{{"key":"a","time_ms":1,"value":1}}\n', [(1, None)], [(1, "LOG102")]),
     ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
