@@ -8,16 +8,19 @@ TOOL   := $(BIN)/mlperf-pkg
 DEMO   := build/demo
 FUZZ_SECONDS ?= 300
 FUZZ_SEED ?=
+MUTANTS ?= 100
+MUTANTS_SEED ?= 28
 # The parsed rulebook. Everything works without it, but starts more slowly.
 RULES  := rules/compiled.msgpack
 
-.PHONY: help demo test parity fuzz lint types format rules docs bench wheel sdist clean
+.PHONY: help demo test parity fuzz mutants lint types format rules docs bench wheel sdist clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
 	@echo "make test    run the tests"
 	@echo "make parity  compare verdicts with the official checker on 5,000 mutated logs"
 	@echo "make fuzz    try hostile logs, descriptions, YAML, archives and submissions for five minutes"
+	@echo "make mutants try mutants of what decides a verdict or a score, a random sample"
 	@echo "make lint    check style and types"
 	@echo "make rules   check and compile the rulebook after editing rules/"
 	@echo "make docs    build the documentation as a site, in build/site/"
@@ -43,6 +46,11 @@ parity: $(RULES)
 # FUZZ_SECONDS is the time of the whole campaign, FUZZ_SEED its first seed (default: by the clock).
 fuzz: $(RULES)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+
+# MUTANTS is their number of each package; mutants/ keeps what is known of all that were tried.
+mutants: $(RULES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mutants]'
+	$(BIN)/python -m tests.tools.mutants --sample $(MUTANTS) --seed $(MUTANTS_SEED)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -82,4 +90,4 @@ sdist: $(READY)
 	$(BIN)/python -m build --sdist
 
 clean:
-	rm -rf build dist docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mlperf_pkg/log/*.so $(RULES)
+	rm -rf build dist mutants docs/reference $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mlperf_pkg/log/*.so $(RULES)

@@ -13,7 +13,11 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.compile import compile_rulebook
 from mlperf_pkg.rulebook.documents import COMPILED
 
-pytest_plugins = ("tests.helpers.wheels",)
+pytest_plugins = ("tests.helpers.stored", "tests.helpers.wheels")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store", action="store_true", help="store what cases yield, see stored.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,8 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Wai
 from tests.helpers.reports import finding
 from tests.helpers.trees import simulated, write_set, write_submission
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 WAIVER = Waiver("the results chair knows", "Jane Doe", "2026-06-30")
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 

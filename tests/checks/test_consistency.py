@@ -17,6 +17,8 @@ from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 
 @cache
 def deepcam() -> tuple[bytes, ...]:

@@ -23,6 +23,8 @@ from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 CODES = ("SET150", "SET151")
 Change = Callable[[bytes], bytes]
 

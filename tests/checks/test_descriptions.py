@@ -19,6 +19,8 @@ from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.load import codes
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 # Written with an indent, the field on row n of this table is on line n + 1.
 GOOD = {
     "submitter": "Acme",

@@ -194,6 +194,7 @@ FILES: list[tuple[Files, dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(("files", "expected_errors", "verdict"), FILES)
 def test_files(
     tmp_path: Path,
@@ -272,6 +273,7 @@ def with_power(root: Path, short: int = 0, **more: Any) -> Path:
     return root
 
 
+@pytest.mark.usefixtures("stored")
 def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     root = with_power(tmp_path / "Org")
     (root / SET / "scaling.json").write_text('{"scaling_factor": 1.25}')
@@ -284,6 +286,7 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     assert report.result_sets[0].energy_joules == pytest.approx(energy, rel=1e-12)
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("changes", "codes"),
     [
@@ -306,6 +309,7 @@ def test_samples(tmp_path: Path, changes: dict[str, Any], codes: dict[str, str])
     assert report.verdict.official.value == "pass"
 
 
+@pytest.mark.usefixtures("stored")
 def test_a_switch_without_an_estimate(tmp_path: Path) -> None:
     root = with_power(tmp_path / "Org")
     for folder in (root / SET / "power").iterdir():
@@ -313,6 +317,7 @@ def test_a_switch_without_an_estimate(tmp_path: Path) -> None:
     assert {f.code for f in checked(root).findings if f.code.startswith("POW")} == {"POW204"}
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("content", [None, b"", line("power_measurement_stop", 5)])
 def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes | None) -> None:
     root = with_power(tmp_path / "Org")

@@ -24,6 +24,8 @@ from tests.helpers.published import published_set, results_of
 from tests.helpers.trees import SYSTEM, write_submission, write_system
 from tests.tools.export import of_rounds
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 NAME = f"Graphcore/{SYSTEM}/resnet"
 SET = f"Graphcore/results/{SYSTEM}/resnet"
 SAME = " with the same system, as far as its description is published"

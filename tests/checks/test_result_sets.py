@@ -25,6 +25,8 @@ from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 SET = f"results/{SYSTEM}/resnet"
 
 

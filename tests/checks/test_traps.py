@@ -27,6 +27,8 @@ from tests.helpers.places import unfolded
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_system
 from tests.run.test_written_rules import initialised, later, logged, positions, stopped
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 SET = f"results/{SYSTEM}/resnet"
 DEEP = f"results/{SYSTEM}/strong/resnet"
 FILE = f"systems/{SYSTEM}.json"

@@ -21,6 +21,8 @@ from tests.helpers.logs import edited
 from tests.helpers.official import package_verdict
 from tests.helpers.trees import SYSTEM, write_set, write_submission, write_system
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 BENCHMARKS = {"training": ["resnet"], "hpc": ["deepcam"]}
 
 

@@ -14,6 +14,8 @@ from mlperf_pkg.results.report import Report
 from tests.helpers.logs import edited
 from tests.helpers.workspaces import described, lay, logs_of, numbered
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 LOGS = logs_of("bow-pod16")
 
 

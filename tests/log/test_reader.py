@@ -39,7 +39,9 @@ def record(key: Any = "k", value: Any = 1, time_ms: Any = 5, metadata: Any = Non
     return T + json.dumps(fields)
 
 
-def read(text: str | bytes) -> tuple[list[tuple[int, Record | None]], list[Finding], LogReader]:
+def read_lines(
+    text: str | bytes,
+) -> tuple[list[tuple[int, Record | None]], list[Finding], LogReader]:
     data = text.encode("latin-1") if isinstance(text, str) else text
     findings: list[Finding] = []
     reader = LogReader(io.BytesIO(data), "log.txt", findings.append)
@@ -76,6 +78,7 @@ DIRT = [
     ("three on a line", f"{record('a')} {record('b')} {record('c')}\n", [(1, "c")], [(1, "LOG104")] * 2),
     ("text after", f"{record('a')} done\n", [(1, None)], [(1, "LOG103")]),
     ("name twice", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}', [(1, "b")], [(1, "LOG105")]),
+    ("name twice, another with escapes", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n' + T + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}\n', [(1, "b"), (2, "c")], [(1, "LOG105")]),
     ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
     ("no metadata", f'{T}{{"key":"a","time_ms":1,"value":1}}\n', [(1, None)], [(1, "LOG102")]),
     ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
@@ -88,10 +91,10 @@ DIRT = [
 ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("stored", "way")
 @pytest.mark.parametrize(("name", "text", "records", "codes"), DIRT, ids=[d[0] for d in DIRT])
 def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> None:
-    lines, findings, _ = read(text)
+    lines, findings, _ = read_lines(text)
     assert [(line, record and record.key) for line, record in lines] == records
     assert [(f.line, f.code) for f in findings] == codes
 
@@ -100,7 +103,7 @@ def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> Non
 @pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
 def test_malformed_lines_are_read_as_officially(text: str) -> None:
     """Same records, same parse errors; it crashes where we say it does."""
-    records, _, reader = read(text)
+    records, _, reader = read_lines(text)
     try:
         with quickened():
             lines, errors = parse_generator(io.StringIO(text, newline=None))
@@ -114,7 +117,7 @@ def test_malformed_lines_are_read_as_officially(text: str) -> None:
 
 
 def test_what_only_a_careful_reader_sees_is_kept() -> None:
-    _, findings, reader = read(f"{record('a')}{record('b')}\n{record('c')} tail\n")
+    _, findings, reader = read_lines(f"{record('a')}{record('b')}\n{record('c')} tail\n")
     assert [record.key for record in reader.unofficial] == ["a", "c"]
     assert [(f.basis, f.severity) for f in findings] == [
         (Basis.ADVICE, Severity.WARNING),
@@ -138,7 +141,7 @@ def test_what_only_a_careful_reader_sees_is_kept() -> None:
     ids=["first", "second", "token", "whole", "line end", "other text", "text after", "no value"],
 )
 def test_a_log_is_cut_off_where_it_ends_inside_a_record(text: str, is_cut: bool) -> None:
-    _, findings, reader = read(text)
+    _, findings, reader = read_lines(text)
     cut = [f for f in findings if f.message.startswith("the log is cut off inside this record: ")]
     assert (reader.is_cut, bool(cut)) == (is_cut, is_cut)
 
@@ -151,9 +154,9 @@ def by_line(finding: Finding) -> Any:
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
 def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(case[1] + "\n" for case in DIRT if case[0] != "deeply nested")
-    records, findings, _ = read(text)
+    records, findings, _ = read_lines(text)
     monkeypatch.setattr(log_reader, "CHUNK_BYTES", chunk)
-    chunked, chunked_findings, _ = read(text)
+    chunked, chunked_findings, _ = read_lines(text)
     assert repr(chunked) == repr(records)  # repr, as NaN is not equal to itself
     in_chunks, at_once = folded(chunked_findings), folded(findings)
     assert sorted(in_chunks, key=by_line) == sorted(at_once, key=by_line)
@@ -176,18 +179,18 @@ def test_a_long_line_is_not_kept_in_memory(
     """One without a record is nothing to the official parser."""
     monkeypatch.setattr(log_reader, "CHUNK_BYTES", min(chunk, 256))
     monkeypatch.setattr(log_reader, "MAX_LINE_BYTES", 256)
-    records, findings, _ = read(f"x\n{line}{end}{record('a')}\n")
+    records, findings, _ = read_lines(f"x\n{line}{end}{record('a')}\n")
     assert [(line, r and r.key) for line, r in records] == [(3, "a")]
     assert [(f.line, f.code) for f in findings] == codes
     assert all(isinstance(f, Unchecked) for f in findings)
-    _, findings, _ = read(f"x\n{line}")
+    _, findings, _ = read_lines(f"x\n{line}")
     assert [(f.line, f.code) for f in findings] == codes
 
 
 def test_a_carriage_return_ends_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_reader, "CHUNK_BYTES", 64)
     monkeypatch.setattr(log_reader, "MAX_LINE_BYTES", 256)
-    records, findings, _ = read(f":::MLLOG {'y' * 1000}\r{record('a')}\n")
+    records, findings, _ = read_lines(f":::MLLOG {'y' * 1000}\r{record('a')}\n")
     assert [r and r.key for _, r in records] == ["a"]
     assert [f.code for f in findings] == ["LOG109"]
 
@@ -241,7 +244,7 @@ def test_any_bytes_are_read_as_the_official_parser_reads_them(noise: bytes) -> N
 
 
 def compare(data: bytes) -> None:
-    records, _, reader = read(data)
+    records, _, reader = read_lines(data)
     try:
         lines, errors = parse_generator(io.StringIO(data.decode("latin-1"), newline=None))
     except (TypeError, KeyError, OverflowError):
@@ -255,9 +258,9 @@ def compare(data: bytes) -> None:
 
 
 def test_a_finding_says_what_is_wrong() -> None:
-    (good, _, _) = read(record())
+    (good, _, _) = read_lines(record())
     assert isinstance(good[0][1], Record)
-    ((_, missing),), (finding,), _ = read(T + "{}")
+    ((_, missing),), (finding,), _ = read_lines(T + "{}")
     assert missing is None
     missing_names = "missing time_ms, key, value, metadata"
     assert finding.text == f'cannot read this record: {missing_names}; found "{{}}"'
@@ -274,7 +277,7 @@ def test_a_finding_says_what_is_wrong() -> None:
     ],
 )  # fmt: skip
 def test_a_message_shows_what_was_found(line: str, text: str) -> None:
-    _, (finding,), _ = read(f"{T}{line}\n")
+    _, (finding,), _ = read_lines(f"{T}{line}\n")
     assert finding.text == text
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.evaluations import Curve, CurveReader, Phase, goals
+from mlperf_pkg.run.evaluations import Curve, CurveReader, Phase, goal, goals
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, line, records, run_of
@@ -119,6 +119,14 @@ GOALS = [
 @pytest.mark.parametrize(("usage", "round_", "name", "bounds"), GOALS)
 def test_goals(usage: str, round_: str, name: str, bounds: dict[str, float]) -> None:
     assert goals(load_benchmark(usage, round_, name)) == bounds
+
+
+@pytest.mark.parametrize(
+    ("target", "bound"),
+    [({"above": 0, "below": 1}, None), ({"at_most": 1, "above": 0.5}, 0.5), ({"above": 2.0}, 2.0)],
+)
+def test_a_bound_at_the_end_of_a_metric_is_no_goal(target: Any, bound: float | None) -> None:
+    assert goal(target) == bound
 
 
 @given(st.binary(max_size=200))

@@ -106,6 +106,7 @@ def test_a_benchmark_that_the_round_does_not_have(benchmark: str, end: str) -> N
     assert message.endswith(end)
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(("name", "log", "errors"), BROKEN, ids=[case[0] for case in BROKEN])
 def test_broken_logs(name: str, log: bytes, errors: list[tuple[str, str, str | None, int]]) -> None:
     run = run_of(log)
@@ -125,6 +126,7 @@ def test_a_finding_says_what_was_found_and_expected() -> None:
     assert finding.source == "training_rules, Hyperparameters"
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("log", "code", "crashes"),
     [
@@ -143,6 +145,7 @@ def test_where_the_official_checker_crashes(log: bytes, code: str, crashes: bool
     assert run.verdicts.official is FAIL
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("failure", "errors", "status"),
     [("diverged", [("RN103", "official")], "aborted"), ("aborted", [("RN103", "official"), ("RUN116", "both")], "aborted")],
@@ -171,6 +174,7 @@ def test_equal_values_logged_twice_are_only_noted() -> None:
     assert ("RN101", "advice", line_of(doubled(RESNET, "global_batch_size"), "global_batch_size", 1)) in findings_of(run, Severity.NOTE)  # fmt: skip
 
 
+@pytest.mark.usefixtures("stored")
 def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
     log = RESNET.replace(
         b'"key": "cache_clear", "value": true', b'"key": "cache_clear", "value": true'
@@ -184,15 +188,21 @@ def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
     assert run.verdicts.rules is PASS
 
 
-def test_minutes_by_the_rules_and_officially() -> None:
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("key", ["run_start", "run_stop"])
+def test_minutes_by_the_rules_and_officially(key: str) -> None:
+    """The rules count from the first start to the first stop, which also has the status."""
     fields = records(RESNET)
-    start = next(r for r in fields if r["key"] == "run_start")
-    stop = next(r for r in fields if r["key"] == "run_stop")
-    again = {**start, "time_ms": stop["time_ms"] - 60_000}
+    start, stop = (next(r for r in fields if r["key"] == k) for k in ("run_start", "run_stop"))
+    minute = {"run_start": -60_000, "run_stop": 60_000}[key]
+    again = {**start, "key": key, "time_ms": stop["time_ms"] + minute, "metadata": {"status": "x"}}
+    at = fields.index(stop) + (key == "run_stop")
     whole = (stop["time_ms"] - start["time_ms"]) / 60_000
-    run = run_of(joined([*fields[:-1], again, fields[-1]]))
+    run = run_of(joined([*fields[:at], again, *fields[at:]]))
     assert run.minutes == pytest.approx(whole, rel=1e-12)
-    assert run.official_minutes == pytest.approx(1.0, rel=1e-12)
+    assert run.status == "success"
+    official = {"run_start": 1.0, "run_stop": whole}[key]
+    assert run.official_minutes == pytest.approx(official, rel=1e-12)
 
 
 def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
@@ -203,6 +213,7 @@ def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
     assert (run.official_minutes or 0) < 0
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("log", "minutes"), [(without(RESNET, "run_stop"), None), (without(RESNET, "run_start"), None)]
 )
@@ -248,6 +259,7 @@ def test_the_round_of_a_log_whose_first_line_is_not_a_record() -> None:
     assert run_of(log, None).round == run_of(RESNET, None).round
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize(
     ("changes", "seeds", "unreadable"),
     [
@@ -271,6 +283,7 @@ def test_advice_never_fails() -> None:
     assert run.verdicts.official is PASS
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("train_samples", [False, True])
 def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
     run = run_of(BERT, train_samples=train_samples)

@@ -20,6 +20,8 @@ from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import RunCounter, read_run
 from tests.helpers.logs import edited, good_log, joined, records, run_of, without
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 LOGS = [good_log(seed=seed) for seed in range(5)]
 LINES = LOGS[0].count(b"\n")
 KEYS = st.lists(st.sampled_from(["init_start", "run_start", "run_stop"]), max_size=8)

@@ -20,6 +20,8 @@ from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.helpers.logs import edited, joined, moved, records
 from tests.parity import incumbent
 
+pytestmark = pytest.mark.usefixtures("stored")
+
 Change = Callable[[bytes], bytes]
 DAY_MS = 86_400_000
 QUOTED = "the checker is the source of truth"

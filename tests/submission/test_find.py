@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.submission.find import find_input, labels
+from mlperf_pkg.submission.find import find_input, find_part, find_parts, labels
 from mlperf_pkg.submission.model import SetName, Submission, set_name
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
@@ -309,3 +310,48 @@ def test_a_link_inside_the_tree_is_followed(tmp_path: Path) -> None:
     contents = find_input(str(root))
     assert len(contents.submissions[0].result_sets) == 1
     assert contents.skipped == ()
+
+
+WHOLE = f"results/{SYSTEM}"
+
+
+@pytest.mark.parametrize(
+    ("argument", "prefix", "sets"),
+    [
+        ("Org", "", [f"{WHOLE}/bert", f"{WHOLE}/resnet"]),
+        ("Org/results", "", [f"{WHOLE}/bert", f"{WHOLE}/resnet"]),
+        (f"Org/{WHOLE}", "", [f"{WHOLE}/bert", f"{WHOLE}/resnet"]),
+        (f"Org/{WHOLE}/bert", "", [f"{WHOLE}/bert"]),
+        (f"Org/{WHOLE}/bert", "x", [f"Org/{WHOLE}/bert"]),
+        ("Org.tar", "", [f"Org.tar/Org/{WHOLE}/bert", f"Org.tar/Org/{WHOLE}/resnet"]),
+    ],
+)
+def test_a_part_of_a_submission(
+    argument: str,
+    prefix: str,
+    sets: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its result sets keep the names that they have in the whole, whose systems are described."""
+    monkeypatch.chdir(tmp_path)
+    write_submission(tmp_path / "Org", "resnet", "bert")
+    shutil.make_archive("Org", "tar", tmp_path, "Org")
+    (submission,) = find_part(argument, prefix).submissions
+    assert [result_set.place.label for result_set in submission.result_sets] == sets
+    assert [Path(place.label).stem for place in submission.systems] == [SYSTEM]
+    assert submission.entries == ()
+    (one,) = find_part(
+        argument, prefix, lambda result_set: result_set.benchmark == "bert"
+    ).submissions
+    assert [result_set.benchmark for result_set in one.result_sets] == ["bert"]
+
+
+def test_parts_named_twice_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_submission(tmp_path / "Org", "resnet", "bert")
+    first, second = find_parts([f"Org/{WHOLE}/bert", "Org"])
+    assert first.submissions == ()
+    assert [result_set.benchmark for result_set in second.submissions[0].result_sets] == ["bert", "resnet"]  # fmt: skip
+    bert, resnet = find_parts([f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"])
+    assert [s.place.label for part in (bert, resnet) for s in part.submissions[0].result_sets] == [f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"]  # fmt: skip
