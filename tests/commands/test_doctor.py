@@ -26,7 +26,7 @@ from tests.helpers.ci import ROOT
 from tests.helpers.program import call
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-OF_DEVELOPERS = {"test", "test-cluster", "dev", "docs"}
+OF_DEVELOPERS = {"test", "test-cluster", "dev", "docs", "mutants"}
 NAMES = [diagnosis.name for diagnosis in diagnoses()]
 
 Change = Callable[[pytest.MonkeyPatch, Path], object]
