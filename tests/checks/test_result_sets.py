@@ -23,7 +23,15 @@ from tests.helpers.broken_runs import every_log, slightly_fast
 from tests.helpers.logs import edited, joined, records, without
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import (
+    SYSTEM,
+    remove,
+    simulated,
+    simulated_models,
+    write_set,
+    write_submission,
+    write_system,
+)
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -309,3 +317,13 @@ def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
     assert codes == errors
     official, _ = official_verdict(root, tmp_path, caplog, usage="hpc", ruleset="2.0.0")
     assert official == verdicts[0]
+
+
+@pytest.mark.parametrize(("nodes", "scales"), [(2, []), (4, [[16, 32]])])
+def test_models_of_different_scale(nodes: int, scales: list[list[int]], tmp_path: Path) -> None:
+    logs = simulated_models(10)
+    write_system(tmp_path / "ACME" / "systems", "box")
+    weak = tmp_path / "ACME" / "results" / "box" / "weak" / "cosmoflow"
+    write_set(weak, (*logs[:9], edited(logs[9], "number_of_nodes", value=nodes)))
+    report = check([str(tmp_path / "ACME")], Options("hpc", "3.0")).report
+    assert [f.found for f in report.findings if f.code == "SET130"] == scales

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from hypothesis import given
@@ -19,7 +22,7 @@ from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Submission
 from tests.helpers.logs import edited
 from tests.helpers.official import package_verdict
-from tests.helpers.trees import SYSTEM, write_set, write_submission, write_system
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -236,3 +239,45 @@ def test_it_takes_no_round_before_2_0(tmp_path: Path) -> None:
     (root / ".hidden").touch()
     codes = {f.code for f in check([str(root)], Options(round="1.1")).report.findings}
     assert "REPO101" not in codes
+
+
+LOG = simulated()[0]
+READ = "mlperf_pkg.checker.reading.read_run"
+TAKE = "mlperf_pkg.submission.loose.Loose.take"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "failing", "code"),
+    [
+        ("notes.txt", b"no record\n", None, "TREE112"),
+        ("notes.bin", b"no record\n", None, None),
+        ("run.log.gz", gzip.compress(gzip.compress(LOG)), None, "TREE111"),
+        ("run.log.gz", gzip.compress(LOG), None, None),
+        ("run.log", LOG, READ, "LOG113"),
+        ("run.log", LOG, TAKE, "TREE114"),
+        ("run.log", LOG, None, None),
+    ],
+    ids=["text", "other", "packed twice", "packed", "read", "taken", "log"],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    name: str,
+    content: bytes,
+    failing: str | None,
+    code: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "a.log").write_bytes(simulated(seed=8)[0])
+    (tmp_path / name).write_bytes(content)
+    if failing:
+        function = resolve_name(failing)
+
+        def fails(*arguments: object) -> object:
+            if name in repr(arguments[-1]):
+                raise OSError(errno.EIO, "Input/output error")
+            return function(*arguments)
+
+        monkeypatch.setattr(failing, fails)
+    report = check([str(tmp_path)], Options(jobs=1)).report
+    codes = {"TREE111", "TREE112", "TREE114", "LOG113"}
+    assert [f.code for f in report.findings if f.code in codes] == ([code] if code else [])

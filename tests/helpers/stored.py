@@ -111,6 +111,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         if is_new:
             contents[case] = calls
             path.write_text(json.dumps(contents, indent=1, sort_keys=True) + "\n", "utf-8")
+        assert case in contents, f"{case} is new: 'pytest -n 0 --store' stores its values"
         assert contents[case][number] == masked
 
     def followed(function: Callable[..., Any], of: Callable[[Any], list[str]]) -> Any:

@@ -67,3 +67,9 @@ def test_codes_are_known_in_any_case(code: str) -> None:
 def test_a_typo_is_told_what_is_near(typo: str, near: str) -> None:
     with pytest.raises(UserError, match=near):
         known_code(typo)
+
+
+def test_every_code_is_in_a_test() -> None:
+    """Codes of rules on records have their logs in ``rulebook/test_every_rule.py``."""
+    tests = "\n".join(path.read_text("utf-8") for path in Path(__file__).parents[2].rglob("*.py"))
+    assert [code for code in codes() if not re.search(rf"\b{code}\b", tests)] == []
