@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from contextlib import suppress
 
 import pytest
@@ -23,6 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all tests are collected: none of their objects is garbage
     os.environ.pop("FORCE_COLOR", None)  # which a CI server may set
+    # A job in the background ignores SIGINT, and so would all that the tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have
         rules = data_folder("rules")
         changed = max(path.stat().st_mtime for path in rules.rglob("*.yaml"))
