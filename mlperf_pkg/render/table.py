@@ -156,15 +156,16 @@ def document(*paragraphs: str) -> str:
 def _markdown_body(table: Table, group: Group, first: int) -> str:
     if not group.rows:
         return ""
-    titles = [escape_markdown(column.heading) for _, column in table.titled]
-    rules = ["---:" if column.numbers else "---" for _, column in table.titled]
+    titled = table.titled
+    titles = [escape_markdown(column.heading) for _, column in titled]
+    rules = ["---:" if column.numbers else "---" for _, column in titled]
     lines = [titles, rules]
     for number, row in enumerate(group.rows, first):
         cells = [escape_markdown(text) for text, _ in table.spans(row)]
         lines.append(
             [
                 f"**{cell}**" if (number, place) in table.marked else cell
-                for cell, (place, _) in zip(cells, table.titled, strict=True)
+                for cell, (place, _) in zip(cells, titled, strict=True)
             ]
         )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -188,9 +189,7 @@ def csv(table: Table) -> str:
     rows = map(table.values, table.rows)
     if not table.marked:
         return csv_text(keys, rows)
-    marks: dict[int, list[str]] = {}
-    for row, place in sorted(table.marked):
-        marks.setdefault(row, []).append(table.columns[place].key or "")
+    marks = by_key((row, table.columns[place].key or "") for row, place in sorted(table.marked))
     marked = ([*row, ", ".join(marks.get(number, ()))] for number, row in enumerate(rows))
     return csv_text([*keys, MARKED], marked)
 
@@ -220,14 +219,14 @@ def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
     In a ``headed`` table, the first cell of a row is its heading, with a checkbox for ``checks``,
     and long cells have the class ``t``.
     """
+    titled = table.titled
     head = "".join(
-        f'<th scope="col"{_class(column)}>{_breakable(column.heading)}</th>'
-        for _, column in table.titled
+        f'<th scope="col"{_class(column)}>{_breakable(column.heading)}</th>' for _, column in titled
     )
     lines = []
     for number, row in enumerate(table.rows):
         cells = []
-        for (text, _), (place, column) in zip(table.spans(row), table.titled, strict=True):
+        for (text, _), (place, column) in zip(table.spans(row), titled, strict=True):
             kinds = _class(
                 column,
                 "t" * (headed and len(text) > _LONG),

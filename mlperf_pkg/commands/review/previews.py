@@ -1,4 +1,4 @@
-"""``review previews``: the Previews of an earlier round and their successors."""
+"""``review compare previews``: the Previews of an earlier round and their successors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``review resubmitted``: result sets with the logs of an earlier round."""
+"""``review compare resubmitted``: result sets with the logs of an earlier round."""
 
 from __future__ import annotations
 
