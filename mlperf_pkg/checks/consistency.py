@@ -4,30 +4,89 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.system_schema import logged_statuses
-from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import is_placeholder
 
+# ---- copies of one run, whatever was edited in them ---------------------------------------
+
+_NOISE = 1e-5  # of an evaluation, in proportion
+_NEIGHBOURS = 100  # in order of their evaluations, that are compared
+_LEAST_VALUES = 3  # different evaluations, by which a run is known
+
+
+def is_known(run: Run) -> bool:
+    """Return whether the evaluations of a run, or their times, tell it from all others."""
+    return run.fingerprint is not None or len(set(run.evaluated)) >= _LEAST_VALUES
+
+
+def originals(runs: Sequence[Run]) -> list[int]:
+    """Return for each run the index of the first that is the same run; its own if none is.
+
+    Copies have evaluations with the same values at the same times, or with the same values but for
+    noise, at any times. In all published logs, no two runs are as near by chance.
+    """
+    first = list(range(len(runs)))
+
+    def root(index: int) -> int:
+        while first[index] != index:
+            first[index] = first[first[index]]
+            index = first[index]
+        return index
+
+    def join(index: int, other: int) -> None:
+        least, most = sorted((root(index), root(other)))
+        first[most] = least
+
+    by_times: dict[bytes, int] = {}
+    for index, run in enumerate(runs):
+        if run.fingerprint is not None:
+            join(by_times.setdefault(run.fingerprint, index), index)
+    numbers = [i for i, run in enumerate(runs) if len(set(run.evaluated)) >= _LEAST_VALUES]
+    numbers.sort(key=lambda i: (runs[i].benchmark, len(runs[i].evaluated), runs[i].evaluated))
+    for position, index in enumerate(numbers):
+        for other in numbers[position + 1 : position + _NEIGHBOURS]:
+            if not _is_near(runs[index], runs[other], values=1):
+                break
+            if _is_near(runs[index], runs[other]):
+                join(index, other)
+    return [root(index) for index in first]
+
+
+def _is_near(run: Run, other: Run, values: int | None = None) -> bool:
+    """Return whether two runs of a benchmark have as many evaluations, with nearly the same values.
+
+    Only the first ``values`` are compared; None are all.
+    """
+    if (run.benchmark, len(run.evaluated)) != (other.benchmark, len(other.evaluated)):
+        return False
+    pairs = zip(run.evaluated[:values], other.evaluated[:values], strict=True)
+    return all(abs(a - b) <= 2 * _NOISE * max(abs(a), abs(b)) for a, b in pairs)
+
 
 def check_copies(context: SetContext) -> Iterator[Finding]:
     """Check that no run is submitted twice, whatever was edited in the copy."""
-    originals: dict[bytes, Run] = {}
-    for run in context.runs:
-        if run.fingerprint is None:
-            continue
-        original = originals.setdefault(run.fingerprint, run)
+    runs = context.runs
+    for run, index in zip(runs, originals(runs), strict=True):
+        original = runs[index]
         if original is not run:
-            message = "a copy of {found:s}: every evaluation has the same value and time"
+            is_exact = run.fingerprint is not None and run.fingerprint == original.fingerprint
+            values = f"{len(run.evaluated)} of {len(run.evaluated)} evaluations are equal to 1e-5"
+            how = "every evaluation has the same value and time" if is_exact else values
+            message = f"a copy of {{found:s}}: {how}"
             yield context.finding("SET112", message, path=run.path, found=original.path)
+
+
+# ---- one configuration --------------------------------------------------------------------
 
 
 def check_overlap(context: SetContext) -> Iterator[Finding]:
@@ -115,12 +174,14 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     if not submitter or "org" in placeholders or context.in_workspace:
         return
     if others := sorted(org for org in names["org"] if org and not are_alike(org, submitter)):
+        pairs = combinations(names["org"] - {""}, 2)
+        is_mixed = not all(are_alike(org, other) for org, other in pairs)
         yield context.finding(
             "SET115",
             "submission_org is {found:s}; expected {expected}, the name of the submission folder",
             found=others,
             expected=submitter,
-            **NOTE,
+            **{"severity": Severity.WARNING} if is_mixed else NOTE,
         )
 
 
@@ -214,32 +275,45 @@ def _is_part(names: set[str], of: set[str]) -> bool:
 
 
 def check_nodes(context: SetContext) -> Iterator[Finding]:
-    """Compare the numbers of nodes that HPC logs name with the description.
+    """Compare the numbers of nodes, and of accelerators in one, in HPC logs with the description.
 
-    A log of weak scaling is of one model, on a part of the nodes. Raw logs may have been assigned
+    A log of weak scaling is of one model, on a part of the system. Raw logs may have been assigned
     to the wrong system, so the number before their platform is compared, too.
     """
     system = context.system
     if system is None or system.nodes is None or system.nodes == 0:
         return
     counts = _counts_of_others(context, system)
+    per_node = system.accelerators and system.accelerators // system.nodes
     for run in context.runs:
         nodes = run.nodes
         if nodes is None or context.weak:  # of one model
             nodes = counts.get(run.text("platform"), nodes)
-        if nodes is None or nodes == system.nodes or (context.weak and nodes < system.nodes):
-            continue
+        numbers: tuple[int | None, int | None] = nodes, system.nodes
+        key = "number_of_nodes is" if nodes == run.nodes else "submission_platform begins with"
+        hint = _fitting(context, nodes)
+        if not _disagrees(context, *numbers):
+            accelerators = run.instance_scale and run.nodes and run.instance_scale // run.nodes
+            key, numbers, hint = "accelerators_per_node is", (accelerators, per_node), None
+            if not _disagrees(context, *numbers):
+                continue
         is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
         yield context.finding(
             "SET142",
-            f"{'number_of_nodes is' if nodes == run.nodes else 'submission_platform begins with'}"
-            f" {{found}} in the log; expected {{expected}}, as in {system.path}",
+            f"{key} {{found}} in the log; expected {{expected}}, as in {system.path}",
             path=run.path,
-            found=nodes,
-            expected=system.nodes,
-            hint=_fitting(context, nodes),
+            found=numbers[0],
+            expected=numbers[1],
+            hint=hint,
             **NOTE if is_same_scale else {},
         )
+
+
+def _disagrees(context: SetContext, logged: int | None, described: int | None) -> bool:
+    """Return whether a log has another number than described, and not one of a part of it."""
+    if logged is None or not described or logged == described:
+        return False
+    return not context.weak or logged > described
 
 
 def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
@@ -253,7 +327,7 @@ def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]
     }
 
 
-def _fitting(context: SetContext, nodes: int) -> str | None:
+def _fitting(context: SetContext, nodes: int | None) -> str | None:
     """Name the descriptions of the division with a number of nodes; None if there is none."""
     systems = [system for system in context.systems if system.nodes == nodes]
     paths = [s.path for s in systems if known_division(s.division) == context.division_by_rules]

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.consistency import names_of
+from mlperf_pkg.checks.consistency import is_known, names_of, originals
 from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
 from mlperf_pkg.checks.names import are_alike
@@ -28,15 +28,15 @@ Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of t
 def shared_runs(contexts: Sequence[SetContext]) -> list[Members]:
     """Return groups of runs that may be copies of one run, each in several sets.
 
-    Runs with the same fingerprint are copies; runs without one are copies only if their bytes are
-    the same. Placeholders, which have no start, are not in a group.
+    Runs that are not known by their evaluations are copies only if their bytes are the same.
+    Placeholders, which have no start, are not in a group.
     """
     groups: dict[Hashable, Members] = {}
-    for index, context in enumerate(contexts):
-        for run in context.runs:
-            if run.start_ms is not None:
-                key = run.fingerprint or (run.records, run.start_ms, run.stop_ms)
-                groups.setdefault(key, {}).setdefault(index, []).append(run)
+    runs = [(i, run) for i, context in enumerate(contexts) for run in context.runs]
+    for (index, run), original in zip(runs, originals([run for _, run in runs]), strict=True):
+        if run.start_ms is not None:
+            key = original if is_known(run) else (run.records, run.start_ms, run.stop_ms)
+            groups.setdefault(key, {}).setdefault(index, []).append(run)
     return [members for members in groups.values() if len(members) > 1]
 
 
@@ -151,7 +151,7 @@ def pairs_of(
 def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iterator[Members]:
     """Split the groups into those of a single run."""
     for members in groups:
-        if next(iter(members.values()))[0].fingerprint is not None:
+        if is_known(next(iter(members.values()))[0]):
             yield members
             continue
         by_digest: dict[bytes, Members] = {}
@@ -223,7 +223,8 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     scalings = {first.scaling_mode, second.scaling_mode}
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
         return f"the same runs as {name}, as strong and as weak scaling"
-    is_same = copy.round == original.round and first.system == second.system
+    systems = {letters(files.system or "").replace("power", "") for files in (first, second)}
+    is_same = copy.round == original.round and len(systems) == 1
     if is_same and not {copy.tree, original.tree}.isdisjoint(with_power):
         return f"the same runs as {name}, with power measured differently"
     return None
@@ -245,7 +246,8 @@ def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
     else:
         text = f"{text}, with the same system description"
         return finding_of(_RESUBMITTED, text, "", **NOTE)
-    return finding_of(_RESUBMITTED, text, "")
+    is_written = copy.context.is_written(_RESUBMITTED)
+    return finding_of(_RESUBMITTED, text, "", **{} if is_written else NOTE)
 
 
 def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
@@ -365,14 +367,18 @@ def _key(context: SetContext) -> tuple[str, ...]:
 
 def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Scored]:
     """Return the results with other runs from the first later round that has any."""
-    runs = {run.fingerprint for run in preview.runs if run.fingerprint}
     for name in sorted(by_round, key=version_of):
         if version_of(name) > preview.round.version:
             scored = by_round[name][:_MOST]
-            fresh = [s for s in scored if runs.isdisjoint(run.fingerprint for run in s[0].runs)]
+            fresh = [s for s in scored if not _have_a_run_in_common(preview, s[0])]
             if fresh:
                 return fresh
     return []
+
+
+def _have_a_run_in_common(first: SetContext, second: SetContext) -> bool:
+    number = len(first.runs)
+    return any(index < number for index in originals([*first.runs, *second.runs])[number:])
 
 
 def _preview_finding(

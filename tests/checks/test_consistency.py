@@ -27,15 +27,18 @@ def deepcam() -> tuple[bytes, ...]:
     return tuple(simulate_set(plan, seed=7))
 
 
-NODES = [  # scaling, nodes, accelerators of a node, the finding
+NODES = [  # scaling, nodes, accelerators of a node, the finding and its key
     ("strong", "2", "8", None),
-    ("strong", "2", "4", None),
-    ("strong", "1", "16", "note advice"),
-    ("strong", "16", "8", "error rules"),
-    ("strong", "1", "8", "error rules"),
+    ("strong", "2", "4", "error rules accelerators_per_node"),
+    ("strong", "2", "x", None),
+    ("strong", "1", "16", "note advice number_of_nodes"),
+    ("strong", "16", "8", "error rules number_of_nodes"),
+    ("strong", "1", "8", "error rules number_of_nodes"),
     ("strong", "two", "8", None),
     ("weak", "16", "8", None),
-    ("weak", "1", "8", "error rules"),
+    ("weak", "16", "16", None),
+    ("weak", "16", "4", "error rules accelerators_per_node"),
+    ("weak", "1", "8", "error rules number_of_nodes"),
 ]
 
 
@@ -47,9 +50,10 @@ def test_nodes(
     write_system(root / "systems", number_of_nodes=nodes, accelerators_per_node=accelerators)
     write_set(root / "results" / SYSTEM / scaling / "deepcam", deepcam())
     findings = check([str(root)], Options("hpc", "2.0", jobs=1)).report.findings
-    texts = [(f"{f.severity} {f.basis}", f.text) for f in findings if f.code == "SET142"]
-    words = f"number_of_nodes is 2 in the log; expected {nodes}, as in systems/{SYSTEM}.json"
-    assert texts == ([(finding, words)] if finding else [])
+    texts = [f"{f.severity} {f.basis} {f.text}" for f in findings if f.code == "SET142"]
+    logged, described = (8, accelerators) if "per_node" in str(finding) else (2, nodes)
+    words = f"{finding} is {logged} in the log; expected {described}, as in systems/{SYSTEM}.json"
+    assert texts == ([words] if finding else [])
 
 
 @pytest.mark.parametrize(

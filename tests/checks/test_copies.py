@@ -26,6 +26,7 @@ from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, 
 pytestmark = pytest.mark.usefixtures("stored")
 
 CODES = ("SET150", "SET151")
+LORA = "llama2_70b_lora"
 Change = Callable[[bytes], bytes]
 
 
@@ -179,8 +180,8 @@ def test_copies_of_another_submitter(tmp_path: Path) -> None:
     assert facts(report_of(root)) == [("SET150", "error", "rules", copy, 5, 5)]
 
 
-def with_power(tree: Path) -> None:
-    folder = tree / "results" / SYSTEM / "resnet/power/result_0"
+def with_power(tree: Path, name: str = SYSTEM) -> None:
+    folder = tree / "results" / name / "resnet/power/result_0"
     folder.mkdir(parents=True)
     (folder / "node_0.txt").write_text("")
 
@@ -192,6 +193,24 @@ def test_power_variants_of_one_submitter(tmp_path: Path) -> None:
     for tree in trees[1:]:
         with_power(tree)
     assert [fact[:3] for fact in facts(report_of(root))] == [("SET150", "note", "advice")] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "measured", "severity"),
+    [
+        (f"{SYSTEM}_POWER", True, "note"),
+        (f"Power-{SYSTEM}", True, "note"),
+        (f"{SYSTEM}_POWER", False, "error"),
+        ("another", True, "error"),
+    ],
+)
+def test_a_set_for_power(name: str, severity: str, tmp_path: Path, *, measured: bool) -> None:
+    """It may have the runs of the set for performance; its system is the same by another name."""
+    tree = write_submission(tmp_path / "Graphcore")
+    system(tree, name, simulated())
+    if measured:
+        with_power(tree, name)
+    assert [fact[:2] for fact in facts(report_of(tree, round="2.0"))] == [("SET150", severity)]
 
 
 def test_two_versions_of_a_tree(tmp_path: Path) -> None:
@@ -216,11 +235,11 @@ def test_strong_and_weak_scaling(same_name: bool, severity: str, tmp_path: Path)
 
 
 def two_rounds(root: Path, submitter: str = "Graphcore", **changes: Any) -> list[Path]:
-    """A submission to 2.0, and its logs again in 2.1, where the description has changes."""
-    rounds = [root / "training_results_v2.0", root / "training_results_v2.1"]
-    write_submission(rounds[0] / "Graphcore")
-    write_submission(rounds[1] / submitter)
-    write_system(rounds[1] / submitter / "systems", **changes)
+    """A submission to 5.0, and its logs again in 5.1, where the description has changes."""
+    rounds = [root / "training_results_v5.0", root / "training_results_v5.1"]
+    for tree in (rounds[0] / "Graphcore", rounds[1] / submitter):
+        write_system(tree / "systems", **({} if "v5.0" in str(tree) else changes))
+        write_set(tree / "results" / SYSTEM / LORA, simulated(LORA, round_="5.0"))
     return rounds
 
 
@@ -242,11 +261,23 @@ def test_logs_of_an_earlier_round(
     report = report_of(*(reversed(rounds) if reverse else rounds))
     (finding,) = copied(report)
     assert (finding.code, finding.severity, finding.basis) == ("SET151", severity, basis)
-    assert finding.about.endswith(f"training_results_v2.1/Graphcore/results/{SYSTEM}/resnet")
-    assert "(round 2.0, identical files)" in finding.text
+    assert finding.about.endswith(f"training_results_v5.1/Graphcore/results/{SYSTEM}/{LORA}")
+    assert "(round 5.0, identical files)" in finding.text
     assert finding.text.endswith(words)
-    assert {row.round for row in report.result_sets} == {"2.0", "2.1"}
+    assert {row.round for row in report.result_sets} == {"5.0", "5.1"}
     assert {row.verdict.rules for row in report.result_sets} == {"pass"}
+
+
+def test_logs_of_an_earlier_round_before_the_rules_said_what_may_be_resubmitted(
+    tmp_path: Path,
+) -> None:
+    rounds = [tmp_path / f"training_results_v{name}" for name in ("2.0", "2.1")]
+    for tree in rounds:
+        write_submission(tree / "Graphcore")
+    write_system(rounds[1] / "Graphcore/systems", cooling="air")
+    (finding,) = copied(report_of(*rounds))
+    assert (finding.code, finding.severity, finding.basis) == ("SET151", "note", "advice")
+    assert finding.text.endswith("different: cooling")
 
 
 def test_a_preview_is_not_proven_by_its_own_logs(tmp_path: Path) -> None:
@@ -264,7 +295,7 @@ def test_logs_of_another_submitter_in_an_earlier_round(tmp_path: Path) -> None:
 
 
 def test_result_sets_alone_have_no_descriptions(tmp_path: Path) -> None:
-    paths = [tree / f"Graphcore/results/{SYSTEM}/resnet" for tree in two_rounds(tmp_path)]
+    paths = [tree / f"Graphcore/results/{SYSTEM}/{LORA}" for tree in two_rounds(tmp_path)]
     (finding,) = copied(report_of(*paths))
     assert (finding.code, finding.severity) == ("SET151", "note")
     assert "system descriptions not compared" in finding.text
@@ -341,8 +372,11 @@ def test_a_submission_in_an_archive(tmp_path: Path) -> None:
 
 
 def slower(log: bytes, factor: float) -> bytes:
-    """The log of a run with another duration."""
+    """The log of another run, with another duration, or the same log."""
     fields = records(log)
+    for record in fields:
+        if record["key"] == "eval_accuracy" and factor != 1:
+            record["value"] *= 1.001
     start: float = fields[0]["time_ms"]
     return joined([{**r, "time_ms": start + factor * (r["time_ms"] - start)} for r in fields])
 

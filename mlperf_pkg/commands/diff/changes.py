@@ -19,6 +19,7 @@ from mlperf_pkg.commands.diff.model import (
     System,
     SystemChange,
 )
+from mlperf_pkg.commands.diff.runs import same_runs
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
@@ -120,6 +121,7 @@ def _set_change(old: ResultSet, new: ResultSet) -> SetChange:
         settings=tuple(_setting_changes(old.logs, new.logs)),
         findings=_finding_changes(old.findings, new.findings),
         runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
+        edited=same_runs(old.logs, new.logs).edited,
     )
 
 

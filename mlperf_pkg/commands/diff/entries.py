@@ -27,6 +27,7 @@ from mlperf_pkg.commands.diff.model import (
     System,
     percent,
 )
+from mlperf_pkg.commands.diff.runs import NAMES, SameRuns, same_runs
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
@@ -187,9 +188,19 @@ def _changes(
         runs = "new runs" if change.new_runs else "the same runs"
         text = f"{in_words(change.fields, 's')} ({runs})"
         yield entry_verdict(Kind.DESCRIPTION, path, text, allowed=None)
-    if change.edited_logs and divisions[0] == divisions[1]:
-        text = f"{wording.counted(change.edited_logs, 'log')} with the same times and evaluations"
-        yield entry_verdict(Kind.EDITED, path, text, allowed=None)
+    if copied := change.runs.copied:
+        names = in_words([f"{run.old} as {run.new}" for run in copied], "s")
+        text = f"{wording.counted(len(copied), 'run')} from this entry itself: {names}"
+        yield entry_verdict(Kind.COPIED, path, text, allowed=False, other=old.name)
+    # Moving to another division edits what the logs say of it.
+    expected = f"{NAMES} altered" if divisions[0] != divisions[1] else ""
+    edits = Counter(edit.what for run in change.runs.edited for edit in run.edits)
+    if texts := [
+        f"{what} in {wording.counted(number, 'log')}"
+        for what, number in edits.items()
+        if what != expected
+    ]:
+        yield entry_verdict(Kind.EDITED, path, "; ".join(texts), allowed=None)
     is_allowed = any(item.kind is Kind.BORROWED and item.allowed for item in borrowed)
     yield from _score(change, allowed=is_allowed or None)
 
@@ -315,18 +326,15 @@ class EntryChange(Struct, frozen=True, dict=True):
         same_division = self.old.row.division == self.new.row.division
         return [field for field in fields if same_division or field != "division"]
 
+    @cached_property
+    def runs(self) -> SameRuns:
+        """The runs that the entry had before."""
+        return same_runs(self.old.logs, self.new.logs)
+
     @property
     def new_runs(self) -> int:
         """The number of runs that were not in the entry before."""
-        before = {log.run for log in self.old.logs}
-        return sum(log.run not in before for log in self.new.logs)
-
-    @property
-    def edited_logs(self) -> int:
-        """The number of logs of earlier runs with other bytes."""
-        before = {log.digest for log in self.old.logs}
-        new_bytes = sum(log.digest not in before for log in self.new.logs)
-        return new_bytes - self.new_runs
+        return len(self.new.logs) - self.runs.identical - len(self.runs.edited)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:

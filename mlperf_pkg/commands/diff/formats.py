@@ -9,6 +9,7 @@ from typing import Any
 from mlperf_pkg.commands.diff.model import (
     Change,
     Comparison,
+    EditedRun,
     EntryVerdict,
     FindingChange,
     NameChanges,
@@ -120,8 +121,19 @@ def _set_group(change: SetChange, view: View) -> Group:
         *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
         *map(_finding, change.findings),
     ]
-    remarks = [*_messages(change.findings), *_names("run", change.runs, view)]
+    edited = change.edited if view.verbose else change.edited[:_LISTED]
+    remarks = [
+        *_messages(change.findings),
+        *_names("run", change.runs, view),
+        *(f"edited: {_to(run.old, run.new)}: {_edits(run)}" for run in edited),
+    ]
+    if more := len(change.edited) - len(edited):
+        remarks.append(f"and {wording.counted(more, 'more edited log')}; -v shows them")
     return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
+
+
+def _edits(run: EditedRun) -> str:
+    return "; ".join(f"{e.what} ({e.details})" if e.details else e.what for e in run.edits)
 
 
 def _to(old: str, new: str) -> str:
@@ -261,6 +273,7 @@ def _changed_json(change: SetChange) -> dict[str, Any]:
         ],
         "findings": change.findings,
         "runs": change.runs,
+        "edited": change.edited,
     }
 
 

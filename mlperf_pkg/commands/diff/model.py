@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.findings import Finding, Severity, Verdicts
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import ResultSetRow
 
 
@@ -23,13 +24,14 @@ def percent(old: float | None, new: float | None) -> float | None:
 class Log(Struct, frozen=True):
     """The log of a run: its file name, the digest of its bytes, its settings as JSON by key.
 
-    ``fingerprint`` is the fingerprint of the run, None if it is unknown.
+    ``fingerprint`` is the fingerprint of the run, None if it is unknown; ``source`` is the file.
     """
 
     name: str
     digest: str
     settings: Mapping[str, str]
     fingerprint: bytes | None = None
+    source: Source | None = None
 
     @property
     def run(self) -> bytes | str:
@@ -109,6 +111,21 @@ class SettingChange(Struct, frozen=True):
     new: tuple[tuple[str | None, int], ...]
 
 
+class Edit(Struct, frozen=True):
+    """What was edited in a log, "evaluations removed", and the details with the lines."""
+
+    what: str
+    details: str
+
+
+class EditedRun(Struct, frozen=True):
+    """A run whose log was edited, by the names of its logs."""
+
+    old: str
+    new: str
+    edits: tuple[Edit, ...]
+
+
 class FindingChange(Struct, frozen=True):
     """How many findings have a code, before and after; ``message`` is that of one of them."""
 
@@ -150,6 +167,7 @@ class SetChange(Struct, frozen=True):
     settings: tuple[SettingChange, ...]
     findings: tuple[FindingChange, ...]
     runs: NameChanges
+    edited: tuple[EditedRun, ...] = ()
 
     @property
     def any(self) -> bool:

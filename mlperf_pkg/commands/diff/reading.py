@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,11 +17,11 @@ from mlperf_pkg.checks.system_schema import is_text
 from mlperf_pkg.commands.diff.changes import compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
+from mlperf_pkg.commands.diff.runs import as_text
 from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.rulebook.explain.describe import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
@@ -91,7 +88,13 @@ class _Logs:
             return Log(log.name, digest, {})
         if digest not in self._settings:
             self._settings[digest] = read_settings(log.source, self._keys)
-        return Log(log.name, digest, self._settings[digest], run.fingerprint if run else None)
+        return Log(
+            log.name,
+            digest,
+            self._settings[digest],
+            run.fingerprint if run else None,
+            log.source,
+        )
 
 
 def _digest(path: AnyPath) -> str:
@@ -189,8 +192,6 @@ def _within(label: str, path: str) -> str:
 # ---- settings -----------------------------------------------------------------------------
 
 MAX_VALUES = 10  # of one key in one log
-MAX_CHARACTERS = 10_000
-_EXACT = 2.0**53
 
 # Rules name these too, but they record what happened, not what was set. "actual_..." is "not a
 # hyperparameter, cannot be borrowed" in training_rules, Hyperparameters: minigo.
@@ -259,21 +260,8 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
             if record is not None and isinstance(record.key, str) and record.key in keys:
                 texts = values.setdefault(record.key, {})
                 if len(texts) < MAX_VALUES:
-                    texts[_as_text(record.value)] = None
+                    texts[as_text(record.value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}
-
-
-def _as_text(value: Any) -> str:
-    """Return a value as JSON, equal values as equal text; a very long one as start and digest."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        value = int(value)
-    with suppress(TypeError, ValueError, RecursionError):
-        text = json.dumps(printable(value), ensure_ascii=False, sort_keys=True)
-        if len(text) <= MAX_CHARACTERS:
-            return text
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{text[:MAX_CHARACTERS]}... (sha256 {digest})"
-    return shown(value)
 
 
 # ---- findings between rounds ----------------------------------------------------------------

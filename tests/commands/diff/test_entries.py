@@ -13,7 +13,7 @@ import pytest
 from mlperf_pkg.commands.diff.entries import entry_verdict
 from mlperf_pkg.commands.diff.model import Kind
 from mlperf_pkg.rulebook.check import problem_of_source
-from tests.helpers.logs import edited
+from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
@@ -87,6 +87,56 @@ def noted(new: Path) -> None:
         log.write_bytes(log.read_bytes() + b"a line\n")
 
 
+def edited_in(text: str) -> list[Verdict]:
+    return [(f"ACME/{SET}", "logs edited", None, text)]
+
+
+def log_edit(edit: Callable[[bytes], bytes], of: str = "result_0.txt") -> Edit:
+    """The first log, written again from this one."""
+
+    def write_log(new: Path) -> None:
+        folder = new / "ACME" / SET
+        (folder / "result_0.txt").write_bytes(edit((folder / of).read_bytes()))
+
+    return write_log
+
+
+def cut(log: bytes, number: int) -> bytes:
+    """The log without the first evaluations."""
+    gone = [record for record in records(log) if record["key"] == "eval_accuracy"][:number]
+    return joined([record for record in records(log) if record not in gone])
+
+
+def last(log: bytes, **changes: Any) -> bytes:
+    """The log with other fields in its last evaluation."""
+    every = records(log)
+    index = max(i for i, record in enumerate(every) if record["key"] == "eval_accuracy")
+    return joined([*every[:index], {**every[index], **changes}, *every[index + 1 :]])
+
+
+def late(log: bytes, by: int) -> bytes:
+    """The log with a later start of the clock."""
+    return joined(
+        [{**r, "time_ms": r["time_ms"] + by * (r["key"] == "run_start")} for r in records(log)]
+    )
+
+
+def noisy(log: bytes) -> bytes:
+    """A copy a day later, with another seed and noise in its evaluations."""
+    noise = {"eval_accuracy": 1 + 1e-6}
+    every = [
+        {
+            **record,
+            "time_ms": record["time_ms"] + 86_400_000,
+            "value": record["value"] * noise.get(record["key"], 1)
+            if record["key"] in noise
+            else record["value"],
+        }
+        for record in records(log)
+    ]
+    return edited(joined(every), "seed", value=99)
+
+
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """A round of two submitters: ACME on 16 accelerators, Other with other hyperparameters."""
@@ -127,7 +177,7 @@ LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER
             lambda new: write(new / "ACME", BORROWED),
             [
                 (ACME, "borrowed", False, f"{ALL}; 5 runs of the earlier entry"),
-                (ACME, "logs edited", None, "5 logs with the same times and evaluations"),
+                (ACME, "logs edited", None, "hyperparameters altered in 5 logs"),
             ],
         ),
         (
@@ -139,7 +189,40 @@ LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER
             [(ACME, "hyperparameters changed", None, "global_batch_size 3264 -> 4096"), FASTER],
         ),
         (described(cooling="water"), [(ACME, "description changed", None, COOLING)]),
-        (noted, [(ACME, "logs edited", None, "5 logs with the same times and evaluations")]),
+        (noted, edited_in("text outside the records in 5 logs")),
+        (log_edit(lambda log: cut(log, 2)), edited_in("evaluations removed in 1 log")),
+        (log_edit(lambda log: last(log, value=0.7591)), edited_in("evaluations altered in 1 log")),
+        (
+            log_edit(lambda log: log.replace(b'"lineno": ', b'"lineno": 1')),
+            edited_in("lines of code altered in 1 log"),
+        ),
+        (log_edit(lambda log: edited(log, "seed", value=4)), edited_in("seeds altered in 1 log")),
+        (
+            log_edit(lambda log: edited(log, RATE, value=9.5)),
+            [
+                (ACME, "hyperparameters changed", None, f"{RATE} 10.284 -> 10.284, 9.5"),
+                *edited_in("hyperparameters altered in 1 log"),
+            ],
+        ),
+        (log_edit(lambda log: late(log, 12_000)), edited_in("times moved in 1 log")),
+        (
+            log_edit(
+                lambda log: joined([{**r, "time_ms": r["time_ms"] + 5000} for r in records(log)])
+            ),
+            edited_in("times moved in 1 log"),
+        ),
+        (
+            log_edit(noisy, "result_3.txt"),
+            [
+                (
+                    ACME,
+                    "copied",
+                    False,
+                    "1 run from this entry itself: result_3.txt as result_0.txt",
+                ),
+                (ACME, "score changed", None, "by +0.2 %: 19.565 to 19.597 minutes"),
+            ],
+        ),
         (to_open, [(ACME, "moved to Open", True, "5 runs, 19.565 minutes")]),
         (
             both(to_open, lambda new: write(new / "ACME", {**OPEN, RATE: 9.5}, seed=9)),

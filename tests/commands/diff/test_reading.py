@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from mlperf_pkg.commands.diff.reading import (
-    MAX_CHARACTERS,
     MAX_VALUES,
     read_settings,
     settings_named,
 )
+from mlperf_pkg.commands.diff.runs import MAX_CHARACTERS
 from mlperf_pkg.infra.source import Source
 from tests.helpers.logs import joined
 
@@ -82,11 +81,6 @@ def test_numbers_that_are_not_json() -> None:
     assert settings(b':::MLLOG {"key": "a", "value": NaN, "time_ms": 1, "metadata": 0}') == {
         "a": "NaN"
     }
-
-
-def test_utf_8_is_decoded() -> None:
-    text = json.dumps(record("µ"), ensure_ascii=False)
-    assert settings(f":::MLLOG {text}\n".encode()) == {"a": '"µ"'}
 
 
 def test_long_values_stay_apart() -> None:

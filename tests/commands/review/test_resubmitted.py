@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.review.resubmitted import resubmissions, resubmitted
+from mlperf_pkg.commands.review.resubmitted import resubmissions
 from mlperf_pkg.findings import Verdict
 from tests.helpers.sides import entry, side
 
@@ -61,13 +61,3 @@ def test_the_set_of_the_same_name_is_the_origin() -> None:
 def test_without_a_description() -> None:
     (row,) = resubmissions(side(entry("4.0", 1, system_name="")), side(entry("4.1", 1)))
     assert (row.description, row.problems) == ("not known", ())
-
-
-def test_the_summary() -> None:
-    old = side(entry("4.0", 1), entry("4.0", 2, accelerators=16))
-    new = side(entry("4.1", 1, framework="F2"), entry("4.1", 3, accelerators=32))
-    assert resubmitted(old, new).summary == (
-        "1 of 2 result sets has logs of an earlier round",
-        "0 allowed, 1 not allowed",
-        "1 with a different system description",
-    )
