@@ -12,7 +12,7 @@ from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.paths import location_of, with_slashes
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.rulebook.load import finding_of
+from mlperf_pkg.rulebook.load import codes, finding_of
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.run.model import Run
@@ -184,12 +184,20 @@ class SetContext(Struct, frozen=True):
         """The number of fastest runs, and of slowest runs, that the score drops."""
         return self.rules.runs.drop if self.rules else 1
 
+    def is_converged(self, run: Run) -> bool:
+        """Return whether a run counts as converged; in Open, each with a time does."""
+        return run.converged or (self.division_by_rules == "open" and run.minutes is not None)
+
     def power_of(self, run: Run) -> list[PowerLog]:
         """Return the power logs of a run."""
         if (folder := self.files.power) is None:
             return []
         paths = folder.log_paths(run.path.rpartition("/")[2])
         return [self.power_logs[f"{folder.place.label}/{path}"] for path in paths]
+
+    def is_written(self, code: str) -> bool:
+        """Return whether the rule of a code was written when the round was submitted."""
+        return codes()[code].applies_in(self.round)
 
     def finding(self, code: str, message: str, **fields: Any) -> Finding:
         """Return a finding about the set; ``fields`` are as for ``finding_of``, or another path."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -316,6 +317,22 @@ def _answers(description: _Description) -> Iterator[Finding]:
             )
 
 
+def _system_type(description: _Description) -> Iterator[Finding]:
+    """Note that a field of the rules is missing, which most published descriptions lack."""
+    field = "system_type"
+    if field not in description.fields and [field] in needing_answer(description.round):
+        message = "no field {expected}"
+        yield system_finding("SYS305", description.path, None, message, expected=field)
+
+
+def _software(description: _Description) -> Iterator[Finding]:
+    """Check that a version or a commit identifies the software, if all of it is named."""
+    software = [description.fields.get(name) for name in ("framework", "other_software_stack")]
+    if all(map(is_answer, software)) and not re.search(r"\d", str(software)):
+        message = "framework is {found}, and no software has a version; expected {expected}"
+        yield description.finding("SYS306", "framework", message, expected="a version or commit")
+
+
 def _nodes(description: _Description) -> Iterator[Finding]:
     """Check that the system has a node."""
     value = description.fields.get("number_of_nodes")
@@ -382,6 +399,8 @@ RULES: tuple[Callable[[_Description], Iterator[Finding]], ...] = (
     _required_fields,
     _status,
     _answers,
+    _system_type,
+    _software,
     _nodes,
     _to_fill_in,
     _counts,

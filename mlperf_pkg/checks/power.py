@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.results.scoring import olympic_mean
 from mlperf_pkg.rulebook.load import finding_of
@@ -23,7 +23,7 @@ from mlperf_pkg.run.power import PowerLog
 _MIN_READINGS = 60
 _MAX_GAP_MS = 1000
 _TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their samples
-_ROUNDING_S = 0.001  # minutes are doubles
+_ROUNDING_MS = 1  # minutes are doubles
 _MS_PER_MINUTE = 60_000
 _KINDS = ("node", "sw")
 
@@ -231,29 +231,39 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
 
 
 def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
-    """Check that the measurement starts before the run and ends after it."""
+    """Check that the samples cover the run; if they do, note a measurement that says otherwise.
+
+    A sample measures the second before it. There is one finding for all nodes of a run.
+    """
     if run.start_ms is None or run.minutes is None:
         return
-    stop_ms = run.start_ms + run.minutes * _MS_PER_MINUTE
-    for log in nodes:
-        late_s = 0.0 if log.start_ms is None else (log.start_ms - run.start_ms) / 1000
-        early_s = 0.0 if log.stop_ms is None else (stop_ms - log.stop_ms) / 1000
-        if late_s > 0 or early_s > _ROUNDING_S:
-            late = late_s > 0
-            misses_much = max(late_s, early_s) > _TOLERATED * run.minutes * 60
+    start_ms, length_ms = run.start_ms, run.minutes * _MS_PER_MINUTE
+    sampled = [(log, log.first_ms, log.last_ms, _MAX_GAP_MS) for log in nodes]
+    stamped = [(log, log.start_ms, log.stop_ms, _ROUNDING_MS) for log in nodes if log.readings]
+    for log, first_ms, last_ms, tolerance_ms in (*sampled, *stamped):
+        late_ms = 0.0 if first_ms is None else first_ms - start_ms
+        early_ms = 0.0 if last_ms is None else start_ms + length_ms - last_ms
+        missing_ms, is_late = max((late_ms, True), (early_ms, False))
+        if missing_ms > tolerance_ms:
+            is_stamp, is_much = tolerance_ms == _ROUNDING_MS, missing_ms > _TOLERATED * length_ms
+            weight = {"severity": Severity.ERROR if is_much else Severity.WARNING}
+            subject = "the measurement" if is_stamp else "the samples"
             yield finding_of(
                 "POW203",
-                f"the measurement {'starts' if late else 'ends'} {{found:.3f}} s"
-                f" {'after run_start' if late else 'before run_stop'}; expected to cover the run",
+                f"{subject} {'start' if is_late else 'end'}{'s' * is_stamp} {{found:,.3f}} s"
+                f" {'after run_start' if is_late else 'before run_stop'}"
+                f"{', but its samples cover the run' * is_stamp}; expected to cover the run",
                 log.path,
-                severity=Severity.ERROR if misses_much else Severity.WARNING,
-                found=late_s if late else early_s,
+                found=missing_ms / 1000,
+                **NOTE if is_stamp else weight,
             )
             return
 
 
 def _length_ms(log: PowerLog) -> float:
-    return log.stop_ms - log.start_ms if log.start_ms and log.stop_ms else 0.0
+    """Return the time from the first to the last record of a measurement."""
+    times = [time for time in (log.start_ms, log.first_ms, log.last_ms, log.stop_ms) if time]
+    return max(times) - min(times) if times else 0.0
 
 
 def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -268,6 +278,7 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
                 log.path,
                 found=value,
                 expected="a number above 0 and at most 1" if is_share else "a number of watts",
+                **NOTE if power.is_possible(key, value) else {},
             )
             return
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
-from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.context import NOTE, SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import Finding, Verdict, in_words
@@ -116,20 +116,26 @@ def _is_namesake(context: SetContext, name: PublishedName) -> bool:
 
 def _fields(context: SetContext, name: PublishedName) -> dict[str, Any]:
     """Return the finding on runs of a published set."""
-    if reasons := list(_reasons(context, name)):
-        message = f"published in {{found:s}}; expected {', and '.join(reasons)}"
-        return {"code": "SET161", "message": message}
+    copied, again = list(_copied(context, name)), list(_resubmitted(context, name))
+    if copied or again:
+        message = f"published in {{found:s}}; expected {', and '.join(copied + again)}"
+        is_allowed = not copied and not context.is_written("SET151")
+        return {"code": "SET161", "message": message, **(NOTE if is_allowed else {})}
     is_compared = context.system is not None and context.system.contents is not None
     same = " with the same system, as far as its description is published" if is_compared else ""
     return {"code": "SET160", "message": f"published in {{found:s}}{same}"}
 
 
-def _reasons(context: SetContext, name: PublishedName) -> Iterator[str]:
-    """Yield what the rules expect of resubmitted runs that is not so."""
+def _copied(context: SetContext, name: PublishedName) -> Iterator[str]:
+    """Yield what the rules expect of runs in any round that is not so."""
     if context.origin.has_name and name.name.rpartition("/")[2] != context.files.benchmark:
         yield f"runs of {context.files.benchmark}"
     if context.submitter and not are_alike(name.name.partition("/")[0], context.submitter):
         yield f"runs of {context.submitter}"
+
+
+def _resubmitted(context: SetContext, name: PublishedName) -> Iterator[str]:
+    """Yield what the rules expect of resubmitted runs that is not so."""
     if context.system is None or context.system.contents is None:
         return
     row = published_results().sets[name.index]

@@ -22,10 +22,6 @@ from mlperf_pkg.results.scoring import Span, weak_score
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import KEEP_SCALING
 
-_RULES = "training_rules, Handling RCP Failures"
-_IN_RULES_FROM = (4, 0)
-
-
 Points = tuple[rcp.ReferencePoint, ...]
 
 
@@ -145,8 +141,7 @@ def _is_bypassed(context: SetContext, result: rcp.RcpResult) -> bool:
 def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
     """Check a Closed set by the result of its test, as the official package checker does.
 
-    That does not test sets whose description spells "Closed". The rules reject a failure by default
-    since ``_IN_RULES_FROM``: in earlier rounds, many sets that fail were approved and published.
+    That does not test sets whose description spells "Closed".
     """
     if not context.rcp_required_by_rules or context.rules is None:
         return
@@ -163,9 +158,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         strict = rcp_test(context, strict=True) if _allowance(context) else result
         yield from _check_allowance(context, result, strict)
         return
-    bypassed, basis = _is_bypassed(context, result), _basis(context)
-    if basis is None and not bypassed:
-        return
+    bypassed = _is_bypassed(context, result)
     explanation = rcp.explain(result, _points_of(context)).removesuffix(".")
     if not explanation.startswith("RCP"):
         explanation = explanation[:1].lower() + explanation[1:]
@@ -173,21 +166,13 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     yield context.finding(
         "RCP102" if bypassed else "RCP101",
         f"{failure}: {explanation}",
-        basis=Basis.RULES if bypassed else basis,
-        source=_RULES,
+        basis=Basis.RULES if bypassed or not context.rcp_required else Basis.BOTH,
         found=result.mean,
         expected=result.minimum,
         hint=None
         if bypassed
         else "a review decides; to ask for one, write rcp-bypass in package_checker_params",
     )
-
-
-def _basis(context: SetContext) -> Basis | None:
-    """Return the basis of a failed test; None where neither rules nor checker ask for it."""
-    if context.round.version < _IN_RULES_FROM:
-        return Basis.OFFICIAL if context.rcp_required else None
-    return Basis.BOTH if context.rcp_required else Basis.RULES
 
 
 # ---- what the rules allow in one round, or only to sets that pass the test ----------------
@@ -210,8 +195,9 @@ def _check_allowance(
     is_bypassed = "rcp-bypass" in context.files.flags
     yield context.finding(
         "RCP105",
-        "the mean to converge is {found:,.0f} samples; expected at least {expected:,.0f}, as only"
-        " round 5.0 allows convergence one evaluation early",
+        "the runs converge after {found:,.0f} samples on average; expected at least"
+        f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows one"
+        " evaluation of 46,080 samples less",
         severity=Severity.WARNING if is_bypassed else Severity.ERROR,
         found=result.mean,
         expected=strict.minimum,
@@ -417,7 +403,7 @@ def summarized(
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:
     passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
-    spans = [Span(run.path, *run.official_span_ms) for run in passed if run.official_span_ms]
+    spans = [Span(*run.official_span_ms) for run in passed if run.official_span_ms]
     if not spans or context.rules is None:
         return None
     minutes = weak_score(spans, (), context.rules.runs.required).minutes

@@ -27,7 +27,7 @@ from mlperf_pkg.findings import (
 from mlperf_pkg.results import scoring
 from mlperf_pkg.results.rcp import RcpResult
 from mlperf_pkg.results.report import ResultSetRow, SeedsRow
-from mlperf_pkg.rulebook.load import finding_of
+from mlperf_pkg.rulebook.load import as_written, finding_of
 from mlperf_pkg.rulebook.rounds import known_verdicts, where_instead
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import ResultSet
@@ -74,6 +74,7 @@ def check_set(context: SetContext) -> SetResult:
     findings += rcp.check_rcp(context, rcp_result)
     findings += rcp.check_scaling(context, rcp_result, score.minutes)
     findings += check_published(context, published or {})
+    findings = list(as_written(findings, context.round))
     if not context.origin.is_judged:
         findings = list(map(runs.for_information, findings))
         run_findings = [f for run in context.runs for f in run.findings]
@@ -193,7 +194,7 @@ def _verdict(context: SetContext, findings: Iterable[Finding]) -> Verdicts:
 
 
 def _score(context: SetContext) -> scoring.Score:
-    times = [scoring.RunTime(run.path, run.minutes, run.converged) for run in context.runs]
+    times = [scoring.RunTime(r.path, r.minutes, context.is_converged(r)) for r in context.runs]
     required = context.rules.runs.required if context.rules else len(times)
     return scoring.score(times, context.drop, required)
 
@@ -221,7 +222,7 @@ def _product(value: float | None, factor: float | None) -> float | None:
 def _weak_score(context: SetContext) -> scoring.Score:
     """Score a weak set: from the first start to the last stop of the models that it trained."""
     trained = _trained_runs(context)
-    spans = [scoring.Span(run.path, run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
+    spans = [scoring.Span(run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
     failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
     required = context.rules.runs.required if context.rules else 1
     return scoring.weak_score(spans, failed, required)
@@ -257,7 +258,7 @@ def _scales(context: SetContext) -> list[int]:
 
 
 def _trained_runs(context: SetContext) -> list[Run]:
-    return [run for run in context.runs if run.converged and run.minutes is not None]
+    return [run for run in context.runs if context.is_converged(run) and run.minutes is not None]
 
 
 RULES = (

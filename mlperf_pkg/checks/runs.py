@@ -17,7 +17,7 @@ from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.rulebook.load import finding_of
-from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.model import DIVISIONS, PACKAGE_CHECKER
 from mlperf_pkg.rulebook.rounds import Sureness, Window, day_of, where_instead, window
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import OTHER_RECORDS, Seed
@@ -43,6 +43,7 @@ def check_count(context: SetContext) -> Iterator[Finding]:
             "SET101",
             f"the number of runs{' (files result_*.txt)' * context.origin.has_folder} is {{found}};"
             f" expected {'at least ' * context.weak}{{expected}}",
+            basis=Basis.BOTH if count < required else Basis.OFFICIAL,
             found=count,
             expected=required,
         )
@@ -120,6 +121,7 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
 _UNREADABLE = "LOG113"  # the package checker crashes on such a log
 _NO_POWER = "POW101"
 _ENDINGS = frozenset({"LOG110", "RUN130"})  # say by themselves how a run failed
+_NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
 
@@ -146,7 +148,8 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
             findings = tuple(
                 f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in findings
             )
-        yield from map(partial(_noted, run), findings) if run in forgiven_runs else findings
+        counts = run in forgiven_runs or context.is_converged(run)
+        yield from map(partial(_noted, run), findings) if counts else findings
 
 
 def failed_runs(context: SetContext) -> list[Run]:
@@ -169,14 +172,12 @@ def _too_many_failed(context: SetContext) -> bool:
 
 def _unconverged(context: SetContext) -> list[Run]:
     """Return the runs that did not converge by the rules, also those that were killed."""
-    return [run for run in context.runs if not run.converged]
+    return [run for run in context.runs if not context.is_converged(run)]
 
 
 def _allowed_failures(context: SetContext) -> int:
-    """Return how many runs of a set may fail to converge."""
-    if not context.weak:
-        return context.drop
-    return max(len(context.runs) - (context.rules.runs.required if context.rules else 0), 0)
+    """Return how many runs of a set may fail to converge; none of the models of weak scaling."""
+    return 0 if context.weak else context.drop
 
 
 def _forgiven(context: SetContext) -> tuple[list[Run], list[Run]]:
@@ -197,7 +198,7 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
         is_missing = isinstance(finding, Pending) and finding.code not in _ENDINGS
         if is_missing and (finding.basis is Basis.RULES or not shown):
             continue
-        by_both = finding.basis is Basis.BOTH
+        by_both = finding.basis is Basis.BOTH and finding.code != _NOT_BY_KILLING
         yield replace(finding, basis=Basis.OFFICIAL) if by_both else finding
 
 
@@ -210,10 +211,7 @@ def _noted(run: Run, finding: Finding) -> Finding:
 
 # ---- seeds: every run logs one, and no two log the same one from the same source line -----
 
-_SEED_RULES, _CHECKER = "training_rules, Random numbers", "mlperf-logging, package_checker"
-_SEEDS_IN_RULES_FROM = (4, 1)
-_OF_HPC: dict[str, Any] = {"basis": Basis.BOTH, "source": _SEED_RULES}
-_OF_CHECKER: dict[str, Any] = {"basis": Basis.OFFICIAL, "source": _CHECKER}
+_OF_CHECKER: dict[str, Any] = {"basis": Basis.OFFICIAL, "source": PACKAGE_CHECKER}
 
 
 def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -226,8 +224,7 @@ def check_seeds(context: SetContext, findings: Iterable[Finding]) -> Iterator[Fi
         by_rules = (replace(f, basis=Basis.RULES) for f in findings if f.basis is Basis.BOTH)
         yield from findings if context.closed else by_rules
         yield from _same_seed_elsewhere(context)
-        if context.round.version >= _SEEDS_IN_RULES_FROM:
-            yield from _several_seeds(context)
+        yield from _several_seeds(context)
 
 
 def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
@@ -264,15 +261,11 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
 def seed_findings(context: SetContext) -> Iterator[Finding]:
     """Check that every run logs a seed, and no seed of a source line appears twice in the set.
 
-    The rules do not require a seed of a killed run, which counts as failed. In HPC,
-    equal seeds break the rules in all rounds.
+    The rules do not require a seed of a killed run, which counts as failed.
     """
-    in_rules = context.round.version >= _SEEDS_IN_RULES_FROM
-    source = _SEED_RULES if in_rules else _CHECKER
     logged: set[tuple[Any, Any, int]] = set()
     for run in context.runs:
-        basis = Basis.BOTH if in_rules and not run.killed else Basis.OFFICIAL
-        fields: dict[str, Any] = {"basis": basis, "source": source}
+        fields = {"basis": Basis.OFFICIAL} if run.killed else {}
         if run.seeds_unreadable:
             yield context.finding(
                 "SEED103",
@@ -293,7 +286,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
                     path=run.path,
                     line=seed.line,
                     found=seed.value,
-                    **_OF_HPC if context.round.usage == "hpc" else fields,
+                    **fields,
                 )
             logged.add(key)
 

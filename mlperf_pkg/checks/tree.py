@@ -233,6 +233,7 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
 
 # ---- code: the files by which others can run a benchmark again ---------------------------
 
+_ONE_TIME = ("setup.sh", "init_datasets.sh")
 _CODE_REQUIRED_FROM = (6, 1)  # published code of earlier rounds often lacks a file
 _COMMAND = (  # compiled when it is used
     r"run_and_time|\./\w|\b(?:sbatch|srun|mpirun|torchrun|docker|podman|enroot|kubectl|python3?|bash"
@@ -270,6 +271,8 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     if not any(name.startswith("run_and_time") for name in names):
         message = f"no file {{expected}} in {folder}"
         yield _code_finding(context, "CODE104", message, expected="run_and_time.sh")
+    if missing := [name for name in _ONE_TIME if name not in names]:
+        yield context.finding("CODE105", f"no file {{expected:s}} in {folder}", expected=missing)
     for run in context.runs:
         for config, line in run.config_files.items():
             if config.strip('"').rpartition("/")[2] not in names:

@@ -58,7 +58,10 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @options.count_option(
     "--runs", text="Simulate N runs (default: the number that the rules require)."
 )
-@options.seed_option("Seed the random numbers: the same options and seed write the same bytes.")
+@options.seed_option(
+    "Seed the random numbers: the same options and seed write the same bytes. Give each system a"
+    " seed of its own: with the same seed, their runs are copies."
+)
 @click.option(
     "--minutes",
     type=float,

@@ -348,6 +348,8 @@ def _other(code: Code) -> Iterator[str]:
     yield from (f"{code.code}: {code.title}", "", wrapped("", code.explanation), "")
     yield wrapped("basis     ", f"{code.basis}: {describe.BASIS[code.basis]}")
     yield wrapped("severity  ", describe.SEVERITY[code.severity])
+    if code.since:
+        yield wrapped("since     ", f"round {code.since} of Training, by its text")
     for label, text in zip(chain(["unless"], repeat("")), exceptions(code), strict=False):
         yield wrapped(f"{label:<10}", text)
     yield wrapped("source    ", code.source)

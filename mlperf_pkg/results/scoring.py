@@ -35,7 +35,6 @@ class RunTime(Struct, frozen=True):
 class Span(Struct, frozen=True):
     """The start and the stop of one run, in milliseconds since the epoch."""
 
-    path: str
     start_ms: float
     stop_ms: float
 

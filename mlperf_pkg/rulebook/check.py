@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
-from mlperf_pkg.infra.resources import data_folder, per_rulebook, rules_read_from
+from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.rulebook.documents import (
     ROUND,
     file_in,
@@ -24,13 +24,11 @@ from mlperf_pkg.rulebook.documents import (
     own_file,
     own_stems,
     problem_of,
-    read,
     rounds,
-    rule_files,
     usages,
 )
 from mlperf_pkg.rulebook.formula import names_in
-from mlperf_pkg.rulebook.load import codes, load_benchmark, load_round
+from mlperf_pkg.rulebook.load import SOURCES, codes, headings, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     LOGGING,
@@ -360,25 +358,8 @@ def _rule_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Steps, Ma
 OWN = "mlperf-pkg: "
 """The beginning of a source that is our own judgement; words follow."""
 
-SOURCES = "sources"
-"""The name of the file of headings, without ``.yaml``, and of the keys of each source in a file."""
-
 _CITING = ("source", "date_source")
 _RULESET = re.compile(r"ruleset \d+\.\d+\.\d+")
-
-
-@per_rulebook
-def headings() -> Mapping[str, tuple[str, ...]]:
-    """Return the headings of each document that a source may cite.
-
-    Raises:
-        RulebookError: a file ``sources.yaml`` is not valid.
-    """
-    merged: dict[str, tuple[str, ...]] = {}
-    for file in reversed(list(rule_files(f"{SOURCES}.yaml"))):
-        for document, names in read(file).items():
-            merged[document] = (*merged.get(document, ()), *names)
-    return merged
 
 
 def problem_of_source(text: str, *, own_documents: bool = False) -> str:

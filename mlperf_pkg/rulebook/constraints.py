@@ -130,7 +130,12 @@ OF_VALUE: Mapping[str, Constraint] = {
         lambda a: f"{'an' if a[0] in 'ai' else 'a'} {a}",
     ),
     "reads_as": _of_value(
-        lambda _: lambda v: isinstance(v, int) or (isinstance(v, str) and isinstance(int(v), int)),
+        lambda _: (
+            lambda v: (
+                isinstance(v, int)
+                or (v.is_integer() if isinstance(v, float) else int(v) is not None)
+            )
+        ),
         lambda a: f"an {a}, perhaps as text",
     ),
     "whole": _of_value(lambda a: lambda v: _is_integral(v) is a, lambda a: "a whole number"),
@@ -147,6 +152,10 @@ OF_VALUE: Mapping[str, Constraint] = {
     "in_ratio": _of_value(
         lambda a: lambda v: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
         lambda a: f"numbers in the ratio {' to '.join(map(str, a))}",
+    ),
+    "each": _of_value(
+        lambda a: lambda v: all(holds(e, a) for e in (v if isinstance(v, list) else [v])),
+        lambda a: f"numbers {needed_in_words(a)}",
     ),
     "has": _of_value(lambda a: lambda v: all(name in v for name in a), _listed("an object with")),
     "fields": _of_value(

@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.formula import Operands, amount, names_in, tree_of
+from mlperf_pkg.rulebook.formula import Operands, amount, names_in, tree_of, written
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule
 
 # ---- in words ------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ class _Words:
         if rounded := rounding(tree):
             return self._rounded(*rounded), 0
         match tree:
-            case ast.Constant() | ast.Name() | ast.Attribute():
+            case ast.Constant() | ast.Name() | ast.Attribute() | ast.Subscript():
                 return self._atom(tree), _ATOM
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return f"-{self.of(operand, _SIGN)}", _SIGN
@@ -123,12 +124,14 @@ class _Words:
                 return self._call(function_of(tree), arguments)
         return self._condition(tree), 0
 
-    def _atom(self, tree: ast.Constant | ast.Name | ast.Attribute) -> str:
+    def _atom(self, tree: ast.Constant | ast.Name | ast.Attribute | ast.Subscript) -> str:
         match tree:
             case ast.Constant(value=float() | int() as number):
                 return plain(number, commas=self._commas)
             case ast.Name(id=name):
                 return self._values.get(name, name)
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                return f"{self._values.get(name, name)}[{ast.unparse(index)}]"
             case ast.Attribute(value=ast.Name(id="metadata"), attr=name):
                 return name
             case ast.Attribute(value=ast.Name(id="previous"), attr=name):
@@ -239,8 +242,10 @@ def expectation(formula: str) -> Expectation | None:
         return _of_comparison(tree) if tree else None
     if any(names_in(text_of(part)) and not has_record(part) for part in tree.values):
         return None  # a part is about other keys alone
-    parts = [part for part in map(_of_comparison, tree.values) if part]
     alternatives = isinstance(tree.op, ast.Or)
+    # What is only about the record before this one does not say what to expect of this one.
+    about = [part for part in tree.values if not alternatives or _owners(part) != {"previous"}]
+    parts = [part for part in map(_of_comparison, about) if part]
     if alternatives:  # others are for logs that count differently: epoch_num >= 168
         parts = [part for part in parts if not part.limits[0].kind]
     elif len(parts) < len(tree.values):
@@ -282,8 +287,13 @@ def interval_of(tree: ast.expr) -> str:
 
 def has_record(tree: ast.expr) -> bool:
     """Return whether an expression is about the record, or about the one before it."""
+    return bool(_owners(tree))
+
+
+def _owners(tree: ast.expr) -> set[str]:
+    """Return which of ``value``, ``metadata`` and ``previous`` an expression uses."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return not names.isdisjoint({"value", "metadata", "previous"})
+    return names & {"value", "metadata", "previous"}
 
 
 def _of_comparison(tree: ast.expr) -> Expectation | None:
@@ -340,6 +350,7 @@ _LONGEST = 100  # characters of a calculation
 _FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
 _SIGNIFICANT = 12  # of the difference between doubles
 _OF_A_RECORD = frozenset({"value", "nth"})
+_BATCH_SIZE = "global_batch_size"
 
 
 class _Terms(NamedTuple):
@@ -355,6 +366,7 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str
 
     What was found, what is expected, and the template of a message.
     """
+    rule = _about(rule, operands)
     terms = _Terms(rule.key, rule.formula or "", rule.needed)
     expects = expectation(terms.formula)
     if not expects:
@@ -366,6 +378,39 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str
         message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
         return None, needed, message
     return _found(expects.amount, operands, value), needed, _message(rule, expects)
+
+
+def _about(rule: Rule, operands: Operands) -> Rule:
+    """Return a rule with the part of its formula that is about a first record, or a later one."""
+    if not (parts := _of_first_and_later(rule.formula or "")):
+        return rule
+    first, later, name = parts
+    is_first = operands.previous.get(name) is None
+    return replace(rule, formula=first if is_first else later, first=is_first)
+
+
+@lru_cache
+def _of_first_and_later(formula: str) -> tuple[str, str, str] | None:
+    """Return the parts of ``first || (has(previous.name) && later)``, and the name."""
+    match tree_of(formula):
+        case ast.BoolOp(
+            op=ast.Or(),
+            values=[
+                *first,
+                ast.BoolOp(
+                    op=ast.And(),
+                    values=[
+                        ast.Call(
+                            func=ast.Name(id="has"),
+                            args=[ast.Attribute(value=ast.Name(id="previous"), attr=name)],
+                        ),
+                        *later,
+                    ],
+                ),
+            ],
+        ):
+            return " || ".join(map(written, first)), " && ".join(map(written, later)), name
+    return None
 
 
 def _in_general(terms: _Terms, operands: Operands) -> str:
@@ -405,13 +450,19 @@ def _message(rule: Rule, expects: Expectation) -> str:
     """Return the template of a message about an amount."""
     tree = expects.amount
     is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", _MULTIPLE)
-    at, every = ("", "") if is_bound else ("at ", "every ")
-    logged = "evaluated" if rule.key in EVALUATION_KEYS else f"{rule.key} is logged"
+    at = "" if is_bound else "at "
+    is_evaluation = rule.key in EVALUATION_KEYS
+    logged = "evaluated" if is_evaluation else f"{rule.key} is logged"
     if member := interval_of(tree):
-        return f"{logged} every {{found:,}} {_unit(rule, member)}; expected {every}{{expected}}"
+        interval = f"{{found:,}} {_unit(rule, member)}"
+        if is_bound:
+            records = "evaluations" if is_evaluation else f"records of {rule.key}"
+            return f"{interval} between two {records}; expected {{expected}}"
+        return f"{logged} every {interval}; expected every {{expected}}"
     if member := member_of(tree, "metadata"):
-        first = "first " if rule.first else ""
-        return f"{first}{logged} at {{found:,}} {_unit(rule, member)}; expected {at}{{expected}}"
+        if rule.first:
+            logged = f"first {'evaluation' if is_evaluation else rule.key}"
+        return f"{logged} at {{found:,}} {_unit(rule, member)}; expected {at}{{expected}}"
     return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
 
 
@@ -477,12 +528,17 @@ class _Calculation:
             for name, value in operands.values.items()
             if (number := _number(value)) is not None
         }
+        size = self._texts.get(_BATCH_SIZE) if self._commas else None
+        self._batch_size = f" for batch size {size}" if size else ""
 
     def expected(self, expects: Expectation) -> str:
         """Return all limits in words, as ``_expected``."""
-        if expects.alternatives or len(expects.limits) == 1:
-            return " or ".join(map(self._limit, expects.limits))
-        return self._range(expects.limits)
+        if not expects.alternatives and len(expects.limits) > 1:
+            return self._range(expects.limits)
+        words = list(dict.fromkeys(map(self._limit, expects.limits)))
+        if len(words) > 1 and self._batch_size:
+            words[:-1] = [text.removesuffix(self._batch_size) for text in words[:-1]]
+        return " or ".join(words)
 
     def _limit(self, limit: Limit) -> str:
         bound = limit.bound
@@ -501,12 +557,17 @@ class _Calculation:
         return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
 
     def _reason(self, bound: ast.expr, text: str) -> str:
-        """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size"."""
+        """Return where a number comes from: " = 8000 * 1152 / 12800", ", the global_batch_size".
+
+        Of positions and intervals, which depend on the batch size alone: " for batch size 64".
+        """
         if isinstance(bound, ast.Name):
             return f", the {bound.id}"
         words = in_words(_Exact(self._operands).visit(bound), self._texts, commas=self._commas)
         if words == text:
             return ""
+        if self._batch_size and names_in(text_of(bound)) - _OF_A_RECORD == {_BATCH_SIZE}:
+            return self._batch_size
         if len(words) > _LONGEST:
             return f" ({self._terms.needed})" if self._terms.needed else ""
         return f" = {words}"

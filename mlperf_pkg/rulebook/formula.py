@@ -45,10 +45,12 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*[(.])")
 _MEMBER = re.compile(rf"\b({'|'.join(METADATA_NAMES)})\.(\w+)")
 # What Python reads, and CEL does not or otherwise, or what only CEL knows.
 _UNKNOWN = re.compile(
-    r"[^ -~\s]|[#'\"\\\[\]{}%;@$~^`]|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![=!<>])=(?!=)|!(?!=)"
+    r"[^ -~\s]|[#'\"\\{}%;@$~^`]|\[(?!\d{1,2}\])"
+    r"|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![=!<>])=(?!=)|!(?!=)"
     r"|\*\*|//|<<|>>|--|\d_|\d\.(?!\d)|\b(and|or|not|if|else|in|is|lambda)\b"
 )
 _OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
+_MOST_ELEMENTS = 100  # of a list
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
 
@@ -89,6 +91,9 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
     def data(self) -> dict[str, Any]:
         """The values that a formula can use: doubles and, as metadata, strings."""
         data: dict[str, Any] = _converted(self.values, to_float)
+        if isinstance(elements := self.values.get("value"), list):
+            named = {f"value[{n}]": element for n, element in enumerate(elements[:_MOST_ELEMENTS])}
+            data |= _converted(named, to_float)
         if self.metadata:
             data["metadata"] = _converted(self.metadata, _operand)
         if self.previous:
@@ -112,7 +117,7 @@ class Formula:
     """A formula as a function of the values of its ``names``.
 
     ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
-    the metadata of the same key's record before it.
+    the metadata of the same key's record before it; ``previous`` are the names of the latter.
     """
 
     def __init__(self, text: str) -> None:
@@ -123,7 +128,7 @@ class Formula:
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         members = _MEMBER.findall(text)
-        self._metadata, self._previous = (
+        self._metadata, self.previous = (
             tuple(sorted({name for owner, name in members if owner == record}))
             for record in METADATA_NAMES
         )
@@ -135,11 +140,11 @@ class Formula:
 
     def _operands_of(self, signature: tuple[Any, ...]) -> Operands:
         """Return the operands whose values are those of a signature."""
-        start, end = len(self._values), len(signature) - len(self._previous)
+        start, end = len(self._values), len(signature) - len(self.previous)
         return Operands(
             dict(zip(self._values, signature, strict=False)),
             dict(zip(self._metadata, signature[start:end], strict=True)),
-            dict(zip(self._previous, signature[end:], strict=True)),
+            dict(zip(self.previous, signature[end:], strict=True)),
         )
 
     def holds(self, record: Record, seen: Seen, nth: Any = None) -> bool:
@@ -197,10 +202,10 @@ class Formula:
             members = record.metadata if type(record.metadata) is dict else {}
             for name in self._metadata:
                 values.append(members.get(name))
-        if self._previous:
+        if self.previous:
             before = seen[record.key].metadata if record.key in seen else None
             members = before if type(before) is dict else {}  # isinstance takes longer
-            for name in self._previous:
+            for name in self.previous:
                 values.append(members.get(name))
         return tuple(values)
 
@@ -313,7 +318,7 @@ def _with_python_choice(text: str) -> str:
     return f"({first}) if ({test}) else ({_with_python_choice(second)})" if choice else text
 
 
-def _written(tree: ast.AST) -> str:
+def written(tree: ast.AST) -> str:
     """Return a part of a formula as a formula has it, for messages."""
     return ast.unparse(tree).replace(" and ", " && ").replace(" or ", " || ")
 
@@ -342,14 +347,16 @@ def _condition(tree: ast.expr) -> Evaluate:
         ):
             number = _number(argument)
             return lambda data: math.isfinite(number(data))
-    raise FormulaError(f"expected a condition, which is true or false, not {_written(tree)}")
+    raise FormulaError(f"expected a condition, which is true or false, not {written(tree)}")
 
 
 def _number(tree: ast.expr) -> Evaluate:
     match tree:
         case ast.Constant(value=float() as value):
             return lambda _: value
-        case ast.Name(id=name) if name not in {*METADATA_NAMES, "true", "false"}:
+        case (
+            ast.Name() | ast.Subscript(value=ast.Name(id="value"), slice=ast.Constant(value=int()))
+        ) if (name := ast.unparse(tree)) not in {*METADATA_NAMES, "true", "false"}:
             return operator.itemgetter(name)
         case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
             return lambda data: data[owner][name]
@@ -379,7 +386,7 @@ def _called(tree: ast.expr) -> Evaluate:
             func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=[one, other], keywords=[]
         ) if name in _EXTREMES:
             return _extreme(_EXTREMES[name], one, other)
-    text = _written(tree)
+    text = written(tree)
     if _is_integer(tree):
         double = f"{text}.0" if isinstance(tree, ast.Constant) else f"double({text})"
         raise FormulaError(f"{text} is a whole number: write {double}")
@@ -408,7 +415,7 @@ def _integer(tree: ast.expr) -> Evaluate:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
             function, first, second = OPERATORS[type(sign)], _integer(left), _integer(right)
             return lambda data: _in_range(function(first(data), second(data)))
-    raise FormulaError(f"expected a whole number, such as int(value), not {_written(tree)}")
+    raise FormulaError(f"expected a whole number, such as int(value), not {written(tree)}")
 
 
 def _extreme(beats: Callable[[Any, Any], bool], one: ast.expr, other: ast.expr) -> Evaluate:

@@ -8,12 +8,13 @@ one it was. ``defaults`` are fields of every rule of a section that does not hav
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
@@ -33,6 +34,7 @@ from mlperf_pkg.rulebook.documents import (
 )
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
+    PACKAGE_CHECKER,
     REQUIRED_OF_BENCHMARKS,
     REQUIRED_OF_ROUNDS,
     SECTIONS,
@@ -45,6 +47,7 @@ from mlperf_pkg.rulebook.model import (
     Rules,
     Runs,
     ruleset_source,
+    version_of,
 )
 from mlperf_pkg.rulebook.problems import Steps
 
@@ -91,6 +94,7 @@ def load_round(usage: str, name: str) -> Round:
         submission_date=submission_date(usage, name),
         date_source=own(usage, name, ROUND).get("date_source"),
         normalised=document["normalised"],
+        text_of=document.get("text_of", name),
         benchmarks=benchmarks,
         sections={part: reader.section(part) for part in SECTIONS},
     )
@@ -337,6 +341,32 @@ def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
 # ---- the codes of findings that are not rules of a benchmark -------------------------------
 
 
+SOURCES = "sources"
+"""The name of the file of headings, without ``.yaml``, and of the keys of each source in a file."""
+
+
+@per_rulebook
+def headings() -> Mapping[str, Mapping[str, str]]:
+    """Return the headings of each document that a source may cite.
+
+    Each has the first round of Training to which its text applied.
+
+    Raises:
+        RulebookError: a file ``sources.yaml`` is not valid.
+    """
+    merged: dict[str, dict[str, str]] = {}
+    for file in reversed(list(rule_files(f"{SOURCES}.yaml"))):
+        for document, rounds_of in read(file).items():
+            merged.setdefault(document, {}).update(rounds_of)
+    return merged
+
+
+def first_round(source: str) -> str | None:
+    """Return the first round to which the heading of a source applied; None if it has no text."""
+    document, _, heading = source.partition(", ")
+    return headings().get(document, {}).get(heading)
+
+
 class Exceptional(Struct, frozen=True):
     """When a code is reported with another basis or severity; None is the usual one."""
 
@@ -349,15 +379,22 @@ class Code(Struct, frozen=True):
     """What a code means: a title, an explanation in prose, and the source of the rule.
 
     It is reported with its ``basis`` and ``severity``, ``unless`` an exception says otherwise.
+    ``since`` is the first round of Training to whose text the rule applied, that of the heading if
+    the file names none; None for what has no text.
     """
 
     code: str
     title: str
     explanation: str
     source: str
+    since: str | None = None
     basis: Basis = Basis.BOTH
     severity: Severity = Severity.ERROR
     unless: tuple[Exceptional, ...] = ()
+
+    def applies_in(self, round_: Round) -> bool:
+        """Return whether its text applied to a round already."""
+        return self.since is None or version_of(self.since) <= round_.text_version
 
 
 @per_rulebook
@@ -369,7 +406,10 @@ def codes() -> Mapping[str, Code]:
     """
     entries: dict[str, Any] = {}
     for file in reversed(list(rule_files("findings.yaml"))):
-        entries |= {code: {"code": code, **fields} for code, fields in read(file).items()}
+        entries |= {
+            code: {"code": code, "since": first_round(fields["source"]), **fields}
+            for code, fields in read(file).items()
+        }
     return msgspec.convert(entries, dict[str, Code])
 
 
@@ -387,3 +427,18 @@ def unchecked_of(code: str, message: str, path: str, **fields: Any) -> Unchecked
     """Return a finding that something was not checked, with the source of its code."""
     source = codes()[code].source
     return Unchecked(code=code, message=message, path=path, source=source, **fields)
+
+
+def as_written(findings: Iterable[Finding], round_: Round) -> Iterator[Finding]:
+    """Yield what the written rules of a round say: nothing that was written later.
+
+    What the official checker asks for, too, is its error alone until then.
+    """
+    for finding in findings:
+        code = codes().get(finding.code)
+        if code is None or code.applies_in(round_):
+            yield finding
+        elif finding.basis is Basis.BOTH:
+            yield replace(finding, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
+        elif finding.basis is not Basis.RULES:
+            yield finding

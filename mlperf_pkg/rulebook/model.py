@@ -33,6 +33,10 @@ LOGGING = "mlperf-logging"
 """The document that rules cite for what only the official checker requires."""
 
 
+PACKAGE_CHECKER = f"{LOGGING}, package_checker"
+"""The source of what only the official package checker requires."""
+
+
 def ruleset_source(ruleset: str) -> str:
     """Return the source of what only the official checker requires, in a ruleset."""
     return f"{LOGGING}, ruleset {ruleset}"
@@ -187,7 +191,8 @@ class Round(Struct, frozen=True):
     ``sections`` holds the rules ``common`` to all runs and those of each division.
     ``date_source`` is the source of the ``submission_date``. ``benchmarks`` names all benchmarks of
     the round. ``normalised`` says whether the published scores of sets that converge faster
-    than the reference were multiplied, as they are from round 3.1 on.
+    than the reference were multiplied, as they are from round 3.1 on. ``text_of`` is the
+    round of Training whose written rules apply: its own, but for HPC.
     """
 
     usage: str
@@ -198,6 +203,12 @@ class Round(Struct, frozen=True):
     normalised: bool
     benchmarks: tuple[str, ...]
     sections: Mapping[str, Rules]
+    text_of: str
+
+    @property
+    def text_version(self) -> tuple[int, ...]:
+        """``text_of`` as numbers, which can be compared."""
+        return version_of(self.text_of)
 
     @property
     def version(self) -> tuple[int, ...]:

@@ -50,13 +50,14 @@ class Run(msgspec.Struct, frozen=True):
     ``minutes`` is the time-to-train by the rules: from the first ``run_start`` to the first
     ``run_stop`` after it. ``official_span_ms`` are the start and stop that the official summarizer
     reads; all times ``_ms`` are in milliseconds since the epoch. ``status`` is that of
-    ``run_stop``; ``converged`` says that it is ``success`` and that the target was reached. A run
-    was ``killed`` if its log, read to its end, holds no ``run_stop``; the log may be a placeholder.
-    ``epochs`` is BERT's convergence in epochs where ``convergence`` counts ``train_samples``.
+    ``run_stop``; ``converged`` says that it is ``success`` and that the target was reached or, in
+    Open, whose stopping criterion is free, that the run has a time. A run was ``killed`` if its
+    log, read to its end, holds no ``run_stop``; the log may be a placeholder. ``epochs`` is BERT's
+    convergence in epochs where ``convergence`` counts ``train_samples``.
 
     ``crash`` says why the official compliance checker crashes on the log, ``seeds_unreadable`` why
     its seed checker refuses it. Copies of one run have the same ``fingerprint``; it is None for a
-    run without an end or with too few evaluations.
+    run without an end or with too few evaluations. ``evaluated`` are its first evaluations.
 
     ``batch_sizes`` and ``config_files`` are the different values of ``global_batch_size`` and
     ``config_filename``, as JSON, of the latter with their first lines; no more than
@@ -85,6 +86,7 @@ class Run(msgspec.Struct, frozen=True):
     seeds_unreadable: str | None = None
     crash: str | None = None
     fingerprint: bytes | None = None
+    evaluated: tuple[float, ...] = ()
     batch_sizes: tuple[str, ...] = ()
     config_files: Mapping[str, int] = {}
     epochs: Convergence | None = None
@@ -134,7 +136,6 @@ def unread_run(log: LogFile, finding: Finding) -> Run:
         usage=usage,
         round=choice.name,
         round_reason=choice.reason,
-        sureness=choice.sureness,
         findings=(finding,),
         verdicts=verdicts_of([finding]),
         identified=False,

@@ -33,9 +33,10 @@ class PowerLog(Struct, frozen=True):
 
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
-    the number of samples, ``longest_gap_ms`` the longest time between two of them. ``estimated``
-    says that the log of a switch holds an estimate; without one, the switch counts as 0 watts.
-    ``impossible`` is the first value that cannot be measured, after its key.
+    the number of samples, ``longest_gap_ms`` the longest time between two of them, ``first_ms`` and
+    ``last_ms`` are the times of the first and the last. ``estimated`` says that the log of a switch
+    holds an estimate; without one, the switch counts as 0 watts. ``impossible`` is the first value
+    that cannot be measured, after its key, or else the first that is a string with a number.
     ``unchecked`` is the finding in place of a log that could not be read.
     """
 
@@ -45,6 +46,8 @@ class PowerLog(Struct, frozen=True):
     crash: str | None
     start_ms: float | None
     stop_ms: float | None
+    first_ms: float | None
+    last_ms: float | None
     readings: int
     longest_gap_ms: float
     estimated: bool
@@ -55,7 +58,8 @@ class PowerLog(Struct, frozen=True):
 def unread_power_log(file: PowerFile, finding: Unchecked) -> PowerLog:
     """Return the log of a file that could not be read, of which there is only a finding."""
     label, switch = file.source.label, file.switch
-    return PowerLog(label, switch, None, None, None, None, 0, 0.0, True, unchecked=finding)
+    nothing = (None,) * 6
+    return PowerLog(label, switch, *nothing, 0, 0.0, estimated=True, unchecked=finding)
 
 
 _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
@@ -84,14 +88,15 @@ def read_power_log(file: PowerFile) -> PowerLog:
         samples, crash = defaultdict(list), f"it cannot be read: {error.strerror}"
     watts, crash = (None, crash) if crash else _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
-    stops = _times(samples, _STOP) or times[-1:]
     return PowerLog(
         path=file.source.label,
         switch=file.switch,
         watts=watts,
         crash=crash,
         start_ms=min(_times(samples, _START), default=None),
-        stop_ms=max(stops, default=None),
+        stop_ms=max(_times(samples, _STOP), default=None),
+        first_ms=times[0] if times else None,
+        last_ms=times[-1] if times else None,
         readings=len(times),
         longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
         estimated=bool(samples[_ESTIMATE]),
@@ -100,14 +105,27 @@ def read_power_log(file: PowerFile) -> PowerLog:
 
 
 def _impossible(samples: _Samples, watts: str) -> tuple[str, Any] | None:
-    """Return the first power that is not a number of watts, or efficiency that is not a share."""
+    """Return the first power that is not a number of watts, or efficiency that is not a share.
+
+    A string with such a number comes after all others.
+    """
     # Of a thousand values, few are left for the functions.
     unusual = [s for s in samples[watts] if type(s.value) is not float or not 0 <= s.value < inf]
+    texts = []
     for sample in sorted(unusual + samples[_EFFICIENCY], key=attrgetter("number")):
-        number, is_share = to_finite(sample.value), sample.key == _EFFICIENCY
-        if number is None or not (0 < number <= 1 if is_share else number >= 0):
+        if not is_possible(sample.key, sample.value):
             return sample.key, sample.value
-    return None
+        texts += [sample] if isinstance(sample.value, str) else []
+    return (texts[0].key, texts[0].value) if texts else None
+
+
+def is_possible(key: str, value: Any) -> bool:
+    """Return whether a value, or the number in a string, is a share or a number of watts."""
+    try:
+        number = to_finite(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        return False
+    return number is not None and (0 < number <= 1 if key == _EFFICIENCY else number >= 0)
 
 
 def _times(samples: _Samples, key: str) -> list[float]:

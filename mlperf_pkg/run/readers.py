@@ -330,6 +330,7 @@ def _equal(names: Sequence[Any], expected: Set[str]) -> bool:
 
 _EVENTS = ("run_start", "eval_accuracy", "eval_error", "run_stop")
 _LEAST_EVALUATIONS = 2
+_KEPT_VALUES = 16
 _MOST_UNHASHED = 64  # evaluations
 
 
@@ -337,7 +338,8 @@ class Fingerprint:
     """Follows a run's start, stop and evaluations; ``digest`` is equal for copies of one run.
 
     Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
-    seed does not hide it.
+    seed does not hide it. ``values`` are the first numbers that were evaluated: those of a copy
+    with other times are as near as the noise that was added to them.
     """
 
     def __init__(self) -> None:
@@ -346,6 +348,7 @@ class Fingerprint:
         self._events: list[tuple[float, Any]] = []  # not hashed yet
         self._start: float | None = None
         self._stopped = False
+        self.values: list[float] = []
 
     def take_block(self, block: Block) -> None:
         """Take the next records: ``run_start``, ``run_stop`` and evaluations."""
@@ -357,6 +360,8 @@ class Fingerprint:
                 self._stopped = record.key == "run_stop"
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
+                if len(self.values) < _KEPT_VALUES and (number := to_finite(value)) is not None:
+                    self.values.append(number)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
 

@@ -139,12 +139,13 @@ class _Reading:
             stop_ms=self._clock.stop_ms,
             status=self._clock.status,
             killed=self._killed,
-            converged=self._is_success and self._rules.reached is not False,
+            converged=self._is_converged,
             convergence=self._convergence.result(),
             seeds=tuple(self._seeds.seeds),
             seeds_unreadable=self._seeds.unreadable,
             crash=self._reader.crash or rules.crash,
             fingerprint=self._fingerprint.digest,
+            evaluated=tuple(self._fingerprint.values),
             batch_sizes=self._distinct.values("global_batch_size"),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
@@ -202,6 +203,16 @@ class _Reading:
     def _is_success(self) -> bool:
         return self._clock.status == "success"
 
+    @property
+    def _is_converged(self) -> bool:
+        if self._is_open:
+            return self._clock.minutes is not None
+        return self._is_success and self._rules.reached is not False
+
+    @property
+    def _is_open(self) -> bool:
+        return self._identity.text("submission_division") == "open"
+
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
         from mlperf_pkg.infra.source import foreign_text  # noqa: PLC0415 - logs need none
@@ -225,16 +236,27 @@ class _Reading:
             self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
         self._check_day()
         if self._records and not self._is_success:
-            self._add(
-                "RUN130",
-                f'{self._clock.ending}; expected "success": this run did not converge',
-                Pending if self._clock.stop_ms is None else Finding,
-                line=self._stop_line(),
-                severity=Severity.WARNING,
-                basis=Basis.RULES,
-                found=self._clock.status,
-                expected="success",
-            )
+            self._check_ending()
+
+    def _check_ending(self) -> None:
+        """Report a run that does not say success; in Open, any stopping criterion may be used."""
+        is_stopped, counts = self._clock.stop_ms is not None, self._is_converged
+        code, reason = "RUN130", "" if counts else ": this run did not converge"
+        number = self._rules.reached_number
+        if self._clock.status and not counts and number is not None:
+            line = self._reader.line_of(number)
+            code, reason = "RUN140", f", as the target was reached on line {line}"
+        self._add(
+            code,
+            f'{self._clock.ending}; expected "success"{reason}',
+            Finding if is_stopped else Pending,
+            line=self._stop_line(),
+            severity=Severity.NOTE if counts else Severity.WARNING,
+            basis=Basis.ADVICE if counts else Basis.RULES,
+            found=self._clock.status,
+            expected="success",
+            hint="a fast run that is dropped changes the RCP margin" if code == "RUN140" else None,
+        )
 
     def _check_day(self) -> None:
         """Compare the day of the run with the submission of its round, if that was named."""

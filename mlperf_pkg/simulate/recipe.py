@@ -106,7 +106,8 @@ Number = int | float
 Quantity = Number | Computed
 
 _INTERVAL = re.compile(
-    r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)(?: \|\| metadata\.\1 - previous\.\1 > \2)?"
+    r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)"
+    r"(?: \|\| metadata\.\1 - previous\.\1 (?:> \2|<= 0\.0))*"
 )
 """A formula that fixes the least interval between evaluations, which is its second group."""
 

@@ -288,6 +288,7 @@ NOTICE_BEGINS = "# Simulated by mlperf-pkg"
 
 CONFIG_KEY = "config_filename"
 _CONFIG = "config.sh"
+_NOTHING_TO_DO = "#!/bin/bash\n# Simulated: nothing to do.\n"
 
 SYSTEM: Mapping[str, Any] = {
     "submitter": "Simulated",
@@ -323,6 +324,7 @@ SYSTEM: Mapping[str, Any] = {
     "other_software_stack": {"simulated library": "1.0"},
     "operating_system": "Linux",
     "sw_notes": "",
+    "system_type": "datacenter",
 }
 """The description of a system of one node, with a status that every round has."""
 
@@ -347,6 +349,7 @@ def code(benchmark: str, config: str | None) -> dict[str, str]:
         "Simulated: there is no code. `bash run_and_time.sh` says so.\n",
         "run_and_time.sh": "#!/bin/bash\n"
         f"echo 'simulated: {benchmark} is not trained' >&2\nexit 1\n",
+        **dict.fromkeys(("setup.sh", "init_datasets.sh"), _NOTHING_TO_DO),
         config or _CONFIG: "# Simulated: nothing is configured.\n",
     }
 

@@ -56,6 +56,7 @@ GOOD = {
     "other_software_stack": "driver 1.2",
     "operating_system": "Ubuntu 22.04",
     "sw_notes": "",
+    "system_type": "datacenter",
 }
 
 Row = tuple[str, int | None, str, str]  # code, line, severity, basis
@@ -80,7 +81,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("good", written(), "2.0", []),
     ("good today", written(), "6.1", []),
     ("tabs and CRLF", written().replace(b"  ", b"\t").replace(b"\n", b"\r\n"), "5.1", []),
-    ("unknown fields", written(notes=None, colour=[1]), "2.0", [("SYS303", 35, *ADVISED)]),
+    ("unknown fields", written(notes=None, colour=[1]), "2.0", [("SYS303", 36, *ADVISED)]),
     ("open", written(division="open"), "2.0", []),
     # The file.
     ("empty", b"", "2.0", [("SYS001", 1, *AGREED)]),
@@ -93,8 +94,8 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("text", b'\n"submitter system_name"', "2.0", [("SYS004", 2, *AGREED)]),
     ("null", b"null", "2.0", [("SYS004", 1, *AGREED)]),
     ("duplicate", written()[:-2] + b',\n"cooling": "?"}', "3.0", [
-        ("SYS202", 35, *ADVISED),
-        ("SYS005", 35, *ADVISED),
+        ("SYS202", 36, *ADVISED),
+        ("SYS005", 36, *ADVISED),
     ]),
     ("infinite", written(cooling=float("inf")), "2.0", [("SYS006", 29, *ADVISED)]),
     # Required fields and their types.
@@ -109,7 +110,14 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
      host_processor_vcpu_count=...), "2.0", [("SYS101", 1, *AGREED)] * 2),
     ("a preview without both", written(status="Preview", host_processor_core_count=...,
      host_processor_vcpu_count=...), "4.0", [("SYS101", 1, *FATAL)] * 2),
-    ("misspelt", written(division=..., divison="open"), "2.0", [("SYS101", 34, *AGREED)]),
+    ("no type of the system", written(system_type=...), "1.0", [("SYS305", None, "note", "rules")]),
+    ("no type, not asked for", written(system_type=...), "0.7", []),
+    ("no version", written(framework="PyTorch", other_software_stack={"driver": "new"}), "2.0",
+     [("SYS306", 31, "warning", "rules")]),
+    ("an empty stack", written(framework="PyTorch", other_software_stack=""), "2.0",
+     [("SYS202", 32, *ADVISED)]),
+    ("a version in the stack", written(framework="PyTorch"), "2.0", []),
+    ("misspelt", written(division=..., divison="open"), "2.0", [("SYS101", 35, *AGREED)]),
     ("numbers", written(accelerators_per_node=8, number_of_nodes=2), "2.0", [
         ("SYS102", 20, *FATAL),
     ]),
@@ -184,7 +192,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
      "2.1", []),
     ("a preview without cores", written(status="preview", host_processor_core_count=""), "3.1", []),
     ("no network cards", written(host_network_card_count="?"), "3.0", [
-        ("SYS202", 35, "warning", "rules"),
+        ("SYS202", 36, "warning", "rules"),
     ]),
     ("no network cards, early", written(host_network_card_count="?"), "2.1", []),
     ("network cards", written(host_network_card_count="8"), "3.0", []),

@@ -21,7 +21,7 @@ from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from mlperf_pkg.run.model import Run
 from tests.helpers.published import published_set, results_of
-from tests.helpers.trees import SYSTEM, write_submission, write_system
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 from tests.tools.export import of_rounds
 
 pytestmark = pytest.mark.usefixtures("stored")
@@ -30,7 +30,8 @@ NAME = f"Graphcore/{SYSTEM}/resnet"
 SET = f"Graphcore/results/{SYSTEM}/resnet"
 SAME = " with the same system, as far as its description is published"
 AGAIN = f"note advice 5/5 published in 2.0 as {NAME}{SAME}"
-BROKEN = f"warning rules 5/5 published in 2.0 as {NAME}; expected"
+EARLY = f"note advice 5/5 published in 2.0 as {NAME}; expected"
+BROKEN = EARLY.replace("note advice", "warning rules")
 
 
 def findings(*paths: Path) -> list[Finding]:
@@ -105,12 +106,12 @@ def another_run(root: Path) -> None:
         (another_spelling, [AGAIN]),
         (another_system, [AGAIN]),
         (another_run, [AGAIN.replace("5/5", "4/5")]),
-        (another_framework, [f"{BROKEN} the same system description, which differs in framework"]),
-        (another_status, [f"{BROKEN} the same system description, which differs in status"]),
+        (another_framework, [f"{EARLY} the same system description, which differs in framework"]),
+        (another_status, [f"{EARLY} the same system description, which differs in status"]),
         (
             another_count,
             [
-                f"{BROKEN} the same system description, which differs in accelerators_per_node,"
+                f"{EARLY} the same system description, which differs in accelerators_per_node,"
                 " number_of_nodes"
             ],
         ),
@@ -129,7 +130,7 @@ def test_a_preview_is_not_proved_by_its_own_runs(
     root = resubmitted(first)
     another_status(first)
     publish(monkeypatch, first, made=date(2026, 11, 21))
-    assert texts(root) == [f"{BROKEN} new runs, as these were of a Preview"]
+    assert texts(root) == [f"{EARLY} new runs, as these were of a Preview"]
 
 
 def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +138,7 @@ def test_logs_that_the_newer_checker_rejects(first: Path, monkeypatch: pytest.Mo
     path.write_bytes(path.read_bytes().replace(b'"global_batch_size"', b'"globl_batch_size"'))
     publish(monkeypatch, first, made=date(2026, 11, 21))
     root = resubmitted(first)
-    assert texts(root) == [f"{BROKEN} logs that pass the checker of 2.1"]
+    assert texts(root) == [f"{EARLY} logs that pass the checker of 2.1"]
 
 
 def test_a_published_round_is_not_compared_with_itself(first: Path) -> None:
@@ -167,7 +168,25 @@ def test_another_set_of_the_round(first: Path) -> None:
     another_system(first)
     another_framework(first)
     (first / "Graphcore/systems" / f"{SYSTEM}.json").rename(first / "Graphcore/systems/other.json")
-    assert texts(first) == [f"{BROKEN} the same system description, which differs in framework"]
+    assert texts(first) == [f"{EARLY} the same system description, which differs in framework"]
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_resubmitted_since_the_rules_say_what_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, changed: bool
+) -> None:
+    old, new = tmp_path / "v5.0", tmp_path / "v5.1"
+    for root in (old, new):
+        write_system(
+            root / "Graphcore/systems", framework="another" if changed and root == new else "PopART"
+        )
+        write_set(
+            root / f"Graphcore/results/{SYSTEM}/llama2_70b_lora",
+            simulated("llama2_70b_lora", round_="5.0"),
+        )
+    publish(monkeypatch, old)
+    (text,) = texts(new)
+    assert text.startswith("warning rules 10/10" if changed else "note advice 10/10")
 
 
 @pytest.fixture

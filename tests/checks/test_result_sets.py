@@ -11,7 +11,7 @@ from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.findings import Severity
+from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.results.scoring import Score, Span, weak_score
@@ -142,6 +142,30 @@ def test_scaling_json_on_request(
     assert row.official_minutes == (row.score_minutes if has_official else None)
 
 
+def bare(log: bytes) -> bytes:
+    """The records of the seed, of the evaluations and of the end have no metadata."""
+    keys = ("eval_accuracy", "run_stop", "seed")
+    fields = records(log)
+    for record in fields:
+        if record["key"] in keys:
+            del record["metadata"]
+    return joined(fields)
+
+
+def killed(log: bytes) -> bytes:
+    return log[: log.index(b'"eval_accuracy"')].rpartition(b"\n")[0]
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(bare, "fail"), (killed, "pass")])
+def test_the_log_of_the_run_that_may_fail_is_one(tmp_path: Path, change: Any, verdict: str) -> None:
+    """A killed run may lack records; those that its log has are whole."""
+    rewrite(write_submission(tmp_path), 0, change(log(tmp_path, 0).read_bytes()))
+    report = checked(tmp_path)
+    assert report.verdict.rules.value == verdict
+    by_rules = [f for f in report.findings if f.severity is Severity.ERROR and f.fails(Basis.RULES)]
+    assert [f.code for f in by_rules] == ["LOG102"] * (change is bare)
+
+
 @pytest.mark.parametrize("text", [None, '{"scaling_factor": 1.5}', '{"scaling_factor": 1}', "{"])
 def test_scores_are_scaled_by_the_rcp_test(tmp_path: Path, text: str | None) -> None:
     """Whatever ``scaling.json`` says, and in any round; one that says otherwise is a finding."""
@@ -222,9 +246,9 @@ MINUTE = 60_000.0
 @pytest.mark.parametrize(
     ("runs", "required", "score"),
     [
-        ([Span("a", 0, MINUTE), Span("b", MINUTE, 3 * MINUTE)], 2, Score(3.0)),
-        ([Span("a", 5, 5 + MINUTE)], 1, Score(1.0)),
-        ([Span("a", 0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
+        ([Span(0, MINUTE), Span(MINUTE, 3 * MINUTE)], 2, Score(3.0)),
+        ([Span(5, 5 + MINUTE)], 1, Score(1.0)),
+        ([Span(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
         ([], 1, Score(None, (), "only 0 of 1 models were trained")),
     ],
 )
@@ -235,7 +259,7 @@ def test_from_the_first_start_to_the_last_stop(
 
 
 def test_models_that_are_not_trained_are_dropped() -> None:
-    score = weak_score([Span("a", 0, MINUTE)], [("b", True), ("c", False)], 1)
+    score = weak_score([Span(0, MINUTE)], [("b", True), ("c", False)], 1)
     assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
 
 
@@ -284,6 +308,10 @@ def models(runs: int = 5) -> tuple[bytes, ...]:
     return tuple(simulate_set(plan, seed=7, runs=runs))
 
 
+def aborted(log: bytes) -> bytes:
+    return edited(log, "run_stop", metadata={"status": "aborted"})
+
+
 def one_seed(log: bytes) -> bytes:
     return edited(log, "seed", value=5)
 
@@ -294,8 +322,8 @@ def one_seed(log: bytes) -> bytes:
         (("strong", "weak"), 0, ("pass", "pass"), []),
         (("weak",), 0, ("pass", "fail"), ["SET131 rules"]),
         (("strong",), 0, ("pass", "pass"), []),
-        (("strong", "weak"), 2, ("fail", "fail"), ["SEED102 both", "SEED102 both"]),
-        (("strong",), 2, ("fail", "fail"), ["SEED102 both"]),
+        (("strong", "weak"), 2, ("fail", "pass"), ["SEED102 official", "SEED102 official"]),
+        (("strong",), 2, ("fail", "pass"), ["SEED102 official"]),
     ],
 )
 def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
@@ -317,6 +345,26 @@ def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
     assert codes == errors
     official, _ = official_verdict(root, tmp_path, caplog, usage="hpc", ruleset="2.0.0")
     assert official == verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("scaling", "stopped", "severity"),
+    [("weak", 1, "error"), ("weak", 0, None), ("strong", 1, None), ("strong", 2, "error")],
+)
+def test_all_models_of_weak_scaling_converge(
+    scaling: str, stopped: int, severity: str | None, tmp_path: Path
+) -> None:
+    root = tmp_path / "Graphcore"
+    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    logs = (*map(aborted, models(7)[:stopped]), *models(7)[stopped:])
+    for name in ("strong", "weak"):
+        write_set(
+            root / "results" / SYSTEM / name / "deepcam", logs if name == scaling else models()
+        )
+    report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
+    failed = [(f.severity, f.basis, f.found) for f in report.findings if f.code == "SET102"]
+    basis = "both" if stopped > 1 else "rules"
+    assert failed == ([(severity, basis, stopped)] if severity else [])
 
 
 @pytest.mark.parametrize(("nodes", "scales"), [(2, []), (4, [[16, 32]])])

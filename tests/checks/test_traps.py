@@ -72,7 +72,8 @@ def code(root: Path, benchmark: str) -> None:
     folder = root / "benchmarks" / benchmark
     folder.mkdir(parents=True)
     (folder / "config.sh").touch()
-    (folder / "run_and_time.sh").touch()
+    for name in ("setup.sh", "init_datasets.sh", "run_and_time.sh"):
+        (folder / name).touch()
     (folder / "README.md").write_text("`sbatch -N 1 run_and_time.sh`")
 
 
@@ -155,6 +156,22 @@ def copied(seed: int, by_ms: int) -> Change:
     return lambda root: log(root, 3).write_bytes(
         shifted(edited(log(root, 0).read_bytes(), "seed", value=seed), by_ms)
     )
+
+
+def dressed_up(noise: float) -> Change:
+    """Run 3 becomes run 0 a day later, faster, with another seed and noise in its evaluations."""
+
+    def edit(root: Path) -> None:
+        fields = records(shifted(edited(log(root, 0).read_bytes(), "seed", value=4711), 86_400_000))
+        start = next(record["time_ms"] for record in fields if record["key"] == "run_start")
+        for record in fields:
+            late = record["time_ms"] > start
+            record["time_ms"] -= late * round(0.01 * (record["time_ms"] - start))
+            if record["key"] == "eval_accuracy":
+                record["value"] *= 1 + noise
+        log(root, 3).write_bytes(joined(fields))
+
+    return edit
 
 
 def at_once(root: Path) -> None:
@@ -311,16 +328,19 @@ PASSED = [
     Trap("the description of another submitter", system(submitter="Others"), "pass", "pass", (f"SYS205 warning rules {FILE}:2",)),
     Trap("the description of a partner", system(submitter="Graphcore+Others"), "pass", "pass", (f"SYS205 note advice {FILE}:2",)),
     Trap("the submitter in another case", system(submitter="GRAPHCORE"), "pass", "pass"),
-    Trap("no answer about network cards", system(host_network_card_count=""), "pass", "pass", (f"SYS202 warning rules {FILE}:35",), round="6.1", benchmark="flux1"),
+    Trap("no answer about network cards", system(host_network_card_count=""), "pass", "pass", (f"SYS202 warning rules {FILE}:36",), round="6.1", benchmark="flux1"),
     Trap("a closed description of open logs", system(), "pass", "fail", (f"SET111 error rules {SET}",), division="open"),
     Trap("an open description of closed logs", system(division="open"), "pass", "pass", (f"SET111 note advice {SET}",)),
     Trap("a second run_start", lambda r: rewrite(r, second_start, 0, 1), "pass", "fail", (*of_all("RUN108 note advice", "@run_start", runs=2), *of_all("RUN151 error rules", "@run_start", runs=2))),
     Trap("run_stop before run_start", lambda r: rewrite(r, stop_first, 0), "pass", "fail", (f"RUN155 error rules {RUN}@run_stop",)),
-    Trap("an aborted run", status("aborted", 0), "pass", "pass", (f"RUN130 note rules {RUN}@run_stop",)),
-    Trap("two aborted runs, open", status("aborted", 0, 1), "pass", "fail", (f"SET102 error rules {SET}", *of_all("RUN130 warning rules", "@run_stop", runs=2)), division="open"),
+    Trap("an aborted run", status("aborted", 0), "pass", "pass", (f"RUN140 warning rules {RUN}@run_stop",)),
+    Trap("two aborted runs", status("aborted", 0, 1), "fail", "fail", (f"RCP101 error official {SET}", f"SET102 error both {SET}", *of_all("RUN140 warning rules", "@run_stop", runs=2))),
+    Trap("two aborted runs, open", status("aborted", 0, 1), "pass", "pass", of_all("RUN130 note advice", "@run_stop", runs=2), division="open"),
     Trap("a run without cache_clear", lambda r: rewrite(r, lambda t: without(t, "cache_clear"), 0), "pass", "fail", (f"RUN105 error rules {RUN}",), OLYMPIC),
     Trap("a copy with another seed", copied(4711, 0), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt", f"SET113 note advice {SET}")),
     Trap("a copy at another time", copied(4711, 86_400_000), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt",)),
+    Trap("a copy with noise and other times", dressed_up(1e-5), "pass", "fail", (f"SET112 error rules {SET}/result_3.txt",)),
+    Trap("a run that is nearly the same", dressed_up(1e-3), "pass", "pass"),
     Trap("overlapping runs", at_once, "pass", "pass", (f"SET113 note advice {SET}",)),
     Trap("the same seed by another line", other_line, "pass", "pass", (f"SEED104 note advice {SET}/result_1.txt@seed",)),
     Trap("a misspelt benchmark", rename(SET, f"{SET}50"), "pass", "fail", (f"SET106 error rules {SET}50", f"CODE101 warning rules {SET}50", *of_all("SET107 error rules", "", f"{SET}50")), "Skipping benchmark: resnet50", skipped=True),
@@ -335,6 +355,8 @@ PASSED = [
     Trap("a placeholder for a platform", field("submission_platform", "SUBMISSION_PLATFORM_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
     Trap("a placeholder for an organisation", field("submission_org", "SUBMISSION_ORG_PLACEHOLDER"), "pass", "pass", (f"SET114 note advice {SET}",)),
     Trap("another organisation", field("submission_org", "Others"), "pass", "pass", (f"SET115 note advice {SET}",)),
+    Trap("another organisation in one run", field("submission_org", "Others", 3), "pass", "pass", (f"SET115 warning rules {SET}",)),
+    Trap("a partner in one run", field("submission_org", "Graphcore+Others", 3), "pass", "pass"),
     Trap("config_filename of no file", rename("benchmarks/flux1/config.sh", "benchmarks/flux1/run.sh"), "pass", "fail", of_all("CODE102 error rules", "@config_filename", f"results/{SYSTEM}/flux1", 10), round="6.1", benchmark="flux1"),
     Trap("no code of the benchmark", rename("benchmarks/resnet", "benchmarks/bert"), "pass", "pass", (f"CODE101 warning rules {SET}",)),
     Trap("no code of the benchmark", rename("benchmarks/flux1", "benchmarks/bert"), "pass", "fail", of_61("CODE101 error rules"), round="6.1", benchmark="flux1"),
@@ -344,6 +366,9 @@ PASSED = [
     Trap("a README below", rename("benchmarks/resnet/README.md", "benchmarks/resnet/readme"), "pass", "pass"),
     Trap("no run_and_time.sh", without_file("run_and_time.sh"), "pass", "pass", (f"CODE104 warning rules {SET}",)),
     Trap("no run_and_time.sh", without_file("run_and_time.sh", "flux1"), "pass", "fail", of_61("CODE104 error rules"), round="6.1", benchmark="flux1"),
+    *(Trap(f"no {name}", without_file(name), "pass", "pass", (f"CODE105 note rules {SET}",)) for name in ("setup.sh", "init_datasets.sh")),
+    Trap("no type of the system", system(system_type=...), "pass", "pass", (f"SYS305 note rules {FILE}",)),
+    Trap("no type of the system before it was asked for", system(system_type=...), "pass", "pass", round="0.7"),
     Trap("an available system with logs of a preview", field("submission_status", "preview"), "pass", "pass", of_all("SET140 warning rules")),
     Trap("a system on premise with logs of a cloud", field("submission_status", "cloud"), "pass", "pass", of_all("SET140 warning rules")),
     Trap("an available system with one log of research", field("submission_status", "research", 2), "pass", "pass", (f"SET140 warning rules {SET}/result_2.txt",)),
@@ -356,16 +381,16 @@ PASSED = [
     Trap("a part of the names of both systems", other_platform("Graphcore Bow"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json",)),
     Trap("the platform by the system's name", other_platform("1xBow-Pod16"), "pass", "pass", ("TREE120 warning advice systems/bow-pod64.json",)),
     Trap("no code at all", lambda r: remove(r / "benchmarks"), "pass", "pass", ("CODE100 warning rules .",)),
-    Trap("power every other second", measured(step=2), "pass", "fail", of_all_power("POW201 error rules")),
-    Trap("power with a sample missing", measured(missing=70), "pass", "pass", of_all_power("POW201 warning rules")),
-    Trap("power of a part of the run", measured(seconds=100), "pass", "fail", of_all_power("POW203 error rules")),
-    Trap("power of less than a minute", measured(seconds=50), "pass", "fail", of_all_power("POW202 error rules") + of_all_power("POW203 error rules")),
-    Trap("a negative power", measured(watts=-1.0), "pass", "fail", of_all_power("POW206 error rules")),
-    Trap("an efficiency above 1", measured(efficiency=1.1), "pass", "fail", of_all_power("POW206 error rules")),
-    Trap("power of one node of two", of_nodes("2", 1), "pass", "fail", of_all_results("POW205 error rules")),
-    Trap("power of two nodes without a switch", of_nodes("2", 2, switches=0), "pass", "fail", of_all_results("POW207 error rules")),
-    Trap("power of two nodes of one", of_nodes("1", 2), "pass", "pass", of_all_results("POW205 warning rules")),
-    Trap("power of two nodes", of_nodes("2", 2), "pass", "pass"),
+    Trap("power every other second", measured(step=2), "pass", "fail", of_all_power("POW201 error rules"), round="4.0"),
+    Trap("power with a sample missing", measured(missing=70), "pass", "pass", of_all_power("POW201 warning rules"), round="4.0"),
+    Trap("power of a part of the run", measured(seconds=100), "pass", "fail", of_all_power("POW203 error rules"), round="4.0"),
+    Trap("power of less than a minute", measured(seconds=50), "pass", "fail", of_all_power("POW202 error rules") + of_all_power("POW203 error rules"), round="4.0"),
+    Trap("a negative power", measured(watts=-1.0), "pass", "fail", of_all_power("POW206 error rules"), round="4.0"),
+    Trap("an efficiency above 1", measured(efficiency=1.1), "pass", "fail", of_all_power("POW206 error rules"), round="4.0"),
+    Trap("power of one node of two", of_nodes("2", 1), "pass", "fail", of_all_results("POW205 error rules"), round="4.0"),
+    Trap("power of two nodes without a switch", of_nodes("2", 2, switches=0), "pass", "fail", of_all_results("POW207 error rules"), round="4.0"),
+    Trap("power of two nodes of one", of_nodes("1", 2), "pass", "pass", of_all_results("POW205 warning rules"), round="4.0"),
+    Trap("power of two nodes", of_nodes("2", 2), "pass", "pass", round="4.0"),
     Trap("a field missing in round 0.7", system(framework=...), "pass", "fail", (f"SYS101 error rules {FILE}:1",), round="0.7"),
     Trap("numbers in round 0.7", system(accelerators_per_node=4), "pass", "pass", (f"SYS102 warning official {FILE}:20",), round="0.7"),
     Trap("* in a system's name", bracketed("pod*"), "pass", "pass"),
@@ -482,12 +507,12 @@ def earlier(samples: int) -> Callable[[bytes], bytes]:
     return lambda text: joined([moved(record) for record in records(text)])
 
 
-def fewer_checkpoints(*counts: int) -> Callable[[bytes], bytes]:
-    """The checkpoints at these ``counts`` of images were not evaluated."""
+def fewer_checkpoints(*counts: int, unit: str = "samples_count") -> Callable[[bytes], bytes]:
+    """The checkpoints at these ``counts`` of images, or of steps, were not evaluated."""
 
     def is_kept(record: dict[str, Any]) -> bool:
         metadata = record["metadata"] or {}
-        return record["key"] != "eval_accuracy" or metadata["samples_count"] not in counts
+        return record["key"] != "eval_accuracy" or metadata[unit] not in counts
 
     return lambda text: joined(list(filter(is_kept, records(text))))
 
@@ -511,7 +536,8 @@ OF_SETS = [
     Trap("two diverged runs", both(change(SET, diverged(101), 1), change(SET, diverged(102), 2)), "fail", "fail", (f"RCP101 error official {SET}", f"RN103 error official {SET}/result_1.txt:339", f"RN103 error official {SET}/result_2.txt:339", f"RUN130 warning rules {SET}/result_1.txt:342", f"RUN130 warning rules {SET}/result_2.txt:342", f"SET102 error both {SET}", f"SET103 error official {SET}", OVERLAP)),
     Trap("two runs without cache_clear", change(SET, lambda text: without(text, "cache_clear"), 1, 2), "fail", "fail", (f"RUN105 error both {SET}/result_1.txt", f"RUN105 error both {SET}/result_2.txt", f"SET103 error official {SET}")),
     Trap("a run too few", lambda r: remove(log(r, 4)), "fail", "fail", (f"SET101 error both {SET}",)),
-    Trap("a run too many", lambda r: log(r, 5).write_bytes(other_log(seed=9)), "fail", "fail", (f"SET101 error both {SET}", OVERLAP)),
+    Trap("a run too many", lambda r: log(r, 5).write_bytes(other_log(seed=9)), "fail", "pass", (f"SET101 error official {SET}", OVERLAP)),
+    Trap("an entry moved to open that misses the target", both(system(division="open"), change(SET, diverged(101), 1), change(SET, diverged(102), 2)), "fail", "pass", (*(f"RN103 error official {SET}/result_{i}.txt:339" for i in (1, 2)), *(f"RUN130 note rules {SET}/result_{i}.txt:342" for i in (1, 2)), f"SET103 error official {SET}", f"SET111 note advice {SET}", OVERLAP)),
     Trap("the same seed", field("seed", 5, 0, 1), "fail", "pass", (f"SEED102 error official {SET}/result_1.txt:21",)),
     Trap("no seed", change(SET, lambda text: without(text, "seed"), 0), "fail", "pass", (f"SEED101 error official {RUN}",)),
     Trap("a seed that is text", field("seed", "x", 0), "fail", "pass", (f"SEED103 error official {RUN}",)),
@@ -559,6 +585,7 @@ OF_SETS = [
     Trap("the last two checkpoints", change(SD, fewer_checkpoints(512_000, 1_024_000), *range(9)), "pass", "pass", (), round="5.0", benchmark="stable_diffusion"),
     Trap("only the last two checkpoints", change(SD, fewer_checkpoints(512_000, 1_024_000)), "pass", "pass", (f"SET124 note advice {SD}",), round="5.0", benchmark="stable_diffusion"),
     Trap("only the last checkpoint", change(SD, fewer_checkpoints(1_536_000), 0), "pass", "fail", (f"SET123 error rules {SD}/result_0.txt",), round="5.0", benchmark="stable_diffusion"),
+    Trap("only the last checkpoint, in steps", change(SD, fewer_checkpoints(1750, unit="step_num"), 0), "pass", "fail", (f"SET123 error rules {SD}/result_0.txt",), round="3.1", benchmark="stable_diffusion"),
     Trap("another end rate", change(OSS, value("opt_base_learning_rate", 3e-4)), "pass", "pass", (), round="6.0", benchmark="gpt_oss_20b"),
     Trap("another end rate, too early", both(change(OSS, value("opt_base_learning_rate", 3e-4)), change(OSS, earlier(36_864)), file_with(f"{OSS}/package_checker_params", BYPASS)), "pass", "fail", (f"RCP102 warning rules {OSS}", f"RCP106 error rules {OSS}"), round="6.0", benchmark="gpt_oss_20b"),
 ]  # fmt: skip
@@ -604,7 +631,7 @@ OF_RUNS = [
     # caches
     Trap("cache not flushed", change(BERT, value("cache_clear", False), 0), "pass", "fail", first("RUN159 error rules", key="@cache_clear"), **IN_BERT),
     Trap("cache flushed late", change(BERT, later("cache_clear", 36_000), 0), "pass", "fail", first("RUN160 error rules", key="@cache_clear"), **IN_BERT),
-    Trap("cache logged late", change(BERT, lambda text: moved(text, "cache_clear", "run_stop"), 0), "pass", "pass", first("RUN164 warning rules", key="@cache_clear"), **IN_BERT),
+    Trap("cache logged late", change(BERT, lambda text: moved(text, "cache_clear", "run_stop"), 0), "pass", "pass", first("RUN164 note rules", key="@cache_clear"), **IN_BERT),
     # evaluations
     Trap("too few samples", change(BERT, value("eval_samples", 9_999), 0), "pass", "fail", first("BERT122 error rules", key="@eval_samples"), **IN_BERT),
     Trap("more samples", change(BERT, value("eval_samples", 10_001)), "pass", "pass", **IN_BERT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -71,8 +71,8 @@ class Case:
     def _target(self) -> str:
         """What the evaluations of the benchmark must reach."""
         place = (self.usage, self.round, self.division, self.benchmark, self.choice)
-        rules = (compiled.rule for compiled in rule_table(*place).concluded)
-        return next((r.needed or needed_in_words(r.reaches) for r in rules if r.reaches), "")
+        rules = [compiled.rule for compiled in rule_table(*place).concluded]
+        return [r.needed or needed_in_words(r.reaches) for r in rules if r.reaches][-1]
 
 
 @dataclass(frozen=True)
@@ -236,10 +236,11 @@ def _moved(log: Log, number: int) -> Iterator[Broken]:
 
 
 def _sparse(log: Log, number: int) -> Iterator[Broken]:
-    """Two more records, at epochs that no schedule has."""
+    """Two more records, at positions that no schedule has."""
     metadata = log[number]["metadata"]
-    if "epoch_num" in metadata:
-        more = [{**log[number], "metadata": {**metadata, "epoch_num": at}} for at in (10, 11)]
+    names = metadata.keys() & {"epoch_num", "samples_count"}
+    for name, positions in product(names, ((10, 11), (60, 70))):
+        more = [{**log[number], "metadata": {**metadata, name: at}} for at in positions]
         yield Broken([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
 
 

@@ -174,12 +174,42 @@ def test_needed_says_what_a_formula_cannot() -> None:
     ("batch", "text"),
     [
         (1024, "evaluated every 21,888 samples; expected every 12,288"),
-        (1152, "evaluated every 21,888 samples; expected every 12,672 = 12,288 rounded up to a multiple of 1,152"),
+        (1152, "evaluated every 21,888 samples; expected every 12,672 for batch size 1,152"),
     ],
 )  # fmt: skip
 def test_of_intervals(batch: int, text: str) -> None:
     now, before = {"samples_count": 43776}, {"samples_count": 21888}
     assert _message(_EVERY, key="eval_accuracy", batch=batch, now=now, before=before) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (None, "first evaluation at 43,776 samples; expected at most 38,016 for batch size 1,152"),
+        ({"samples_count": 21888}, "21,888 samples between two evaluations; expected at most 12,672 for batch size 1,152"),
+    ],
+)  # fmt: skip
+def test_of_first_records_and_later_ones(before: Any, text: str) -> None:
+    interval = "metadata.samples_count - previous.samples_count"
+    formula = f"metadata.samples_count <= 3.0 * {_CEIL} || (has(previous.samples_count) && {interval} <= {_CEIL})"
+    now = {"samples_count": 43776}
+    assert _message(formula, key="eval_accuracy", batch=1152, now=now, before=before) == text
+
+
+def test_the_batch_size_stands_once() -> None:
+    formula = f"{_EVERY} || {_EVERY.replace('12288', '24576')} || {_EVERY}"
+    now, before = {"samples_count": 43776}, {"samples_count": 21888}
+    text = _message(formula, key="eval_accuracy", batch=1152, now=now, before=before)
+    assert (
+        text
+        == "evaluated every 21,888 samples; expected every 12,672 or 25,344 for batch size 1,152"
+    )
+
+
+def test_of_elements() -> None:
+    text = _message("value[1] == 2.0 * global_batch_size", value=[1, 5])
+    assert text == "steps[1] is 5; expected 25600 = 2 * 12800"
+    assert in_general("value[1] == 5.0", "it") == "it[1] is 5"
 
 
 def test_the_unit_is_that_of_the_benchmark() -> None:
@@ -198,9 +228,9 @@ def test_the_unit_is_that_of_the_benchmark() -> None:
 @pytest.mark.parametrize(
     ("formula", "text"),
     [
-        ("metadata.samples_count == 2.0 * global_batch_size", "evaluated at 30,000 samples; expected at 25,600 = 2 * 12,800"),
-        ("metadata.samples_count == global_batch_size * (1.0 + nth)", "evaluated at 30,000 samples; expected at 38,400 = 12,800 * (1 + 2)"),
-        ("metadata.samples_count >= 4.0 * global_batch_size", "evaluated at 30,000 samples; expected at least 51,200 = 4 * 12,800"),
+        ("metadata.samples_count == 2.0 * global_batch_size", "evaluated at 30,000 samples; expected at 25,600 for batch size 12,800"),
+        ("metadata.samples_count == global_batch_size * (1.0 + nth)", "evaluated at 30,000 samples; expected at 38,400 for batch size 12,800"),
+        ("metadata.samples_count >= 4.0 * global_batch_size", "evaluated at 30,000 samples; expected at least 51,200 for batch size 12,800"),
         ("metadata.samples_count == math.floor(metadata.samples_count / global_batch_size) * global_batch_size", "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size"),
         ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
     ],

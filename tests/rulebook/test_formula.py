@@ -73,6 +73,11 @@ WHOLE = "math.abs(math.round(value) - value) < 0.00001"
         ("1.0 / math.ceil(value) < 0.0", {"value": -0.5}, True),
         ("math.greatest(value, other) == 2.0", {"value": 1, "other": 2}, True),
         ("math.least(value, other) == 2.0", {"value": 1, "other": 2}, False),
+        ("value[1] == 2.0 * value[0]", {"value": [1, 2]}, True),
+        ("value[1] == 2.0", {"value": [2]}, None),
+        ("value[0] == 2.0", {"value": ["2"]}, None),
+        ("value[0] == 2.0", {"value": 2}, None),
+        ("value[99] == 1.0", {"value": [1] * 1000}, True),
         # One part decides, although the other has no answer.
         ("value == 1.0 || other == 1.0", {"value": 1}, True),
         ("value == 1.0 || other == 1.0", {"value": 1, "other": "x"}, True),

@@ -10,9 +10,17 @@ import pytest
 import mlperf_pkg
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.resources import rules_read_from
-from mlperf_pkg.rulebook.check import OWN, check_rulebook, headings, problem_of_source
+from mlperf_pkg.rulebook.check import OWN, check_rulebook, problem_of_source
 from mlperf_pkg.rulebook.explain.describe import all_uses
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.load import (
+    as_written,
+    codes,
+    finding_of,
+    first_round,
+    headings,
+    load_round,
+)
+from mlperf_pkg.rulebook.model import LOGGING, version_of
 from tests.helpers.own_rules import FILES, ROUND_FILE, written
 
 PROBLEMS = [
@@ -57,6 +65,64 @@ def test_the_sources_of_all_rules_of_all_rounds() -> None:
     assert [text for text in cited if problem_of_source(text)] == []
 
 
+WRITTEN = (Basis.BOTH, Basis.RULES)
+
+
+def test_every_written_code_has_the_round_since_which_it_applies() -> None:
+    written = [
+        code
+        for code in codes().values()
+        if code.basis in WRITTEN and not code.source.startswith((OWN, LOGGING))
+    ]
+    assert len(written) > 60
+    assert [code.code for code in written if code.since is None] == []
+
+
+def test_what_was_written_later() -> None:
+    """Checks of a result set leave these to their rounds; new ones elsewhere must ask for themselves."""
+    later = {code.code for code in codes().values() if version_of(code.since or "0.7") > (0, 7)}
+    of_sets = {code for code in later if code.startswith(("SET", "SEED", "RCP", "POW"))}
+    assert later - of_sets == {"SYS305"}
+
+
+ROUNDS_OF_FINDINGS = [
+    ("training", "2.0", "SEED102", "both", "official"),
+    ("training", "4.1", "SEED102", "both", "both"),
+    ("hpc", "3.0", "SEED102", "both", "official"),
+    ("training", "4.0", "SEED105", "rules", None),
+    ("training", "4.1", "SEED105", "rules", "rules"),
+    ("training", "3.0", "POW205", "rules", None),
+    ("hpc", "3.0", "POW205", "rules", "rules"),
+    ("training", "0.7", "SET101", "official", "official"),
+]
+
+
+@pytest.mark.parametrize(("usage", "name", "code", "basis", "expected"), ROUNDS_OF_FINDINGS)
+def test_a_finding_as_the_rules_of_a_round_have_it(
+    usage: str, name: str, code: str, basis: str, expected: str | None
+) -> None:
+    finding = finding_of(code, "text", "path", basis=Basis(basis))
+    written = [item.basis for item in as_written([finding], load_round(usage, name))]
+    assert written == ([] if expected is None else [expected])
+
+
+def test_no_rule_is_older_than_the_text_that_it_cites() -> None:
+    """A rule of a benchmark applies from the round of its file on."""
+    written = [use for use in all_uses() if use.rule.basis in WRITTEN]
+    early = {
+        (use.usage, use.round, use.rule.code, since)
+        for use in written
+        if (since := first_round(use.rule.source))
+        and version_of(since) > load_round(use.usage, use.round).text_version
+    }
+    undated = {
+        use.rule.code
+        for use in written
+        if not first_round(use.rule.source) and not use.rule.source.startswith((OWN, LOGGING))
+    }
+    assert (early, undated) == (set(), set())
+
+
 def test_what_only_the_checker_requires_cites_a_ruleset() -> None:
     cited = {use.rule.source for use in all_uses() if use.rule.basis is Basis.OFFICIAL}
     assert {text.rpartition(" ")[0] for text in cited} == {"mlperf-logging, ruleset"}
@@ -88,7 +154,7 @@ def test_the_source_of_a_rule(usage: str, name: str, code: str, source: str | No
 
 
 def test_a_folder_of_rules_adds_headings_of_its_own(tmp_path: Path) -> None:
-    own = "training_rules: [Appendix of ours]\n"
+    own = 'training_rules: {Appendix of ours: "7.0"}\n'
     source = 'source: "training_rules, Appendix of ours"'
     rules = FILES[ROUND_FILE].replace("occurs: at", f"{source}, occurs: at")
     check_rulebook(written(tmp_path, {**FILES, ROUND_FILE: rules, "sources.yaml": own}))

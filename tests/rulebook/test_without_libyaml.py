@@ -16,9 +16,7 @@ from tests.helpers.program import call
 
 HIDDEN = "import sys; sys.modules['yaml._yaml'] = None; "
 COMMANDS = [
-    ["rules", "list"],
     ["rules", "show", "BERT101"],
-    ["rules", "diff", "5.1", "6.0"],
     ["rules", "verify"],
     ["rules", "list", "--rules", "our-rules"],
     ["rules", "list", "--rules", "mistaken"],

@@ -103,6 +103,31 @@ def later(key: str, seconds: float) -> Change:
     )
 
 
+def scaled(factor: float, *keys: str) -> Change:
+    """The times of some keys in another unit, or with a digit too many."""
+    return lambda log: joined(
+        [{**r, "time_ms": r["time_ms"] * factor} if r["key"] in keys else r for r in records(log)]
+    )
+
+
+def ended(status: str, reached: bool = True) -> Change:
+    """Another status of the run; perhaps none of its evaluations reaches a target."""
+
+    def change(log: bytes) -> bytes:
+        log = edited(log, "run_stop", metadata={"status": status})
+        return log if reached else joined([{**r, "value": _missed(r)} for r in records(log)])
+
+    return change
+
+
+def _missed(record: dict[str, Any]) -> Any:
+    """The value of a record, far from the target if it is that of an evaluation."""
+    value = record["value"]
+    if record["key"] not in ("eval_accuracy", "averaged_validation_loss"):
+        return value
+    return 1e3 if value > 1 or record["key"] == "averaged_validation_loss" else 0.0
+
+
 def initialised(minutes: float) -> Change:
     """``init_start`` so long before ``init_stop``."""
 
@@ -111,6 +136,16 @@ def initialised(minutes: float) -> Change:
         return edited(log, "init_start", time_ms=stop - int(minutes * 60_000))
 
     return change
+
+
+def batch_size_again(log: bytes) -> bytes:
+    """One more evaluation, below the target, and one more batch size, both before the last one."""
+    fields = records(log)
+    at = [record["key"] for record in fields].index("eval_accuracy")
+    extra = {"key": "global_batch_size", "value": 256}
+    return joined(
+        [*fields[:at], {**fields[at], "value": 0.1}, {**fields[at], **extra}, *fields[at:]]
+    )
 
 
 def stopped(log: bytes, seconds: float) -> bytes:
@@ -145,6 +180,31 @@ def positions(change: Callable[[float], float], name: str) -> Change:
             for r in records(log)
         ]
     )
+
+
+def repeated(log: bytes, index: int = -1) -> bytes:
+    """The log with one of its evaluations twice."""
+    evaluation = [record for record in records(log) if record["key"] == "eval_accuracy"][index]
+    return joined([c for r in records(log) for c in ([r, r] if r == evaluation else [r])])
+
+
+def swapped(log: bytes) -> bytes:
+    """The log with its first two evaluations in the other order, as they may end."""
+    fields = records(log)
+    first, second, *_ = [n for n, record in enumerate(fields) if record["key"] == "eval_accuracy"]
+    fields[first], fields[second] = fields[second], fields[first]
+    return joined(fields)
+
+
+def changed(*changes: Change) -> Change:
+    """One change after another."""
+
+    def change(log: bytes) -> bytes:
+        for step in changes:
+            log = step(log)
+        return log
+
+    return change
 
 
 def epochs_from_zero(log: bytes) -> bytes:
@@ -226,7 +286,13 @@ CASES = [
     Case("cache not flushed", "5.1", "rgat", field("cache_clear", False), ("RUN159 error rules",)),
     Case("cache flushed, no value", "5.1", "rgat", field("cache_clear", None)),
     Case("cache flushed late", "5.1", "rgat", later("cache_clear", 36_000), ("RUN160 error rules",)),
-    Case("cache logged at the end", "5.1", "rgat", lambda log: moved(log, "cache_clear", "run_stop"), ("RUN164 warning rules",)),
+    Case("cache logged at the end", "5.1", "rgat", lambda log: moved(log, "cache_clear", "run_stop"), ("RUN164 note rules",)),
+    Case("cache logged and flushed at the end", "5.1", "rgat", lambda log: later("cache_clear", 36_000)(moved(log, "cache_clear", "run_stop")), ("RUN160 error rules", "RUN164 note rules")),
+    Case("cache flushed, blocks in seconds", "0.7", "dlrm", scaled(1e-3, "block_start", "epoch_start")),
+    Case("cache flushed, a digit too many", "2.1", "bert", scaled(10, "cache_clear")),
+    Case("cache flushed, a digit too many, hpc", "hpc_2.0", "deepcam", scaled(10, "cache_clear")),
+    Case("cache flushed last, a digit too many", "2.1", "bert", lambda log: scaled(10, "cache_clear")(moved(log, "cache_clear", "run_stop")), ("RUN160 error rules", "RUN164 note rules")),
+    Case("cache flushed late, epochs in seconds", "2.1", "resnet", lambda log: scaled(1e-3, "epoch_start")(later("cache_clear", 36_000)(log)), ("RUN160 error rules",)),
     Case("cache of hpc", "hpc_3.0", "deepcam", field("cache_clear", False), ("RUN159 error rules",)),
     # initialisation
     *(
@@ -236,7 +302,14 @@ CASES = [
             ("0.7", "bert", "open", 21, ("RUN121 error both",), "fail"),
             ("1.0", "bert", "open", 29, (), "pass"),
             ("1.0", "bert", "open", 31, ("RUN121 error both",), "fail"),
-            ("1.1", "bert", "open", 31, ("RUN121 error both",), "fail"),
+            ("1.0", "bert", "closed", 29, (), "pass"),
+            ("1.1", "bert", "closed", 20, (), "pass"),
+            ("1.1", "bert", "closed", 21, ("RUN122 error rules",), "pass"),
+            ("1.1", "bert", "open", 31, ("RUN121 error official", "RUN122 error rules"), "fail"),
+            ("hpc_1.0", "deepcam", "closed", 19, (), "pass"),
+            ("hpc_1.0", "deepcam", "closed", 21, ("RUN122 error rules",), "pass"),
+            ("hpc_1.0", "cosmoflow", "open", 31, ("RUN121 error official", "RUN122 error rules"), "fail"),
+            ("hpc_2.0", "deepcam", "closed", 29, (), "pass"),
             ("2.0", "bert", "open", 239, (), "pass"),
             ("2.0", "bert", "open", 241, ("RUN122 error both",), "fail"),
             ("0.7", "bert", "closed", 20, ("RUN121 error official",), "fail"),
@@ -254,6 +327,25 @@ CASES = [
     *(Case(f"{count} samples in resnet {round_}", round_, "resnet", field("eval_samples", count), findings) for round_, count, findings in (("4.0", 50_000, ()), ("4.0", 49_999, ("RN144 warning rules",)), ("1.0", 49_999, ("RN144 warning rules",)), ("4.0", 49_998, ("RN143 error rules",)), ("4.0", "49998", ("RN143 error rules",)), ("4.0", [50_000], ()), ("4.0", None, ("RN143 error rules",)))),
     Case("batches in resnet 1.0", "1.0", "resnet", field("eval_samples", 3125), ("RN143 warning rules",)),
     *thorough("5.1", "rgat", "GNN115", 788_379),
+    *thorough("0.7", "gnmt", "GNMT114", 3_003),
+    *thorough("0.7", "transformer", "TRF111", 3_003),
+    *thorough("hpc_1.0", "cosmoflow", "COSMO111", 65_536),
+    *thorough("hpc_3.0", "oc20", "OC109", 999_866),
+    *(
+        Case(f"{count} samples in {benchmark} {round_}", round_, benchmark, field("eval_samples", count), findings)
+        for round_, benchmark, count, findings in (
+            ("0.7", "ssd", 5_000, ()),
+            ("1.1", "ssd", 4_999, ("SSD126 note rules",)),
+            ("0.7", "ssd", 4_952, ("SSD126 note rules",)),
+            ("0.7", "ssd", 4_951, ("SSD125 error rules", "SSD126 note rules")),
+            ("2.0", "ssd", 97, ()),
+            ("0.7", "dlrm", 89_137_319, ()),
+            ("2.1", "dlrm", 89_137_318, ("DLRM111 note rules",)),
+            ("1.0", "dlrm", 89_137_317, ("DLRM110 error rules",)),
+            ("3.1", "maskrcnn", 5_000, ()),
+            ("0.7", "maskrcnn", 1, ("MRCNN127 note advice",)),
+        )
+    ),
     *thorough("5.0", "llama2_70b_lora", "LORA120", 173),
     *thorough("5.1", "flux1", "FLUX123", 29_696),
     *thorough("5.0", "stable_diffusion", "SD111", 30_000),
@@ -261,10 +353,52 @@ CASES = [
     Case("one too many skipped, 405b", "5.1", "llama31_405b", positions(lambda n: n + 2 * 18_432, "samples_count"), ("LLAMAL128 error rules",)),
     *(
         Case(f"{benchmark}, evaluation {index} skipped", round_, benchmark, partial(skipped, index=index), (f"{code} error rules",))
-        for round_, benchmark, code in (("6.0", "llama31_8b", "LLAMAS129"), ("6.0", "gpt_oss_20b", "OSS129"), ("6.0", "flux1", "FLUX124"), ("4.1", "gpt3", "GPT140"), ("5.1", "retinanet", "SSD123"), ("3.1", "maskrcnn", "MRCNN122"), ("3.1", "rnnt", "RNNT142"), ("5.1", "rgat", "GNN116"), ("6.0", "dlrm_dcnv2", "DCN122"))
+        for round_, benchmark, code in (("0.7", "gnmt", "GNMT112"), ("0.7", "transformer", "TRF110"), ("1.1", "ssd", "SSD123"), ("6.0", "llama31_8b", "LLAMAS129"), ("6.0", "gpt_oss_20b", "OSS129"), ("6.0", "flux1", "FLUX124"), ("4.1", "gpt3", "GPT140"), ("5.1", "retinanet", "SSD123"), ("3.1", "maskrcnn", "MRCNN122"), ("3.1", "rnnt", "RNNT142"), ("5.1", "rgat", "GNN116"), ("6.0", "dlrm_dcnv2", "DCN122"))
         for index in (0, 2)
     ),
     Case("evaluation 1 skipped, resnet", "4.0", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
+    Case("evaluation 1 skipped, resnet 0.7", "0.7", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
+    Case("evaluation 2 skipped, minigo", "0.7", "minigo", partial(skipped, index=2), ("MINIGO107 error rules",)),
+    Case("first evaluation skipped, minigo", "2.1", "minigo", partial(skipped, index=0)),
+    # In 0.7 at least as often as the reference, then as often.
+    Case("more often, resnet 0.7", "0.7", "resnet", positions(lambda n: n / 2, "epoch_num")),
+    Case("more often, resnet 1.0", "1.0", "resnet", positions(lambda n: n / 2, "epoch_num"), ("RN142 warning rules",)),
+    Case("more often, ssd 0.7", "0.7", "ssd", positions(lambda n: n / 5, "epoch_num")),
+    Case("more often, ssd 1.1", "1.1", "ssd", positions(lambda n: n / 5, "epoch_num"), ("SSD121 warning rules",)),
+    *(
+        Case(f"ssd 0.7, {name}", "0.7", "ssd", positions(position, "epoch_num"), findings)
+        for name, position, findings in (
+            ("the schedule", lambda n: 40 if n == 5 else 40 + n, ()),
+            ("in whole batches", lambda n: 41 if n == 5 else 41.2 + n, ()),
+            ("from 50 on", lambda n: 45 + n, ("SSD124 error rules",)),
+            ("without 50", lambda n: 40 if n == 5 else 45 + n, ("SSD124 error rules",)),
+            ("every 10 from 50 on", lambda n: 40 if n == 5 else 30 + 2 * n, ("SSD123 error rules",)),
+        )
+    ),
+    Case("ended in another order, resnet", "4.0", "resnet", swapped),
+    Case("ended in another order, lora", "5.1", "llama2_70b_lora", swapped),
+    *(
+        Case(f"one position twice, {benchmark}", round_, benchmark, repeated, (f"{code} error rules",))
+        for round_, benchmark, code in (("4.0", "llama2_70b_lora", "LORA125"), ("5.0", "llama31_405b", "LLAMAL133"), ("6.0", "llama31_405b", "LLAMAL133"), ("5.1", "llama31_8b", "LLAMAS130"), ("6.0", "flux1", "FLUX125"), ("6.0", "gpt_oss_20b", "OSS130"), ("6.0", "deepseekv3_671b", "DSV130"))
+    ),
+    Case("a batch late, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 16 * (n == 2304), "samples_count")),
+    Case("1,560 for 1,536, lora", "5.1", "llama2_70b_lora", changed(field("global_batch_size", 8), positions(lambda n: n - 360, "samples_count"))),
+    Case("half an interval late, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 192, "samples_count"), ("LORA121 error rules",)),
+    Case("every 300 samples, lora", "5.1", "llama2_70b_lora", positions(lambda n: 1920 + (n - 1920) / 384 * 300, "samples_count"), ("LORA119 warning rules",)),
+    Case("every 576 samples, lora", "5.1", "llama2_70b_lora", positions(lambda n: 1920 + (n - 1920) * 1.5, "samples_count"), ("LORA121 error rules",)),
+    Case("a short end of the epoch, rgat", "5.1", "rgat", positions(lambda n: min(round(n * 1.02, 6), 1.0), "epoch_num")),
+    Case("short intervals, rgat", "5.1", "rgat", positions(lambda n: n / 2, "epoch_num"), ("GNN114 warning rules",)),
+    # targets
+    *(
+        Case(f"bert 0.7 at {size}, {accuracy}", "0.7", "bert", fields(global_batch_size=size, eval_accuracy=accuracy), findings, official)
+        for size, accuracy, findings, official in (
+            (8192, 0.712, (), "pass"),
+            (8192, 0.708, ("BERT114 error rules",), "pass"),
+            (448, 0.712, (), "pass"),
+            (448, 0.708, ("BERT111 error official", "BERT114 error rules"), "fail"),
+        )
+    ),
+    Case("a failed run of bert 0.7", "0.7", "bert", changed(field("eval_accuracy", 0.6), lambda log: edited(log, "run_stop", metadata={"status": "aborted"})), ("BERT111 error official", "RUN130 warning rules"), "fail"),
     Case("evaluation 2 skipped, lora", "6.0", "llama2_70b_lora", partial(skipped, index=2), ("LORA121 error rules",)),
     *(
         Case(f"evaluation {index} skipped, 405b", round_, "llama31_405b", partial(skipped, index=index), ("LLAMAL128 error rules",))
@@ -278,9 +412,55 @@ CASES = [
     Case("two decimals", "5.1", "rgat", positions(lambda n: round(n + 0.004, 2), "epoch_num")),
     Case("flux rounded up", "5.1", "flux1", lambda log: edited(edited(log, "global_batch_size", value=1000), "evaluation_frequency", value=263_000), ("FLUX102 error official", "FLUX121 warning rules"), "fail"),
     Case("flux too seldom", "5.1", "flux1", field("evaluation_frequency", 600_000), ("FLUX102 error official", "FLUX122 error rules"), "fail"),
+    # the data
+    *(
+        Case(f"{count} samples in {benchmark} {round_}", round_, benchmark, field("train_samples", count), (f"{code} warning rules",) if code else ())
+        for round_, benchmark, code, counts in (
+            ("0.7", "resnet", "", (1_281_167, 1_281_168, 1_280_000)),
+            ("4.0", "resnet", "RN171", (640_583, 1_300_000)),
+            ("0.7", "ssd", "", (117_266, 118_287)),
+            ("1.1", "ssd", "SSD171", (58_633,)),
+            ("2.0", "ssd", "", (1_170_301,)),
+            ("5.1", "retinanet", "SSD172", (585_150, 100)),
+            ("0.7", "transformer", "", (566_340, 4_590_101)),
+            ("0.7", "transformer", "TRF171", (2_295_050,)),
+            ("0.7", "gnmt", "", (3_442_299, 3_965_952)),
+            ("0.7", "gnmt", "GNMT171", (1_721_149,)),
+            ("3.1", "rnnt", "", (276_480, 278_016, 279_512)),
+            ("3.1", "rnnt", "RNNT171", (139_264, 562_482)),
+            ("3.1", "dlrm_dcnv2", "", (4_195_197_692, 4_195_155_968)),
+            ("6.0", "dlrm_dcnv2", "DCN171", (2_097_598_846,)),
+            ("5.0", "stable_diffusion", "SD171", (1,)),
+            ("5.1", "rgat", "GNN171", (94_605_580,)),
+            ("6.0", "llama2_70b_lora", "LORA171", (3_900,)),
+            ("5.1", "llama31_405b", "LLAMAL171", (787_103_704,)),
+            ("5.1", "flux1", "FLUX171", (1_000_000,)),
+            ("hpc_3.0", "cosmoflow", "COSMO171", (262_144,)),
+            ("hpc_1.0", "oc20", "OC171", (200_000,)),
+        )
+        for count in counts
+    ),
+    *(Case(f"{count} batches of retinanet", "5.0", "retinanet", lambda log, count=count: edited(edited(log, "global_batch_size", value=256), "train_samples", value=count), findings) for count, findings in ((4571, ()), (4572, ()), (4576, ()), (2286, ("SSD172 warning rules",)))),  # type: ignore[misc]
+    Case("half the samples, open", "5.1", "rgat", field("train_samples", 47_302_790), division="open"),
+    Case("batches of gpt3", "4.0", "gpt3", field("train_samples", 1_205_862_400)),
     # seeds
-    *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed)) for seed in (1, "1", " 12 ", -5)),
-    *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed), ("RUN153 error rules",)) for seed in ("x", 1.5, None, [1], "1.5")),
+    *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed)) for seed in (1, "1", " 12 ", -5, 12.0, 10**400)),
+    *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed), ("RUN153 error rules",)) for seed in ("x", 1.5, None, [1], "1.5", "12.0")),
+    # the end of a run, which is free in Open
+    *(
+        Case(f"{status}, {'' if reached else 'not '}reached, {benchmark} {division}", round_, benchmark, ended(status, reached), findings, official, division)
+        for round_, benchmark, division, status, reached, findings, official in (
+            ("5.1", "rgat", "closed", "aborted", True, ("RUN140 warning rules",), "pass"),
+            ("5.1", "rgat", "closed", "aborted", False, ("GNN104 error official", "RUN130 warning rules"), "fail"),
+            ("hpc_3.0", "deepcam", "closed", "aborted", True, ("RUN140 warning rules",), "pass"),
+            ("5.1", "rgat", "open", "aborted", True, ("RUN130 note advice",), "pass"),
+            ("5.1", "rgat", "open", "success", False, (), "pass"),
+            ("5.1", "llama31_405b", "open", "success", False, ("LLAMAL217 error official",), "fail"),
+            ("5.1", "flux1", "open", "aborted", False, ("FLUX202 error official", "RUN130 note advice"), "fail"),
+            ("hpc_3.0", "deepcam", "open", "success", False, ("CAM202 error official",), "fail"),
+            ("0.7", "gnmt", "open", "success", False, ("GNMT202 error official",), "fail"),
+        )
+    ),
     # one clock in HPC
     *(
         Case(f"two {key}", "hpc_3.0", "deepcam", lambda log, key=key: joined([c for r in records(log) for c in ([r, r] if r["key"] == key else [r])]), (f"{code} error rules", f"{note} note advice"))  # type: ignore[misc]
@@ -307,10 +487,33 @@ CASES = [
     # keys and benchmarks that only the checker has
     Case("parallelism", "6.1", "flux1", field("tensor_parallelism", 0.5), ("RUN134 error official",), "fail"),
     Case("qwen", "6.1", "qwen35_397b_grpo", field("opt_adamw_beta_1", 0.8), ("QWEN108 error official",), "fail"),
+    Case("counted from the last batch size", "6.1", "qwen35_397b_grpo", batch_size_again, ("QWEN101 note advice",)),
     Case("dlrmv4", "6.1", "dlrmv4", field("eval_samples", 5), ("DLRMV103 error official",), "fail"),
     Case("submitter in 5.0", "5.0", "rgat", field("submission_org", ""), ("RUN101 warning advice",)),
     # hyperparameters that only the table has
     *untested("2.0", "resnet", "lars_opt_momentum", {0.9: True, 0.8: False}, "RN118", add=False),
+    *untested("0.7", "bert", "max_sequence_length", {512: True, 128: False}, "BERT125", add=False),
+    *untested("0.7", "gnmt", "opt_learning_rate_decay_factor", {0.5: True, 0.25: False}, "GNMT113", add=False),
+    *untested("0.7", "gnmt", "opt_learning_rate_decay_steps", {4: True, 5: False}, "GNMT115", add=False),
+    *untested("hpc_1.0", "cosmoflow", "opt_learning_rate_decay_factor", {0.25: True, 1.0: False, 0: False}, "COSMO112", add=False),
+    *(
+        Case(f"{key} {value}", round_, benchmark, field(key, value), findings, quotes=True)
+        for round_, benchmark, key, value, findings in (
+            ("hpc_3.0", "cosmoflow", "opt_learning_rate_decay_factor", [0.5, 0.25], ()),
+            ("hpc_3.0", "cosmoflow", "opt_learning_rate_decay_factor", [0.5, 1.5], ("COSMO112 warning rules",)),
+            ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 200], ()),
+            ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 0], ("OC116 warning rules",)),
+            ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 1.5], ("OC116 warning rules",)),
+            ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", 100, ("OC116 warning rules",)),
+            ("1.1", "ssd", "opt_learning_rate_decay_boundary_epochs", [44, 55], ()),
+            ("0.7", "ssd", "opt_learning_rate_decay_boundary_epochs", [44, 50], ("SSD119 warning rules",)),
+        )
+    ),
+    *(
+        Case(f"{buckets} buckets, rnnt {round_}", round_, "rnnt", field("data_train_num_buckets", buckets), findings, "fail" if findings else "pass")
+        for round_, buckets, findings in (("1.0", 6, ()), ("1.0", 5, ("RNNT121 error both",)), ("1.1", 1, ()))
+    ),
+    Case("405b, 6912, 5.0", "5.0", "llama31_405b", fields(global_batch_size=6912, opt_base_learning_rate=48e-5, opt_learning_rate_warmup_steps=1334), ("LLAMAL123 note rules", "LLAMAL126 warning rules")),
     *untested("2.0", "bert", "opt_name", {"lamb": True, "LAMB": True, "adam": False}, "BERT124"),
     *untested("4.0", "unet3d", "opt_name", {"sgd": True, "nag": True, "adam": False}, "UNET127", add=False),
     *untested("3.1", "maskrcnn", "min_image_size", {800: True, 640: False}, "MRCNN123", add=False),
@@ -342,7 +545,16 @@ CASES = [
         Case(f"epochs from 0, {benchmark}", round_, benchmark, epochs_from_zero, (f"{code} note rules",), official)
         for round_, benchmark, code, official in (("4.0", "resnet", "RN141", "pass"), ("3.1", "rnnt", "RNNT151", "pass"), ("2.0", "maskrcnn", "MRCNN121", "pass"))
     ),
-    Case("boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 12_001])),
+    *(
+        Case(f"boundaries {value} at {size}, maskrcnn", round_, "maskrcnn", fields(global_batch_size=size, opt_learning_rate_decay_steps=value), findings, quotes=True)
+        for round_, size, value, findings in (
+            ("3.1", 128, [9000, 12_001], ()),
+            ("0.7", 96, [12_000, 16_000], ()),
+            ("2.1", 144, [8666, 11_555], ()),
+            ("2.1", 144, [9000, 12_000], ("MRCNN126 warning rules",)),
+            ("0.7", 96, [12_500, 16_667], ("MRCNN126 warning rules",)),
+        )
+    ),
     Case("other boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 15_000]), ("MRCNN125 warning rules",)),
 ]  # fmt: skip
 
@@ -371,4 +583,12 @@ def test_a_run_that_failed_may_stop_early() -> None:
     case = Case("stopped", "5.1", "rgat", partial(stopped, seconds=5))
     log = edited(case.run[0], "run_stop", metadata={"status": "aborted"})
     run = read_run(LogFile(Source("log.txt", log), "training", "5.1"))
-    assert [finding.code for finding in run.findings] == ["RUN130"]
+    (finding,) = run.findings
+    assert finding.code == "RUN140"
+    assert "the target was reached on line " in finding.text
+
+
+def test_every_run_of_open_that_ended_has_converged() -> None:
+    for division, counts in (("open", True), ("closed", False)):
+        case = Case("", "5.1", "flux1", ended("success", reached=False), division=division)
+        assert case.run[1].converged is counts

@@ -485,7 +485,10 @@ _TOPICS: Mapping[str, tuple[tuple[str, ...], Callable[[Subject], Iterator[str]] 
     "Convergence": (("RCP", "SET118", "SET119", "SET120"), convergence),
     _RULES: (("",), None),
     _EVALUATIONS: (("SET12",), None),
-    _RUNS: (("RUN13", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"), runs),
+    _RUNS: (
+        ("RUN13", "RUN140", "RUN15", "ROUND", "SET10", "SET112", "SET113", "SET121", "SET130"),
+        runs,
+    ),
     "Seeds": (("SEED",), seeds),
     "Scores": (("SET163",), None),
     "Power": (("POW",), power),

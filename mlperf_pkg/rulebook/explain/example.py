@@ -103,6 +103,8 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
             case "at_least" | "counts_at_least" | "at_most" | "above" | "below":
                 step = 1 if isinstance(argument, int) else _STEP  # beside the bound
                 yield from (argument, round(argument - step, 6), round(argument + step, 6))
+            case "each":
+                yield from ([value] for value in _fitting(argument))
             case "length" | "length_at_least":
                 yield [1] * argument
             case "fields":

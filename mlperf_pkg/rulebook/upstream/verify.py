@@ -398,6 +398,7 @@ _EXPRESSIONS: Mapping[str, Callable[[str, Any], list[str]]] = {
     "length": lambda s, a: [f"len({s}) == {a}"],
     "length_at_least": lambda s, a: [f"len({s}) >= {a}"],
     "in_ratio": lambda s, a: [f"in_ratio({s}, {a})"],
+    "each": lambda s, a: [f"all({' and '.join(python_of(a, None))} for value in each({s}))"],
     "has": lambda s, names: [f"{name!r} in {s}" for name in names],
     "fields": _fields,
     "metadata": lambda s, names: [f"{name!r} in metadata" for name in names],
