@@ -13,6 +13,9 @@ MUTANTS_SEED ?= 28
 # The parsed rulebook. Everything works without it, but starts more slowly.
 RULES  := rules/compiled.msgpack
 
+# Else every process of the tests compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test parity fuzz mutants lint types format rules docs bench wheel sdist clean
 
 help:

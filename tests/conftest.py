@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,8 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.compile import compile_rulebook
 from mlperf_pkg.rulebook.documents import COMPILED
 
+MEMORY = Path("/dev/shm")
+ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
 pytest_plugins = ("tests.helpers.stored", "tests.helpers.wheels")
 
 
@@ -24,6 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all tests are collected: none of their objects is garbage
     os.environ.pop("FORCE_COLOR", None)  # which a CI server may set
+    if not os.environ.get("TMPDIR") and _has_room(MEMORY):
+        # To remove a file of a disk can take milliseconds, and the tests write tens of thousands.
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
     # A job in the background ignores SIGINT, and so would all that the tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):  # which only the processes of pytest-xdist have
@@ -33,6 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
         if not done.exists() or done.stat().st_mtime < changed:
             with suppress(RulebookError):  # the tests of the rulebook report it
                 compile_rulebook(rules)
+
+
+def _has_room(folder: Path) -> bool:
+    """Whether programs may run in a folder of the memory, and it has room for the tests."""
+    if not os.access(folder, os.W_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        return False
+    return shutil.disk_usage(folder).free > ENOUGH
 
 
 def pytest_collection_finish() -> None:

@@ -15,14 +15,10 @@ import pytest
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.documents import COMPILED
 from tests.helpers.logs import good_log
-from tests.helpers.wheels import NO_ISOLATION, built_wheel, copied_source, run
+from tests.helpers.wheels import built_wheel, copied_source, run
 from tests.tools.owner import copied_files, owner
 
 ROOT = Path(__file__).parents[1]
-NOT_IN_GIT = (
-    ".git", ".venv*", "__pycache__", "*.egg-info", "*.so", "build", "dist", "reference", COMPILED,
-    ".*_cache", ".hypothesis", "shared",
-)  # fmt: skip
 
 
 def test_it_checks_a_log(tool: Path, tmp_path: Path) -> None:
@@ -96,11 +92,11 @@ def text_of(path: Path) -> str:
     return path.read_text("utf-8")
 
 
-def assert_has_the_compiled_rulebook(path: Path) -> None:
+def test_it_has_the_compiled_rulebook(wheel: Path) -> None:
     """As ``rules/`` is, and for the text of every file that is in the wheel."""
-    with ZipFile(path) as wheel:
-        texts = {name: wheel.read(name) for name in wheel.namelist() if name.endswith(".yaml")}
-        data = wheel.read(f"mlperf_pkg/data/rules/{COMPILED}")
+    with ZipFile(wheel) as archive:
+        texts = {name: archive.read(name) for name in archive.namelist() if name.endswith(".yaml")}
+        data = archive.read(f"mlperf_pkg/data/rules/{COMPILED}")
     assert data == compiled(ROOT / "rules")
     of_rules = [text for name, text in texts.items() if "/data/rules/" in name]
     assert len(of_rules) == len(list((ROOT / "rules").rglob("*.yaml")))
@@ -113,25 +109,15 @@ def test_it_has_manual_pages(tool: Path) -> None:
     assert f'"{version}"' in (pages / "mlperf-pkg-rules-show.1").read_text("utf-8")
 
 
-def test_it_has_the_compiled_rulebook(wheel: Path) -> None:
-    assert_has_the_compiled_rulebook(wheel)
-
-
-def test_a_source_distribution_builds_and_tests_itself(tmp_path: Path) -> None:
+def test_the_source_distribution_has_all_and_tests_itself(wheel: Path, tmp_path: Path) -> None:
+    """The wheel is built of it."""
     pytest.importorskip("build", reason="needs pip install build")
-    source = tmp_path / "source"
-    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_IN_GIT))
-    options = ("--no-isolation", "--sdist") if NO_ISOLATION else ("--sdist",)
-    command = (sys.executable, "-m", "build", *options, "--outdir", tmp_path, source)
-    built = run(*command, cwd=tmp_path)
-    assert built.returncode == 0, built.stderr
-    (archive,) = tmp_path.glob("*.tar.gz")
-    assert_has_the_compiled_rulebook(built_wheel(tmp_path, archive))
+    (archive,) = wheel.parent.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         tar.extractall(tmp_path / "unpacked", filter="data")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     made = {"PKG-INFO"} | {name for name in files_of(unpacked) if ".egg-info/" in name}
-    assert files_of(unpacked) - made == files_of(source) - made
+    assert files_of(unpacked) - made == files_of(wheel.parent / "checkout") - made
     tests = ("tests/cli/test_main.py", "tests/rulebook/test_expectation.py")
     done = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests, cwd=unpacked)
     assert done.returncode == 0, done.stdout

@@ -260,21 +260,6 @@ def test_extra_files_that_are_refused(tmp_path: Path, setting: str, message: str
     assert message in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("odd", "warnings"),
-    [(0, []), (1, ["logs/0.log:1: "]), (3, ["(3 files: 0.log:1, 1.log:1, 2.log:1)"])],
-)
-def test_the_warnings_are_shown(tmp_path: Path, odd: int, warnings: list[str]) -> None:
-    logs = tuple(b":::MLLOGX {}\n" * (number < odd) + log for number, log in enumerate(RESNET))
-    result = call("build", resnet_workspace(tmp_path, logs))
-    shown = [line for line in result.stdout.splitlines() if "LOG108" in line]
-    assert len(shown) == len(warnings)
-    for line, words in zip(shown, warnings, strict=True):
-        assert "resembles a record but is not read as one" in line
-        assert words in line
-    assert f"0 errors, {len(warnings)} warning" in result.stdout
-
-
 @pytest.mark.parametrize("code", ["../code", "link", "{0}/code"])
 def test_code_outside_the_workspace_needs_an_option(tmp_path: Path, code: str) -> None:
     root = resnet_workspace(tmp_path / "ws")
@@ -339,16 +324,6 @@ def test_names_cannot_act_on_the_terminal(tmp_path: Path) -> None:
 # ---- the plan as a configuration, and the last check --------------------------------------
 
 
-def test_explain(tmp_path: Path) -> None:
-    root = closed_workspace(tmp_path)
-    before = bytes_below(root)
-    result = call("build", root, "--explain")
-    assert result.exit_code == 0
-    assert "\nsubmitter: Graphcore\n" in result.stdout
-    assert "\n    - logs/*\n" in result.stdout
-    assert bytes_below(root) == before
-
-
 def test_what_only_the_whole_tree_shows_is_refused(tmp_path: Path) -> None:
     """A measurement of power for one run of five."""
     root = resnet_workspace(tmp_path)
@@ -369,18 +344,14 @@ TREE = "submissions/ACME"
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Logs of strong scaling in logs/, and of weak scaling in logs/weak/."""
     root = tmp_path_factory.mktemp("hpc")
-    common = (
-        "--usage",
-        "hpc",
-        "--benchmark",
-        "cosmoflow",
-        "--system",
-        "box",
-        "--submitter",
-        "ACME",
-    )
+    common = ("--usage", "hpc", "--benchmark", "cosmoflow", "--system", "box")
     for seed, folder in enumerate(["logs", "logs/weak"]):
-        assert call("simulate", root / folder, *common, "--seed", str(seed)).exit_code == 0
+        assert (
+            call(
+                "simulate", root / folder, *common, "--submitter", "ACME", "--seed", str(seed)
+            ).exit_code
+            == 0
+        )
     return bytes_below(root)
 
 
@@ -402,38 +373,6 @@ def test_scalings_have_names_and_folders(tmp_path: Path, logs: dict[str, bytes])
     for name, folder in ((STRONG, "logs"), (WEAK, "logs/weak")):
         built = [data for path, data in tree.items() if path.startswith(f"results/{name}/")]
         assert sorted(built) == sorted(logs[f"{folder}/box_cosmoflow_{n}.log"] for n in range(10))
-
-
-@pytest.mark.parametrize("how", ["option", "configuration"])
-def test_leave_out(tmp_path: Path, logs: dict[str, bytes], how: str) -> None:
-    root = workspace(tmp_path, logs, f"leave_out: [{WEAK}]" if how == "configuration" else "")
-    result = call("build", root, *(("--leave-out", WEAK) if how == "option" else ()))
-    assert result.exit_code == 0
-    assert f"note: left out as you asked: {WEAK}, 10 runs\n" in result.stderr
-    assert [path.name for path in (root / TREE / "results/box").iterdir()] == ["strong"]
-
-
-def test_notes(tmp_path: Path, logs: dict[str, bytes]) -> None:
-    root = workspace(tmp_path, logs, f"notes: {{{WEAK}: of ten models, box/cosmoflow: of one}}")
-    result = call("build", root)
-    assert result.exit_code == 0
-    assert "note: there is no result set box/cosmoflow for a note; did you mean " in result.stderr
-    assert f"{WEAK}: of ten models" in bytes_below(root / TREE)["results.md"].decode()
-
-
-def test_reasons_name_the_scaling(tmp_path: Path, logs: dict[str, bytes]) -> None:
-    root = workspace(tmp_path, logs)
-    (root / "logs/weak/box_cosmoflow_0.log").unlink()
-    result = call("build", root)
-    assert result.exit_code == 1
-    assert f"error: {WEAK} is not valid:\n" in result.stderr
-    assert f"error: {STRONG}" not in result.stderr
-
-
-def test_the_configuration_explains_weak_scaling(tmp_path: Path) -> None:
-    assert call("init", tmp_path).exit_code == 0
-    text = " ".join((tmp_path / CONFIG_NAME).read_text("utf-8").replace("\n#", "").split())
-    assert "below a folder named weak, such as logs/weak/, are of weak scaling" in text
 
 
 def test_weak_scaling_is_not_packed_without_strong_scaling(

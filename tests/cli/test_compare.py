@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -120,14 +118,12 @@ def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
     ("arguments", "status", "message"),
     [
         ([], 2, "nothing to compare: name a PATH, or a round with --published"),
-        (["nowhere"], 2, "nowhere: no such file or folder"),
         (["v2.0/ACME", "--baseline", "bow-pod"], 2, "did you mean bow-pod16?"),
         (
             ["v2.0/ACME", "--benchmark", "x"],
             2,
             "no result matches --benchmark, --system, --division and --accelerators",
         ),
-        (["v2.0/ACME", "--prices", "none.yaml"], 2, "none.yaml: cannot be read"),
         (["v2.0/ACME"], 1, "Time to train"),
         (["v2.0/ACME", "-o", "v2.0/ACME/x"], 2, "refusing to write inside an input folder"),
     ],
@@ -148,20 +144,6 @@ def test_hostile_names_are_harmless(tree: Path, format_: str) -> None:
     assert again.stdout == result.stdout
 
 
-def test_text_and_csv_hold_the_same(tree: Path) -> None:
-    scores = published("dgx,resnet,40,2.0,Other,closed,8")
-    text = call("compare", tree, scores).stdout
-    assert all(len(line) <= 80 for line in text.splitlines())
-    rows = list(
-        csv.DictReader(io.StringIO(call("compare", tree, scores, "--format", "csv").stdout))
-    )
-    for row in rows:
-        line = next(line for line in text.splitlines() if line.strip().startswith(row["system"]))
-        assert f"{float(row['minutes']):.3f}" in line
-        assert f"{float(row['speed']):.2f}x" in line
-    assert "dgx: a published score" in text
-
-
 def test_links_and_inputs_stay_as_they_are(tree: Path) -> None:
     before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
     call("compare", tree)
@@ -171,13 +153,12 @@ def test_links_and_inputs_stay_as_they_are(tree: Path) -> None:
 # ---- the chart ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "head"), [("speed.svg", b"<svg"), ("speed.PNG", b"\x89PNG")])
-def test_chart(tree: Path, name: str, head: bytes) -> None:
+def test_chart(tree: Path) -> None:
     scores = published("dgx,resnet,40,2.0,Other,closed,8")
-    result = call("compare", tree, scores, "--chart", name)
+    result = call("compare", tree, scores, "--chart", "speed.PNG")
     assert result.exit_code == 0
-    assert Path(name).read_bytes().startswith(head)
-    again = call("compare", tree, scores, "--chart", name)
+    assert Path("speed.PNG").read_bytes().startswith(b"\x89PNG")
+    again = call("compare", tree, scores, "--chart", "speed.PNG")
     assert again.exit_code == 2
     assert "exists already" in again.stderr
 
@@ -207,11 +188,6 @@ def test_chart_shows_every_ratio(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "name", "message"),
     [
-        (
-            ["dgx,resnet,40,2.0,Other,closed,8"],
-            "speed.gif",
-            "not a chart format; expected .svg or .png",
-        ),
         (["dgx,bert,40,2.0,Other,closed,8"], "speed.svg", "no ratio to draw"),
         (
             ["dgx,resnet,40,2.0,Other,closed,8"],

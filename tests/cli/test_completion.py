@@ -114,15 +114,6 @@ def test_paths(line: str, kind: str) -> None:
     assert [item.type for item in items(f"mlperf-pkg {line}")] == [kind]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells(shell: str) -> None:
-    """Each shell has a script; bash is not run, as click would check its version."""
-    completion = get_completion_class(shell)
-    assert completion
-    script = completion(cli, {}, "mlperf-pkg", "_MLPERF_PKG_COMPLETE")
-    assert "_MLPERF_PKG_COMPLETE" in script.source_template % script.source_vars()
-
-
 def test_as_the_shell_asks(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
     environment = {

@@ -184,15 +184,13 @@ def test_divisions_and_availabilities_beside_what_is_written(
     assert runs == [("closed", "closed")]
 
 
-@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
-def test_an_export_without_ids_is_refused(name: str, tree: Path) -> None:
-    exported(tree, "-o", name)
-    connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
-    with closing(connect(name)) as database:
+def test_an_export_without_ids_is_refused(tree: Path) -> None:
+    exported(tree, "-o", "r.sqlite")
+    with closing(sqlite3.connect("r.sqlite")) as database:
         database.execute("DROP TABLE findings")
         database.execute("CREATE TABLE findings (usage TEXT, round TEXT)")
         database.commit()
-    result = call("export", tree, "-o", name, "--replace")
+    result = call("export", tree, "-o", "r.sqlite", "--replace")
     assert result.exit_code == 2
     assert "is not an export of this version (format 2): " in result.stderr
     assert "; missing: code, severity, basis, set_id" in result.stderr
@@ -200,12 +198,11 @@ def test_an_export_without_ids_is_refused(name: str, tree: Path) -> None:
 
 def test_published_rounds(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
-    assert "result_sets 2,195" in exported("--published", "-o", path)
-    assert "result_sets 184," in exported("--published", "v5.1", "-o", path, "--force")
+    assert "result_sets 184," in exported("--published", "v5.1", "-o", path)
     assert "result_sets 2,195" in exported("--published", "5.1,all", "-o", path, "--force")
 
 
-@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb", "r.csv", "r.parquet"])
+@pytest.mark.parametrize("name", ["r.sqlite", "r.csv"])
 def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
     assert "result_sets 184," in exported("--published", "v5.1", "-o", name)
     write_submission(Path("v6.0") / "ACME", "resnet")
@@ -227,14 +224,9 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
             "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb",
         ),
         (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
-        (
-            ["-o", "r.csv", "--append", "--force"],
-            "give only one of --append, --replace and --force",
-        ),
         (["-o", "v2.0/r.csv"], "refusing to write inside an input folder"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),
-        ([], "Missing option '-o'"),
     ],
 )
 def test_refusals(arguments: list[str], message: str, tree: Path) -> None:

@@ -48,12 +48,6 @@ def test_a_configuration_is_not_overwritten(tmp_path: Path) -> None:
     assert bytes_below(tmp_path) != before
 
 
-def test_no_folder(tmp_path: Path) -> None:
-    result = call("init", tmp_path / "nowhere")
-    assert result.exit_code == 2
-    assert "no such folder" in result.stderr
-
-
 def of_two(root: Path) -> Path:
     """Two submitters with a system each, whose logs name neither."""
     other = {"systems/bow-pod64.json": described("bow-pod64", submitter="ACME")}
@@ -79,8 +73,3 @@ def test_several_submitters_and_unknown_platforms(tmp_path: Path) -> None:
     left = "left to fill in: ACME/Pod_64 (bow)/bert/closed: SET110: submission_platform"
     assert [line for line in errors if line.startswith(left)]
     assert call("build", tmp_path).exit_code == 1
-
-
-def test_logs_are_not_listed(tmp_path: Path) -> None:
-    call("init", closed_workspace(tmp_path))
-    assert read_config(tmp_path).systems == {"bow-pod16": SystemConfig(platforms=("bow-pod16",))}

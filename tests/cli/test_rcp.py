@@ -73,16 +73,6 @@ def test_show_batch_sizes() -> None:
     assert lines[-1] == "missing: larger than all points; new reference runs are required"
 
 
-def test_show_every_batch_size() -> None:
-    text = shown("show", "llama31_8b", "--round", "5.1", "--interpolate", "--format", "csv")
-    assert [line.split(",")[3] for line in text.splitlines()[1:]] == list(map(str, range(16, 129)))
-
-
-def test_show_chooses_the_newest_round_that_has_the_benchmark() -> None:
-    assert shown("show", "BERT").startswith("bert, training 5.0: samples to converge\n")
-    assert shown("show", "openfold").startswith("openfold, hpc 3.0: samples to converge\n")
-
-
 def test_show_all_benchmarks_of_a_round() -> None:
     lines = shown("show", "--round", "5.1").splitlines()
     assert lines[0] == "Reference convergence points of training 5.1"
@@ -135,17 +125,12 @@ def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
             ("bert", "--round", "6.1"),
             "no reference points of bert in training 6.1; rounds with points: 1.0",
         ),
-        (("--round", "9.9"), "the rulebook has no round '9.9'"),
         (("--round", "0.7"), "has no reference points of training 0.7"),
-        (("bert", "--usage", "hpc"), "the rulebook has no benchmark 'bert' of hpc"),
         (
             ("--batch-size", "5"),
             "--batch-size, --interpolate, --chart and --custom need a BENCHMARK",
         ),
-        (("bert", "--batch-size", "0"), "not in the range"),
-        (("bert", "--batch-size", "nan"), "not a valid integer"),
         (("bert", "--merge"), "--merge needs --custom FILE"),
-        (("bert", "--custom", "nowhere.json"), "does not exist"),
     ],
 )
 def test_show_refuses(arguments: tuple[str, ...], message: str) -> None:
@@ -199,7 +184,12 @@ def test_a_hostile_file(name: str, command: str, tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for arguments in (("show", "bert", "--custom", pipe), ("lint", pipe)):
+    logs = write_set(tmp_path / "logs", simulated())
+    for arguments in (
+        ("show", "bert", "--custom", pipe),
+        ("check", logs, "--custom", pipe),
+        ("lint", pipe),
+    ):
         status, text = call(*arguments)
         assert (status, text) == (2, f"mlperf-pkg: error: {pipe}: not a file\n")
 
@@ -207,11 +197,10 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 # ---- chart --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_chart(ending: str, start: bytes, tmp_path: Path) -> None:
-    file = tmp_path / f"bert.{ending}"
+def test_chart(tmp_path: Path) -> None:
+    file = tmp_path / "bert.svg"
     assert shown("show", "bert", "--chart", file) == shown("show", "bert")
-    assert file.read_bytes().startswith(start)
+    assert file.read_bytes().startswith(b"<svg")
     status, text = call("show", "bert", "--chart", file)
     assert (status, text) == (
         2,
@@ -226,11 +215,6 @@ def test_chart_of_a_hostile_file_in_a_page(tmp_path: Path) -> None:
     text = page.read_text("utf-8")
     assert "<script" not in text
     assert "default-src 'none'; img-src data:" in text
-
-
-def test_chart_refuses_another_format(tmp_path: Path) -> None:
-    status, text = call("show", "bert", "--chart", tmp_path / "x.pdf")
-    assert (status, "expected .svg, .png or .html" in text) == (2, True)
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -258,16 +242,10 @@ def test_diff_as_data() -> None:
     assert len(rows) == 4
 
 
-def test_diff_of_a_new_name_and_of_no_change() -> None:
-    text = shown("diff", "4.1", "5.0")
-    assert "Unchanged: bert, dlrm_dcnv2, llama2_70b_lora, retinanet, rgat" in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("0.7", "1.0"), "has no reference points of training 0.7"),
-        (("5.0", "9"), "the rulebook has no round '9'"),
         (("5.0", "5.1", "xx"), "neither round 5.0 nor 5.1 has a benchmark 'xx'"),
     ],
 )
@@ -293,21 +271,9 @@ def test_lint_of_the_package() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_lint_of_a_round_and_benchmark() -> None:
-    rows = json.loads(shown("lint", "--round", "4.1", "--format", "json"))["mistakes"]
-    assert len(rows) == 10
-    assert all(row["known_because"] for row in rows)
-    text = shown("lint", "--benchmark", "gpt3", "-v")
-    assert "  gpt3_ref_3072 (training 4.1, 3072): 13,790,871,552, 11.4 times the median" in text
-
-
 def test_lint_of_a_file() -> None:
     status, text = call("lint", official_folder() / GPT3, "--round", "4.1")
     assert (status, text.splitlines()[-1]) == (1, "2 mistakes")
-
-
-def test_lint_of_a_file_without_mistakes(tmp_path: Path) -> None:
-    assert shown("lint", custom(tmp_path)).splitlines()[-1] == "The points have no mistakes."
 
 
 def test_lint_of_points_of_several_benchmarks(tmp_path: Path) -> None:
@@ -357,13 +323,6 @@ def as_theirs(row: dict[str, Any]) -> tuple[bool, str, float]:
     return test["official_pass"], test["message"], test["normalization"]
 
 
-OPEN = tuple(
-    edited(log, "eval_accuracy", value=0.8, metadata={"epoch_num": 1})
-    for log in simulated(division="open")
-)
-HUGE = tuple(edited(log, "global_batch_size", value=10**400) for log in simulated())
-
-
 # ---- check --------------------------------------------------------------------------------
 
 
@@ -391,28 +350,20 @@ POINTS: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("name", POINTS)
-def test_custom_points_as_the_official_checker(name: str, tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    file = tmp_path / "points.json"
-    file.write_text(json.dumps(POINTS[name](batch_size(logs))), "utf-8")
-    [row] = report(logs, "--custom", file)
-    assert as_theirs(row) == theirs(logs, file)
-    assert row["custom"] is True
-    assert row["before"]["official_pass"] is theirs(logs, None)[0]
-
-
-@pytest.mark.parametrize("name", POINTS)
-def test_merged_points_as_the_official_checker(name: str, tmp_path: Path) -> None:
+def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     points = POINTS[name](batch_size(logs))
     file, together = tmp_path / "points.json", tmp_path / "together.json"
     file.write_text(json.dumps(points), "utf-8")
     sizes = {point["BS"] for point in points.values()}
     kept = {key: point for key, point in package_points().items() if point["BS"] not in sizes}
-    together.write_text(json.dumps({**kept, **points}), "utf-8")
-    [row] = report(logs, "--custom", file, "--merge")
+    together.write_text(json.dumps({**kept, **points} if merge else points), "utf-8")
+    [row] = report(logs, "--custom", file, *(["--merge"] if merge else []))
     assert as_theirs(row) == theirs(logs, together)
+    assert row["custom"] is True
+    assert row["before"]["official_pass"] is theirs(logs, None)[0]
 
 
 def test_the_points_of_the_package(tmp_path: Path) -> None:
@@ -476,18 +427,6 @@ def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
     )
 
 
-def test_check_refuses_a_pipe(tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    os.mkfifo(tmp_path / "pipe")
-    status, _, errors = streams("check", logs, "--custom", tmp_path / "pipe")
-    assert (status, errors) == (2, f"mlperf-pkg: error: {tmp_path / 'pipe'}: not a file\n")
-
-
-def test_an_empty_folder(tmp_path: Path) -> None:
-    for command in ("check", "new"):
-        assert streams(command, tmp_path)[0] == 2
-
-
 # ---- new ----------------------------------------------------------------------------------
 
 
@@ -543,14 +482,6 @@ def test_new_refuses(name: str, tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_new_names_all_reasons(tmp_path: Path) -> None:
-    logs = (failed(REFERENCE[0]), edited(REFERENCE[1], "global_batch_size", value=64))
-    _, _, errors = streams("new", write_set(tmp_path / "logs", logs))
-    assert errors.startswith("mlperf-pkg: error: the logs do not make a reference point:\n  2 logs")
-    assert "\n  batch sizes " in errors
-    assert "\n  not converged (1 log): " in errors
-
-
 @pytest.mark.parametrize(
     ("benchmark", "round_"),
     [
@@ -562,7 +493,6 @@ def test_new_names_all_reasons(tmp_path: Path) -> None:
         ("llama31_405b", "5.0"),
         ("dlrm_dcnv2", "5.1"),
         ("rgat", "5.1"),
-        ("unet3d", "2.0"),
     ],
 )
 def test_the_official_checker_accepts_a_new_point(
@@ -612,13 +542,6 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
         assert sorted(point["Epochs to converge"]) == expected
 
 
-def test_new_names_all_platforms(tmp_path: Path) -> None:
-    other = edited(REFERENCE[0], "submission_platform", value="another")
-    status, text, _ = streams("new", write_set(tmp_path, (other, *REFERENCE[1:])))
-    [point] = json.loads(text).values()
-    assert (status, point["Platform"]) == (0, "another, bow-pod16")
-
-
 def test_new_prints_notes_on_the_point(tmp_path: Path) -> None:
     status, text, errors = streams(
         "new", write_set(tmp_path, REFERENCE), "--creator", "A", "--when", "B"
@@ -662,12 +585,6 @@ def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:
     assert fields["fails_percent"] == pytest.approx(5, abs=1)
 
 
-def test_the_runs_of_a_pruned_point_are_reference_runs_too() -> None:
-    """448 converges faster in 2.0 than the points beside it, so all sets drawn from it pass."""
-    fields = estimates("bert", "--round", "2.0", "--batch-size", "448")
-    assert fields["fails_percent"] == 0
-
-
 def test_equal_runs_have_no_interval() -> None:
     _, text, _ = streams("bootstrap", "gpt3", "--round", "4.1", "--batch-size", "6144")
     assert "1,409,286,144 to 1,409,286,144" in text
@@ -679,7 +596,6 @@ def test_equal_runs_have_no_interval() -> None:
     ("arguments", "message"),
     [
         (("gpt3", "--batch-size", "61440"), "batch size 61440 is larger than all points"),
-        (("gpt3",), "Missing option '--batch-size'"),
         (("gpt3", "--batch-size", "64", "--resamples", "1"), "not in the range"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -27,9 +28,18 @@ from tests.helpers.trees import (
 
 
 @pytest.fixture(autouse=True)
-def _small_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Replace the library: it takes seconds and is not tested here."""
     monkeypatch.setattr(drawing, "runtime", lambda: "window.vegaEmbed = null;")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write what a chart shows instead of drawing it, which takes a second."""
+    monkeypatch.setitem(
+        drawing.PICTURES, "svg", lambda chart: json.dumps(chart.document()).encode()
+    )
 
 
 def test_a_page(tmp_path: Path) -> None:
@@ -62,10 +72,11 @@ def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
 
 BROKEN = [
     (drawing, "curves", ["curves"]),
-    (drawing, "times", ["times"]),
     (drawing, "rcp", ["rcp"]),
-    (drawing, "timeline", ["timeline"]),
-    (html, "packable", ["curves", "times", "rcp", "timeline"]),
+    (html, "packable", ["curves", "times", "rcp", "timeline", "trend", "scaling", "convergence"]),
+    (html, "trend", ["trend"]),
+    (html, "scaling", ["scaling"]),
+    (html, "convergence", ["convergence"]),
 ]
 
 
@@ -74,33 +85,12 @@ def test_a_page_without_one_chart_says_which_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, function: str, names: list[str]
 ) -> None:
     monkeypatch.setattr(module, function, fail)
-    page = tmp_path / "page.html"
-    result = call("report", write_set(tmp_path / "logs", simulated()), "-o", page)
-    assert (result.exit_code, result.stdout) == (0, f"{page}\n")
-    text = unescape(page.read_text("utf-8"))
-    remarks = re.findall("<p>The chart (.*) is missing: (.*)</p>", text)
-    assert remarks == [(name, DEFECT) for name in names]
-
-
-OF_A_ROUND = [
-    (html, "trend", ["trend"]),
-    (html, "scaling", ["scaling"]),
-    (html, "convergence", ["convergence"]),
-]
-
-
-@pytest.mark.parametrize(("module", "function", "names"), OF_A_ROUND)
-def test_the_page_of_a_round_without_one_chart_says_which_and_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, function: str, names: list[str]
-) -> None:
-    monkeypatch.setattr(module, function, fail)
     write_submission(tmp_path / "v2.0" / "ACME")
     write_submission(tmp_path / "v2.0" / "Other", seed=8)
-    page = tmp_path / "page.html"
-    assert call("report", tmp_path / "v2.0", "-o", page).exit_code == 0
-    text = unescape(page.read_text("utf-8"))
-    remarks = re.findall("<p>The chart (.*) is missing: (.*)</p>", text)
-    assert remarks == [(name, DEFECT) for name in names]
+    assert call("report", tmp_path / "v2.0", "-o", "page.html").exit_code == 0
+    text = unescape(Path("page.html").read_text("utf-8"))
+    remarks = set(re.findall("<p>The chart (.*) is missing: (.*)</p>", text))
+    assert remarks == {(name, DEFECT) for name in names}
 
 
 def test_findings_are_exit_status_1(tmp_path: Path) -> None:
@@ -155,7 +145,7 @@ def test_a_waived_finding_names_who_waived_it(
     assert "waived by Jane Doe until 2999-12-31: agreed" in page
 
 
-@pytest.mark.parametrize("ending", ["sqlite", "csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("ending", ["sqlite", "csv"])
 def test_the_history_of_an_export(ending: str, tmp_path: Path) -> None:
     """Of published results, whose page is then nearly the usual one, and of results of one's own."""
     tree = write_submission(tmp_path / "v2.0" / "ACME", "resnet")
@@ -183,11 +173,6 @@ def test_what_is_no_export(name: str, content: str, message: str, tmp_path: Path
     assert not (tmp_path / "x.html").exists()
 
 
-def test_an_export_needs_the_history(tmp_path: Path) -> None:
-    done = call("report", "--from", tmp_path)
-    assert (done.exit_code, done.stderr.count("--from needs --history")) == (2, 1)
-
-
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -206,8 +191,12 @@ def test_a_file_of_each_chart(tmp_path: Path) -> None:
     assert sorted(result.stdout.splitlines()) == [str(out / name) for name in names(out)]
     for file in out.iterdir():
         assert ElementTree.parse(file).getroot().tag.endswith("svg")
+    assert call("report", tree, "-o", tmp_path / "again", "--draw", "curves").exit_code == 0
+    (again,) = (tmp_path / "again").iterdir()
+    assert again.read_bytes() == (out / again.name).read_bytes()
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("part", ["", "results/my_system/resnet", "results/my_system", "results"])
 def test_a_folder_inside_a_submission_has_the_system_names_of_its_tree(
     tmp_path: Path, part: str
@@ -218,9 +207,10 @@ def test_a_folder_inside_a_submission_has_the_system_names_of_its_tree(
     result = call("report", tree / part, "-o", out, "--draw", "times")
     assert (result.exit_code, names(out)) == (0, ["results-my_system-resnet.times.svg"])
     text = (out / names(out)[0]).read_text("utf-8")
-    assert ">ACME, my_system, resnet (closed, round 2.0)<" in text
+    assert "ACME, my_system, resnet (closed, round 2.0)" in text
 
 
+@pytest.mark.usefixtures("quick")
 def test_parts_of_one_submission_are_drawn_once(tmp_path: Path) -> None:
     tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
     write_set(tree / "results" / SYSTEM / "bert", simulated("bert"))
@@ -239,33 +229,22 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_former_name(tmp_path: Path) -> None:
-    logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
-    assert call("plot", logs, "-o", out, "--draw", "times").exit_code == 0
-    assert names(out) == ["Graphcore-bow-pod16-resnet-closed.times.svg"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--draw", "all", "--history"), "--draw and --history cannot be used together"),
-        (("--format", "png"), "--format needs --draw"),
-        (("--draw", "time"), "did you mean times?"),
+        (("logs", "--draw", "all", "--history"), "--draw and --history cannot be used together"),
+        (("logs", "--format", "png"), "--format needs --draw"),
+        (("logs", "--draw", "time"), "did you mean times?"),
+        (("--from", "."), "--from needs --history"),
+        ((), "no PATH given"),
     ],
 )
 def test_mistyped(options: tuple[str, ...], message: str) -> None:
-    result = call("report", "logs", *options)
+    result = call("report", *options)
     assert (result.exit_code, message in result.stderr) == (2, True)
 
 
-def test_the_same_input_is_the_same_picture(tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    for name in ("one", "two"):
-        assert call("report", logs, "-o", tmp_path / name, "--draw", "curves").exit_code == 0
-    (one,), (two,) = (tmp_path / "one").iterdir(), (tmp_path / "two").iterdir()
-    assert one.read_bytes() == two.read_bytes()
-
-
+@pytest.mark.usefixtures("quick")
 def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
     for number, name in enumerate(("a ß", "a é", "..")):
         of_system = (edited(log, "submission_platform", value=name) for log in simulated())
@@ -278,6 +257,7 @@ def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("quick")
 def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
     arguments = ("report", logs, "-o", out, "--draw", "times")
@@ -285,6 +265,7 @@ def test_nothing_is_overwritten_but_by_force(tmp_path: Path) -> None:
     assert call(*arguments, "--force").exit_code == 0
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,16 +290,12 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.fixture(autouse=True)
-def _small_runtime_of_history(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(drawing, "runtime", lambda: "window.vegaEmbed = null;")
-    monkeypatch.chdir(tmp_path)
-
-
 def test_it_needs_no_path() -> None:
     result = call("report", "--history")
     assert (result.exit_code, result.output) == (0, "history.html\n")
-    assert "<title>MLPerf Training and HPC: all rounds</title>" in Path("history.html").read_text()
+    page = Path("history.html").read_text()
+    assert "<title>MLPerf Training and HPC: all rounds</title>" in page
+    assert call("report", "--history", "-o", "-").stdout == page
 
 
 def test_own_results_are_added(tmp_path: Path) -> None:
@@ -342,15 +319,3 @@ def test_a_path_without_results(tmp_path: Path) -> None:
     result = call("report", "--history", "empty")
     assert result.exit_code == 2
     assert not Path("history.html").exists()
-
-
-def test_the_same_record_is_the_same_page() -> None:
-    call("report", "--history", "-o", "one.html")
-    call("report", "--history", "-o", "two.html")
-    assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
-
-
-def test_without_history_a_path_is_required() -> None:
-    result = call("report")
-    assert result.exit_code == 2
-    assert "no PATH given" in result.stderr

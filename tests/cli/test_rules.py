@@ -42,7 +42,7 @@ def document(*arguments: str) -> dict[str, Any]:
 # ---- all ----------------------------------------------------------------------------------
 
 
-WIDE = (":::MLLOG", "  compliance_checker/")
+WIDE = ":::MLLOG"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,6 @@ WIDE = (":::MLLOG", "  compliance_checker/")
         ("show", "TREE102"),
         ("diff", "5.1", "6.0"),
         ("diff", "0.7", "1.0"),
-        ("verify",),
     ],
     ids=" ".join,
 )
@@ -69,14 +68,10 @@ def test_output_fits_a_terminal(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("list", "--round", "9.9"),
         ("list", "--benchmark", "gpt2"),
         ("list", "--benchmark", "gpt3", "--round", "2.0"),
-        ("list", "--usage", "hpc", "--benchmark", "bert"),
         ("show", "BERT1"),
         ("diff", "2.0", "9.9"),
-        ("diff", "2.0", "2.1", "--usage", "hpc"),
-        ("diff", "2.0", "2.1", "--benchmark", "gpt2"),
     ],
     ids=" ".join,
 )
@@ -92,6 +87,7 @@ def test_what_there_is_not_is_a_user_error(arguments: tuple[str, ...]) -> None:
 
 def test_list_shows_all_rounds_of_all_usages() -> None:
     text = output("list")
+    assert "MLPerf HPC 1.0" in output("list", "--round", "1.0")
     assert text.index("MLPerf Training") < text.index("MLPerf HPC")
     assert "\n0.7    2020-06-26  0.7.0    bert, dlrm," in text
     assert "MLPerf HPC" not in output("list", "--usage", "training")
@@ -101,12 +97,6 @@ def test_list_shows_the_benchmarks_of_a_round() -> None:
     lines = output("list", "--round", "v2.0", "--usage", "training").splitlines()
     assert lines[0] == "MLPerf Training 2.0, submission 2022-05-20, ruleset 2.0.0"
     assert "unet3d     40    4+4   epochs   at least 0.908" in lines
-
-
-def test_list_shows_a_round_of_both_usages() -> None:
-    text = output("list", "--round", "1.0")
-    assert "MLPerf Training 1.0" in text
-    assert "MLPerf HPC 1.0" in text
 
 
 def test_list_shows_the_rules_of_a_benchmark_one_a_line() -> None:
@@ -163,7 +153,7 @@ def test_show_explains_a_rule() -> None:
     lines = output("show", "bert111").splitlines()
     assert lines[0] == "BERT111: eval_accuracy"
     assert "MLPerf Training, Closed bert" in lines
-    assert "source    training_rules, Quality measure" in lines
+    assert "source    training_rules, Quality measure; mlperf-logging, ruleset 0.7.0" in lines
     assert "target    bert in 5.0: at least 0.72 and below 1.0" in lines
     assert "Example of round 5.0:" in lines
     assert lines[-1].startswith(":::MLLOG {")
@@ -173,31 +163,12 @@ def test_show_explains_a_rule() -> None:
     ("code", "part"),
     [
         ("RUN101", "from 5.1 on: once, a value"),
-        ("RUN122", "basis     rules: the written rules require it"),
         ("RUN124", "fatal     the official checker crashes"),
-        ("RUN124", "message   the official checker has no rule file for Open runs of gpt3"),
         ("DSV107", "No example: the rule depends on other lines"),
-        ("RCP101", "RCP101: convergence faster than the reference allows"),
-        ("SYS101", "source    submission_rules,"),
-        ("SET103", "basis     official: the official checker rejects what the written rules"),
         ("SET103", "unless    a warning if the set is not judged"),
-        ("RCP102", "severity  warning: no verdict fails"),
-        (
-            "SEED101",
-            "unless    basis official if the round is earlier than 4.1\n          a warning if",
-        ),
+        ("SEED101", "since     round 4.1 of Training, by its text\nunless    a warning if"),
         ("LLAMAL124", "formula   math.abs(value - 0.00008 * global_batch_size / 1152.0)"),
-        (
-            "LLAMAL134",
-            "where logged, 8e-5 * global_batch_size / 1152, to the last\n    bit [official]",
-        ),
-        (
-            "BERT111",
-            "metadata with epoch_num, reaching at least 0.712, or\n    0.706 from a batch size of 8192 on, and below 1.0\n",
-        ),
-        ("RUN121", "mlperf-logging, rulesets 1.0.0, 3.0.0\n"),
-        ("RUN104", "Example of round 4.0:"),
-        ("SSD105", "Example of round 5.1:"),
+        ("RUN121", "mlperf-logging, rulesets 1.0.0, 1.1.0, 2.0.0, 3.0.0\n"),
     ],
 )
 def test_show_tells(code: str, part: str) -> None:
@@ -207,13 +178,11 @@ def test_show_tells(code: str, part: str) -> None:
 NEAREST = [
     (("show", "SEED11"), "did you mean SEED101?"),
     (("show", "bret"), "did you mean bert?"),
-    (("show", "opt_weigth_decay"), "did you mean opt_weight_decay?"),
     (("show", "zzzz"), "a code looks like SET101, a key like opt_name, a benchmark like bert"),
     (
         ("list", "resnet", "--round", "5.1"),
         "round 5.1 has no benchmark 'resnet'; resnet ended in 4.0",
     ),
-    (("list", "bret"), "the rulebook has no benchmark 'bret'; did you mean bert?"),
     (("list", "5.11"), "the rulebook has no round '5.11'; did you mean 5.1?"),
     (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
@@ -240,9 +209,8 @@ SAME = [
 
 
 @pytest.mark.parametrize(("short", "long"), SAME)
-@pytest.mark.parametrize("format_", ["text", "json"])
-def test_shorter_ways_to_ask(short: tuple[str, ...], long: tuple[str, ...], format_: str) -> None:
-    assert output(*short, "--format", format_) == output(*long, "--format", format_)
+def test_shorter_ways_to_ask(short: tuple[str, ...], long: tuple[str, ...]) -> None:
+    assert document(*short) == document(*long)
 
 
 def test_show_lists_the_rules_of_a_key() -> None:
@@ -251,12 +219,6 @@ def test_show_lists_the_rules_of_a_key() -> None:
     assert "\n  SSD105    Closed ssd from 2.0 to 4.1: once, 0.0\n" in text
     assert "\n  GPT137    Closed gpt3 from 3.0 to 4.1: where logged, 0.1 [rules]\n" in text
     assert "\nMLPerf HPC\n" in text
-
-
-def test_show_lists_the_rules_of_a_key_as_json() -> None:
-    answer = document("show", "opt_weight_decay")
-    assert answer["key"] == "opt_weight_decay"
-    assert {rule["key"] for rule in answer["rules"]} == {"opt_weight_decay"}
 
 
 def test_show_lists_a_family_of_codes() -> None:
@@ -302,31 +264,12 @@ def test_diff() -> None:
     )
 
 
-def test_diff_tells_what_keys_have_in_common_once() -> None:
-    text = output("diff", "5.1", "6.0")
-    assert "  - retinanet\n  - rgat\n" in text
-    assert "  + tensor_parallelism, pipeline_parallelism, context_parallelism,\n" in text
-
-
-def test_diff_tells_old_and_new_words() -> None:
-    text = output("diff", "1.1", "2.0", "--benchmark", "ssd", "--division", "closed")
-    assert "\nssd\n  ~ target\n      was at least 0.23" in text
-    assert "  ~ opt_weight_decay\n      was once\n      now once, 0.0\n" in text
-    assert "Open" not in text
-
-
 def test_diff_as_json() -> None:
     answer = document("diff", "4.1", "5.0")
     assert answer["renamed"] == {"gnn": "rgat", "ssd": "retinanet"}
     assert [benchmark["name"] for benchmark in answer["added"]] == ["llama31_405b"]
     assert answer["changes"][0]["codes"] == ["RUN101"]
     assert "init_checkpoint_step" in answer["added"][0]["keys"]
-
-
-def test_diff_names_the_keys_of_a_new_benchmark() -> None:
-    text = output("diff", "5.1", "6.0", "--benchmark", "gpt_oss_20b")
-    assert "\n      keys: global_batch_size, max_sequence_length, opt_name,\n" in text
-    assert "\n    + batch size 16: 194,560 (20 runs)\n" in text
 
 
 def test_diff_has_reference_points_as_json() -> None:
@@ -342,27 +285,31 @@ def test_diff_has_reference_points_as_json() -> None:
     ]
 
 
-def test_a_benchmark_with_other_points_is_not_unchanged() -> None:
-    last = output("diff", "5.1", "6.0").splitlines()[-1]
-    assert last == "Unchanged: dlrm_dcnv2"
-
-
 # ---- verify -------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def other(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An mlperf_logging that asks something else of one key."""
-    folder = copied(tmp_path / "mlperf_logging")
+    folder = copied(tmp_path_factory.mktemp("other"))
     change(folder, "compliance_checker/training_6.0.0/closed_llama31_8b.yaml", "0.95", "0.96")
     return folder
 
 
 def test_verify_finds_no_difference() -> None:
-    text = output("verify")
-    assert text.startswith("The rulebook's ")
-    assert "agree with mlperf-logging " in text
-    assert document("verify")["differences"] == []
+    first, _, mistakes = output("verify").partition("\n")
+    assert first.startswith("The rulebook's ")
+    assert "agree with mlperf-logging " in first
+    assert len(first) <= 80
+    assert mistakes == (
+        "Its reference points have 83 known mistakes (rules/reference_points.yaml):\n"
+        "  KIND        POINTS  PUBLISHED SETS\n"
+        "  outlier     1       3\n"
+        "  few_runs    13      37\n"
+        "  equal_runs  53      443\n"
+        "  misnamed    3       5\n"
+        "  unused      13      0\n"
+    )
 
 
 def test_verify_fails_and_names_each_difference(other: Path) -> None:
@@ -425,38 +372,14 @@ def test_a_folder_that_is_no_mlperf_logging(tmp_path: Path) -> None:
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 
 
-@pytest.fixture
-def mistaken(tmp_path: Path) -> Path:
-    """An mlperf_logging with one new mistake, and without one that is known."""
+def test_new_mistakes_and_stale_ones_fail(tmp_path: Path) -> None:
+    """One new mistake of reference points, and one that is known is gone."""
     folder = copied(tmp_path / "mlperf_logging")
     change(folder, GPT3, "1157627904", "11576279040")
     change(folder, GPT3, "13790871552", "1207959552")
-    return folder
-
-
-def verified(*arguments: str) -> tuple[int, str]:
-    result = program.call("rules", "verify", *arguments)
-    return result.exit_code, result.stdout or result.stderr
-
-
-def test_known_mistakes_are_counted() -> None:
-    status, text = verified()
-    assert status == 0
-    assert text.partition("\n")[2] == (
-        "Its reference points have 83 known mistakes (rules/reference_points.yaml):\n"
-        "  KIND        POINTS  PUBLISHED SETS\n"
-        "  outlier     1       3\n"
-        "  few_runs    13      37\n"
-        "  equal_runs  53      443\n"
-        "  misnamed    3       5\n"
-        "  unused      13      0\n"
-    )
-
-
-def test_new_mistakes_and_stale_ones_fail(mistaken: Path) -> None:
-    status, text = verified("--against", str(mistaken))
-    assert status == 1
-    assert text.splitlines()[1:] == [
+    result = call("verify", "--against", str(folder))
+    assert result.exit_code == 1
+    assert result.output.splitlines()[1:] == [
         "training 4.1, outlier: gpt3_ref_1536 (batch size 1536)",
         "  rcp_checker/training_4.1.0/rcps_gpt3.json",
         "  - expected        all within 3 times the median",
@@ -467,30 +390,3 @@ def test_new_mistakes_and_stale_ones_fail(mistaken: Path) -> None:
         "",
         "1 mistake in its reference points is new, 1 is gone",
     ]
-
-
-def test_json_has_new_stale_and_known_mistakes(mistaken: Path) -> None:
-    status, text = verified("--against", str(mistaken), "--format", "json")
-    points = json.loads(text)["reference_points"]
-    assert status == 1
-    assert [(item["kind"], item["point"], item["batch_size"]) for item in points["new"]] == [
-        ("outlier", "gpt3_ref_1536", 1536)
-    ]
-    (stale,) = points["stale"]
-    assert (stale["point"], stale["file"]) == ("gpt3_ref_3072", "rules/reference_points.yaml")
-    assert stale["at"] == ["Oracle/1536xBM.GPU.H100.8", "Oracle/3072xBM.GPU.H100.8"]
-    assert len(points["known"]) == 82
-
-
-def test_a_difference_of_the_rules_leaves_known_mistakes_out(tmp_path: Path) -> None:
-    folder = copied(tmp_path)
-    change(folder, "compliance_checker/training_6.0.0/closed_llama31_8b.yaml", "0.95", "0.96")
-    status, text = verified("--against", str(folder))
-    assert (status, "reference points" in text) == (1, False)
-
-
-def test_a_file_that_is_not_json_is_named(mistaken: Path) -> None:
-    (mistaken / GPT3).write_text("{", "utf-8")
-    status, text = verified("--against", str(mistaken))
-    assert status == 2
-    assert text.startswith(f"mlperf-pkg: error: {mistaken / GPT3}: not reference points: ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,10 +23,6 @@ def test_no_score(tmp_path: Path) -> None:
     result = call("score", write_set(tmp_path, simulated(runs=2)))
     assert result.exit_code == 1
     assert "2 of 5 runs: none is left after dropping 1 + 1" in result.stdout
-
-
-def test_no_log(tmp_path: Path) -> None:
-    assert call("score", tmp_path).exit_code == 2
 
 
 @pytest.mark.parametrize("format_", SCORE_FORMATS)
@@ -81,24 +76,3 @@ def test_official_tables_are_not_written_into_the_tree(tmp_path: Path) -> None:
     result = call("score", tree, "--tables", tree / "tables")
     assert result.exit_code == 2
     assert "refusing to write inside an input folder" in result.stderr
-
-
-def test_gaps_of_the_official_tables_are_noted(tmp_path: Path) -> None:
-    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
-    (tree / "results" / "other").mkdir()
-    result = call("score", tree, "--tables", tmp_path / "tables")
-    assert (result.exit_code, result.stderr) == (
-        0,
-        "note: not in the tables: results/other: no systems/other.json\n",
-    )
-
-
-def test_without_the_package_for_workbooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
-    tree = write_submission(tmp_path / "training_results_v2.0" / "Graphcore")
-    result = call("score", tree, "--tables", tmp_path / "tables")
-    assert (
-        "note: no summary.xlsx: a workbook needs the package xlsxwriter: pip install 'mlperf-pkg[xlsx]'\n"
-        in result.stderr
-    )
-    assert "summary.xlsx" not in names(tmp_path / "tables")

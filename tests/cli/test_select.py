@@ -71,12 +71,6 @@ def test_a_set_in_a_submission(tmp_path: Path) -> None:
     assert {row["submitter"] for row in rows} == {tmp_path.name}
 
 
-def test_one_invalid_set_of_two(tmp_path: Path) -> None:
-    write_set(tmp_path / "a", SEVEN)
-    write_set(tmp_path / "b", simulated("bert")[:4])
-    assert call("select", tmp_path).exit_code == 1
-
-
 @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
 def test_a_run_outside_result_sets_is_reported(tmp_path: Path, format_: str) -> None:
     logs = (*SEVEN, without(SEVEN[0], "submission_benchmark"))
@@ -113,7 +107,3 @@ def test_a_hostile_name_is_escaped(tmp_path: Path, format_: str) -> None:
     assert result.exit_code == 0
     assert "\x1b" not in result.stdout
     assert "[31m" in result.stdout
-
-
-def test_no_such_path(tmp_path: Path) -> None:
-    assert call("select", tmp_path / "none").exit_code == 2

@@ -33,12 +33,6 @@ def test_as_json(archive: Path) -> None:
     assert {row["path"] for row in report["result_sets"]} == {"results/bow-pod16/resnet"}
 
 
-def test_the_round(archive: Path) -> None:
-    assert (
-        call("verify", archive, "--round", "2.0").stdout.splitlines()[-1] == "round 2.0: as given"
-    )
-
-
 def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.tar.gz"
     cut.write_bytes(archive.read_bytes()[:-9])
@@ -78,7 +72,6 @@ def test_a_file_name_cannot_control_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing argument 'ARCHIVE|TREE'"),
         (["none.tar.gz"], "does not exist"),
         ([__file__], "not a .tar.gz archive"),
         ([str(Path(__file__).parent), "--extract", "x"], "--extract applies only to an archive"),

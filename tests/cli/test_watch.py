@@ -112,10 +112,8 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((), "Missing argument"),
         ((".",), "is a folder"),
         (("/dev/null",), "not a file"),
-        (("x", "--round", "9.9"), "no round"),
         (("x", "--interval", "0"), "interval"),
     ],
 )

@@ -14,11 +14,10 @@ from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
-from tests.helpers.corpus import corpus_folder, needs_corpus
-from tests.helpers.official import package_checked, repository_errors, summary
+from tests.helpers.corpus import CORPUS, needs_corpus
+from tests.helpers.official import judged, repository_errors
 from tests.helpers.workspaces import bytes_below
 
-CORPUS = corpus_folder() or Path("no corpus")
 # Published submissions of several systems: the folder, and the sets that today's rules refuse.
 PUBLISHED = {
     "v1.0/Graphcore": {"ipu-pod64-POPART-closed/bert"},
@@ -103,12 +102,10 @@ def test_built_again(folder: str, tmp_path: Path) -> None:
     assert bytes_below(root / "logs") == logs
 
     ruleset = f"{round_}.0"
-    expected = package_checked(original, ruleset, usage)
-    assert package_checked(target, ruleset, usage) == expected
+    checked, scores = judged(target, ruleset, usage)
+    assert (checked, scores) == judged(original, ruleset, usage)
     assert repository_errors(target) == repository_errors(original)
-    scores = summary(target, ruleset, usage)
     assert scores
-    assert scores == summary(original, ruleset, usage)
     assert scores == {
         (
             prepared_set.planned.system.id,

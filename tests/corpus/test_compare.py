@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, needs_corpus
 from tests.helpers.program import call
 
 pytestmark = needs_corpus
@@ -15,8 +15,7 @@ pytestmark = needs_corpus
 
 def compared(*arguments: str) -> dict[tuple[str, ...], dict[str, Any]]:
     """The rows by round, system and benchmark; arguments with a slash are in the corpus."""
-    folder = corpus_folder()
-    paths = [f"{folder}/{argument}" if "/" in argument else argument for argument in arguments]
+    paths = [f"{CORPUS}/{argument}" if "/" in argument else argument for argument in arguments]
     result = call("compare", *paths, "--format", "json")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["results"]

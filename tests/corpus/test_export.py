@@ -11,10 +11,9 @@ import pytest
 
 from mlperf_pkg.commands.export.files import Destination
 from mlperf_pkg.commands.export.schema import TABLES
-from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, needs_corpus
 from tests.helpers.program import call
 
-CORPUS = corpus_folder() or Path("no corpus")
 BY_KEYS = """
     SELECT count(DISTINCT r.id), count(runs.path), count(s.path), count(r.system_path), count(start)
     FROM result_sets r

@@ -7,16 +7,14 @@ from statistics import median
 
 import pytest
 
-from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, needs_corpus
 from tests.helpers.halfway import forecast_of, halfway
 
 MOST = 20  # logs of one round
 
 
 def logs_of(round_: str, benchmark: str) -> Iterator[bytes]:
-    folder = corpus_folder()
-    assert folder is not None
-    paths = sorted(folder.glob(f"{round_}/*/results/*/{benchmark}/result_*.txt"))
+    paths = sorted(CORPUS.glob(f"{round_}/*/results/*/{benchmark}/result_*.txt"))
     yield from (path.read_bytes() for path in paths[:: max(1, len(paths) // MOST)])
 
 

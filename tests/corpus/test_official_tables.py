@@ -15,7 +15,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, summarize
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, needs_corpus
 from tests.helpers.official import Rows, official_files, rows, tables
 
 LIGHT_BYTES = 1_500_000
@@ -26,8 +26,7 @@ pytestmark = needs_corpus
 
 
 def submissions() -> Iterator[str]:
-    folder = corpus_folder()
-    for tree in sorted(folder.glob("*v*/*")) if folder else ():
+    for tree in sorted(CORPUS.glob("*v*/*")):
         name = f"{tree.parent.name}/{tree.name}"
         if os.environ.get("MLPERF_PKG_FULL") or name in HAVE_POWER or _size(tree) < LIGHT_BYTES:
             yield name
@@ -39,12 +38,10 @@ def _size(tree: Path) -> int:
 
 @pytest.mark.parametrize("name", list(submissions()))
 def test_every_cell(name: str, tmp_path: Path) -> None:
-    folder = corpus_folder()
-    assert folder
     summary = summarize(
-        check([str(folder / name)], Options(jobs=1, flags=frozenset({KEEP_SCALING})))
+        check([str(CORPUS / name)], Options(jobs=1, flags=frozenset({KEEP_SCALING})))
     )
-    official = official_files(folder / name, summary.usage, f"{summary.round}.0", tmp_path)
+    official = official_files(CORPUS / name, summary.usage, f"{summary.round}.0", tmp_path)
     if name in DIED:
         assert (official, summary.plain.rows) == ({}, ())
         return

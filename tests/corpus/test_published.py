@@ -15,7 +15,7 @@ from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import published_results
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, needs_corpus
 from tests.tools.export import of_rounds
 
 OTHER_LOGS = {"Habana/results/SYS-420GH-TNGR/resnet"}
@@ -33,9 +33,7 @@ def values(settings: Iterable[Setting], index: int) -> set[tuple[str, str, int]]
 @needs_corpus
 @pytest.mark.parametrize("round_name", ROUNDS)
 def test_results_equal_those_of_the_corpus(round_name: str) -> None:
-    folder = corpus_folder()
-    assert folder is not None
-    facts = of_rounds([str(folder / round_name)], made=date(2026, 11, 22))
+    facts = of_rounds([str(CORPUS / round_name)], made=date(2026, 11, 22))
     results = published_results()
     indexes = {key(row): index for index, row in enumerate(results.sets)}
     assert facts.sets
@@ -61,9 +59,7 @@ RESUBMITTED = {
 @pytest.mark.parametrize("round_name", ROUNDS)
 def test_findings_on_published_rounds(round_name: str) -> None:
     """The only findings are on sets that were published before, with the same system."""
-    folder = corpus_folder()
-    assert folder is not None
-    report = check([str(folder / round_name)], Options(jobs=1)).report
+    report = check([str(CORPUS / round_name)], Options(jobs=1)).report
     codes = ("SET160", "SET161", "SET162", "SET163", "CHECK103")
     texts = [(f.code, f.text) for f in report.findings if f.code in codes]
     same = " with the same system, as far as its description is published"
@@ -79,9 +75,7 @@ pytestmark = needs_corpus
 
 @cache
 def published() -> list[dict[str, str]]:
-    folder = corpus_folder()
-    assert folder
-    with (folder.parent / "expected" / "published.csv").open(encoding="utf-8") as stream:
+    with (CORPUS.parent / "expected" / "published.csv").open(encoding="utf-8") as stream:
         return [row for row in csv.DictReader(stream) if row["match"] in CONFIRMED]
 
 
@@ -91,10 +85,8 @@ def scored(round_: str) -> dict[str, ResultSetRow]:
 
     They are scaled as they were published: before 3.1, few were.
     """
-    folder = corpus_folder()
-    assert folder
     options = Options(jobs=1, flags=frozenset({KEEP_SCALING}))
-    rows = check([str(folder / f"v{round_}")], options).report.result_sets
+    rows = check([str(CORPUS / f"v{round_}")], options).report.result_sets
     return {row.path.replace("/results/", "/"): row for row in rows}
 
 

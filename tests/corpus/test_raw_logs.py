@@ -12,7 +12,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.results.report import ResultSetRow
-from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, expected, needs_corpus
 
 pytestmark = [needs_corpus, pytest.mark.parametrize("tree", ROUNDS)]
 
@@ -69,18 +69,16 @@ def members(checked: Checked, sets: dict[str, str]) -> dict[str, set[str]]:
 
 
 def test_raw_logs(tree: str, tmp_path: Path) -> None:
-    folder = corpus_folder()
-    assert folder is not None
     identified = total = 0
     for name in sorted({path.split("/")[0] for path in expected(tree)["result_sets"]}):
-        whole = check([str(folder / tree / name)], Options(jobs=1)).report
+        whole = check([str(CORPUS / tree / name)], Options(jobs=1)).report
         rows = {row.path: row for row in whole.result_sets if row.runs_found}
         assert whole.round
         options = Options(round=whole.round, jobs=1)
         identities = []
         for flat in (True, False):
             root = tmp_path / str(flat) / name
-            sets = lay(folder / tree / name, root, flat=flat)
+            sets = lay(CORPUS / tree / name, root, flat=flat)
             raw = check([str(root / "logs")], options)
             by_id = members(raw, sets)
             identities.append({(*identity(row), row.verdict) for row in raw.report.result_sets})

@@ -14,17 +14,15 @@ from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.render import FORMATS, Show, View
 from mlperf_pkg.render.text import by_code
 from mlperf_pkg.results.report import Report
-from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, needs_corpus
 from tests.helpers.report_schema import complaints_on
 
 
 @needs_corpus
 @pytest.mark.parametrize("round_", ["v0.7", "v2.0", "v4.1", "hpc_v2.0"])
 def test_published_submissions(round_: str) -> None:
-    folder = corpus_folder()
-    assert folder
     smallest = sorted(
-        (path for path in (folder / round_).iterdir() if path.is_dir()),
+        (path for path in (CORPUS / round_).iterdir() if path.is_dir()),
         key=lambda path: sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
     )
     for path in smallest[:3]:
@@ -37,7 +35,7 @@ MOST = {"v2.0": 200, "v5.1": 150}
 
 @lru_cache
 def checked(tree: str) -> Report:
-    return check([f"{corpus_folder()}/{tree}"], Options()).report
+    return check([f"{CORPUS}/{tree}"], Options()).report
 
 
 @pytest.mark.parametrize("tree", [*ROUNDS, "v0.7/Google", "v2.0/NVIDIA"])
@@ -70,7 +68,7 @@ def test_no_format_for_people_drops_a_finding(tree: str) -> None:
     ("tree", "most"), [("v2.0", 80), ("v5.1", 45), ("v0.7/Google", 60), ("hpc_v2.0", 12)]
 )
 def test_lines_of_scores(tree: str, most: int) -> None:
-    shown = SCORE_FORMATS["text"](scores(check([f"{corpus_folder()}/{tree}"], Options())), View())
+    shown = SCORE_FORMATS["text"](scores(check([f"{CORPUS}/{tree}"], Options())), View())
     lines = shown.splitlines()
     assert len(lines) <= most
     assert max(map(len, lines)) <= 80

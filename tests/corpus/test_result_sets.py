@@ -13,7 +13,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, expected, needs_corpus
 
 pytestmark = needs_corpus
 
@@ -23,12 +23,10 @@ KEPT = Options(jobs=1, flags=frozenset({KEEP_SCALING}))  # as the summarizer rea
 @pytest.mark.parametrize("tree", ROUNDS)
 def test_rcp_seeds_and_official_minutes(tree: str) -> None:
     facts = expected(tree)["result_sets"]
-    folder = corpus_folder()
-    assert folder is not None
     submissions = sorted({path.split("/")[0] for path in facts})
     rows: dict[str, ResultSetRow] = {}
     for name in submissions:
-        report = check([str(folder / tree / name)], KEPT).report
+        report = check([str(CORPUS / tree / name)], KEPT).report
         rows |= {f"{name}/{row.path}": row for row in report.result_sets}
     different = {
         path: (rows.get(path), facts[path]) for path in facts if not _agree(path, rows, facts)
@@ -59,9 +57,7 @@ def _known_rcp(facts: dict[str, Any]) -> dict[str, Any]:
 @needs_corpus
 @pytest.mark.parametrize(("tree", "name", "sets"), [("v4.1", "Dell", 1), ("v5.0", "Lenovo", 4)])
 def test_published_energy(tree: str, name: str, sets: int) -> None:
-    folder = corpus_folder()
-    assert folder is not None
-    report = check([str(folder / tree / name)], Options()).report
+    report = check([str(CORPUS / tree / name)], Options()).report
     published = {
         path.removeprefix(f"{name}/"): facts["energy_joules"]
         for path, facts in expected(tree)["result_sets"].items()
@@ -83,11 +79,9 @@ WEAK = [
 
 
 def published(tree: str, name: str, path: str) -> tuple[Path, ResultSetRow, set[str]]:
-    folder = corpus_folder()
-    assert folder is not None
-    report = check([str(folder / tree / name)], Options(jobs=1)).report
+    report = check([str(CORPUS / tree / name)], Options(jobs=1)).report
     (row,) = (row for row in report.result_sets if row.path == path)
-    return folder / tree / name / path, row, {f.code for f in report.findings if f.path == path}
+    return CORPUS / tree / name / path, row, {f.code for f in report.findings if f.path == path}
 
 
 @needs_corpus
@@ -109,12 +103,10 @@ def test_published_weak_sets(tree: str, name: str, system: str, benchmark: str) 
 @needs_corpus
 @pytest.mark.parametrize("tree", ["hpc_v1.0", "hpc_v2.0", "hpc_v3.0"])
 def test_every_hpc_set(tree: str) -> None:
-    folder = corpus_folder()
-    assert folder is not None
     published_sets = expected(tree)["result_sets"]
     seen = {}
     for name in sorted({path.split("/")[0] for path in published_sets}):
-        for row in check([str(folder / tree / name)], Options(jobs=1)).report.result_sets:
+        for row in check([str(CORPUS / tree / name)], Options(jobs=1)).report.result_sets:
             facts = published_sets[f"{name}/{row.path}"]
             assert row.scaling == row.path.split("/")[-2]
             assert row.official_minutes == pytest.approx(facts["official_minutes"])

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review.round import read_side, record_side
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, needs_corpus
 from tests.helpers.program import call
 
 SECTIONS = ["submitters", "assignments", "hyperparameters", "convergence"]
@@ -20,9 +20,7 @@ SECTIONS = ["submitters", "assignments", "hyperparameters", "convergence"]
 @needs_corpus
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_a_round(round_: str, tmp_path: Path) -> None:
-    corpus = corpus_folder()
-    assert corpus
-    result = call("review", corpus / round_, "-o", tmp_path / "review", "-j", "1")
+    result = call("review", CORPUS / round_, "-o", tmp_path / "review", "-j", "1")
     lines = result.stdout.splitlines()
     assert result.exit_code in (0, 1)
     assert len(lines) <= 60
@@ -32,7 +30,7 @@ def test_a_round(round_: str, tmp_path: Path) -> None:
     names = [section["name"] for section in document["sections"]]
     assert [name for name in names if name in SECTIONS] == SECTIONS
     submitters = document["sections"][0]["tables"][0]["rows"]
-    folders = {path.name for path in (corpus / round_).iterdir() if path.is_dir()}
+    folders = {path.name for path in (CORPUS / round_).iterdir() if path.is_dir()}
     assert {row[0] for row in submitters} == folders
 
 
@@ -43,7 +41,7 @@ UNKNOWN = "global_batch_size"  # of a folder, where nothing compares it
 
 @pytest.mark.parametrize("name", ROUNDS)
 def test_as_published(name: str) -> None:
-    side = read_side(f"{corpus_folder()}/{name}", Options(jobs=1, flags=frozenset({KEEP_SCALING})))
+    side = read_side(f"{CORPUS}/{name}", Options(jobs=1, flags=frozenset({KEEP_SCALING})))
     usage = "hpc" if name.startswith("hpc") else "training"
     record = {(entry.row.round, entry.row.path): entry for entry in record_side(usage).entries}
     assert side.entries

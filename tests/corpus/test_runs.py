@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,19 +11,23 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.identity import infer_round
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
-from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, expected, needs_corpus
 
-FLAGGED: dict[tuple[str, str], set[str]] = {}
+FLAGGED: dict[tuple[str, str], set[str]] = {
+    # One run has no evaluation at epoch 60, which the text of 1.0 lists.
+    ("v1.0", "Google/results/tpu-v4-4096-TF/ssd"): {"SSD123"},
+    # One run initialises for 22.8 minutes; the text has 20, and the 30 of 1.0 were for 1.0 only.
+    ("v1.1", "Graphcore/results/ipu-pod64-POPART-open/bert"): {"RUN122"},
+}
 """Result sets with logs that break a written rule that the official checker does not know."""
 
 pytestmark = needs_corpus
 
 
+@cache
 def _read(tree: str, path: str) -> Run:
-    folder = corpus_folder()
-    assert folder is not None
     usage, _, round_name = tree.rpartition("v")
-    file = folder / tree / path
+    file = CORPUS / tree / path
     return read_run(LogFile(Source(path, file), usage.strip("_") or "training", round_name))
 
 
@@ -74,13 +79,11 @@ def test_rules_beyond_the_official_checker_are_precise(tree: str) -> None:
 @needs_corpus
 def test_dates_alone_find_the_round_of_nearly_all_published_logs() -> None:
     """All of training (1,910 logs); of HPC all but those that were submitted again (35 of 145)."""
-    folder = corpus_folder()
-    assert folder is not None
     matches: dict[str, list[bool]] = {"training": [], "hpc": []}
     for tree in ROUNDS:
         usage = "hpc" if tree.startswith("hpc") else "training"
         for path in expected(tree)["logs"]:
-            file = folder / tree / path
+            file = CORPUS / tree / path
             log = LogFile(Source(path, file), usage)
             matches[usage].append(infer_round(log).name == tree.rpartition("v")[2])
     assert (sum(matches["training"]), len(matches["training"])) == (1910, 1910)

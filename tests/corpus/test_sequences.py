@@ -18,7 +18,7 @@ from mlperf_pkg.commands.results.official import summarize
 from mlperf_pkg.findings import Verdict
 from tests.compat.sequences import CHECK, STATES, SUMMARIZE, both
 from tests.corpus.test_official_tables import submissions
-from tests.helpers.corpus import corpus_folder, needs_corpus
+from tests.helpers.corpus import CORPUS, needs_corpus
 
 pytestmark = needs_corpus
 
@@ -34,9 +34,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "state"), CASES)
 def test_every_cell(name: str, state: str, tmp_path: Path) -> None:
     """Status, tables and factors; ``score --tables`` writes the tables without any file."""
-    folder = corpus_folder()
-    assert folder
-    tree = shutil.copytree(folder / name, tmp_path / Path(name).name)
+    tree = shutil.copytree(CORPUS / name, tmp_path / Path(name).name)
     STATES[state](tree)
     hpc, _, round_ = name.partition("/")[0].rpartition("v")
     usage = "hpc" if hpc else "training"

@@ -11,7 +11,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.findings import Basis, Severity, Verdicts
-from tests.helpers.corpus import ROUNDS, corpus_folder, expected, needs_corpus
+from tests.helpers.corpus import CORPUS, ROUNDS, expected, needs_corpus
 
 pytestmark = needs_corpus
 
@@ -36,11 +36,9 @@ OTHER_FILES = {"SET105", "SET118", "SET119", "SET120", "POW201", "POW203", "POW2
 @pytest.fixture(scope="module", params=ROUNDS)
 def submissions(request: pytest.FixtureRequest) -> dict[str, Checked]:
     """Every submission of a round by its path in the corpus."""
-    folder = corpus_folder()
-    assert folder is not None
     tree: str = request.param
     names = sorted({path.split("/")[0] for path in expected(tree)["result_sets"]})
-    return {f"{tree}/{name}": checked(folder / tree / name) for name in names}
+    return {f"{tree}/{name}": checked(CORPUS / tree / name) for name in names}
 
 
 def checked(path: Path, options: Options | None = None) -> Checked:
@@ -66,10 +64,8 @@ def judgement(result: SetResult) -> tuple[Verdicts, set[tuple[str, Severity, Bas
 def test_a_folder_alone_has_the_verdicts_of_its_submission(
     submissions: dict[str, Checked],
 ) -> None:
-    folder = corpus_folder()
-    assert folder is not None
     for path, result in sets_of(submissions).items():
-        alone = checked(folder / path)
+        alone = checked(CORPUS / path)
         (of_alone,) = alone.sets
         assert alone.report.verdict == of_alone.row.verdict
         assert judgement(of_alone) == judgement(result)
@@ -79,8 +75,6 @@ def test_all_logs_of_a_set_have_the_verdicts_of_its_submission(
     submissions: dict[str, Checked], tmp_path: Path
 ) -> None:
     """262 of the 265 sets are complete; without their folders all but those three agree."""
-    folder = corpus_folder()
-    assert folder is not None
     for index, (path, result) in enumerate(sets_of(submissions).items()):
         tree, name, *_ = path.split("/")
         submission = submissions[f"{tree}/{name}"]
@@ -89,7 +83,7 @@ def test_all_logs_of_a_set_have_the_verdicts_of_its_submission(
         logs = tmp_path / str(index)
         logs.mkdir()
         for run in result.runs:
-            shutil.copy(folder / tree / name / run, logs)
+            shutil.copy(CORPUS / tree / name / run, logs)
         loose = checked(logs, Options(submission.report.usage, result.row.round, jobs=1))
         (of_loose,) = loose.sets
         assert loose.report.verdict == of_loose.row.verdict

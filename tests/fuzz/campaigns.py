@@ -5,6 +5,7 @@ A check that fails raises an exception: ``AssertionError``, or whatever nobody c
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import io
 import json
@@ -209,7 +210,9 @@ def archives(rng: Random) -> None:
 
 @cache
 def _submission() -> Path:
-    return write_submission(Path(tempfile.mkdtemp(prefix="fuzz-")) / "Mallory")
+    folder = tempfile.mkdtemp(prefix="fuzz-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return write_submission(Path(folder) / "Mallory")
 
 
 SMALL_FILES = ("scaling.json", "package_checker_params", "power/result_0/node_0.txt", "power")

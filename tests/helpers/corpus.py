@@ -24,6 +24,9 @@ def corpus_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+CORPUS = corpus_folder() or Path("no corpus")
+
+
 def expected(round_name: str) -> dict[str, Any]:
     """Return the results of the official checkers for the submissions of ``v2.0`` or ``hpc_v1.0``."""
     folder = corpus_folder()

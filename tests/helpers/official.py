@@ -50,21 +50,27 @@ class _Kept(logging.Handler):
         self.records.append(record)
 
 
-def _heard(folder: Path, ruleset: str, usage: str) -> list[logging.LogRecord]:
-    root, kept = logging.getLogger(), _Kept()
+@contextmanager
+def kept() -> Iterator[list[logging.LogRecord]]:
+    """Keep what is logged, from the level INFO on."""
+    root, handler = logging.getLogger(), _Kept()
     level = root.level
-    root.addHandler(kept)
+    root.addHandler(handler)
     root.setLevel(logging.INFO)
-    mlp_compliance.enqueued_configs.clear()
     try:
-        with quickened():
-            package_checker.check_training_package(
-                str(folder), usage, ruleset, True, False, False, False, False, "log"
-            )
+        yield handler.records
     finally:
-        root.removeHandler(kept)
+        root.removeHandler(handler)
         root.setLevel(level)
-    return kept.records
+
+
+def _heard(folder: Path, ruleset: str, usage: str) -> list[logging.LogRecord]:
+    mlp_compliance.enqueued_configs.clear()
+    with kept() as records, quickened():
+        package_checker.check_training_package(
+            str(folder), usage, ruleset, True, False, False, False, False, "log"
+        )
+    return records
 
 
 @contextmanager
@@ -111,8 +117,15 @@ def repository_errors(tree: Path) -> bool:
 
 def summary(tree: Path, ruleset: str, usage: str = "training") -> dict[tuple[str, str], float]:
     """The official scores in minutes, by system and benchmark, scaled by the package checker."""
+    return judged(tree, ruleset, usage)[1]
+
+
+def judged(
+    tree: Path, ruleset: str, usage: str = "training"
+) -> tuple[tuple[bool, dict[str, Counter[str]]], dict[tuple[str, str], float]]:
+    """What ``package_checked`` and ``summary`` return, of one copy."""
     with _copy(tree) as copy, quickened():
-        _heard(copy, ruleset, usage)
+        checked = _digest(_heard(copy, ruleset, usage), copy)
         mlp_compliance.enqueued_configs.clear()
         table, *_ = result_summarizer.summarize_results(str(copy), usage, ruleset)
     scores = {}
@@ -121,7 +134,7 @@ def summary(tree: Path, ruleset: str, usage: str = "training") -> dict[tuple[str
         for benchmark in get_allowed_benchmarks(usage, ruleset):
             if row[benchmark] is not None and row[benchmark] == row[benchmark]:  # not NaN
                 scores[system, benchmark] = row[benchmark]
-    return scores
+    return checked, scores
 
 
 # ---- verdicts on trees that nobody else needs ----

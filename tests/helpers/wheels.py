@@ -58,6 +58,24 @@ def copied_source(folder: Path) -> Path:
     return source
 
 
+NOT_IN_GIT = (
+    ".git", ".venv*", "__pycache__", "*.egg-info", "*.so", "build", "dist", "reference", COMPILED,
+    ".*_cache", ".hypothesis", "shared",
+)  # fmt: skip
+
+
+def source_distribution(folder: Path) -> Path:
+    """That of a copy of the checkout, ``checkout`` beside it."""
+    checkout = folder / "checkout"
+    shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*NOT_IN_GIT))
+    options = ("--no-isolation", "--sdist") if NO_ISOLATION else ("--sdist",)
+    command = (sys.executable, "-m", "build", *options, "--outdir", folder, checkout)
+    built = run(*command, cwd=folder)
+    assert built.returncode == 0, built.stderr
+    (archive,) = folder.glob("*.tar.gz")
+    return archive
+
+
 def built_wheel(folder: Path, source: Path, **more: str) -> Path:
     options = ("--no-deps", *NO_ISOLATION, "--wheel-dir", folder)
     built = run(*PIP, "wheel", *options, source, cwd=folder, **more)
@@ -68,12 +86,16 @@ def built_wheel(folder: Path, source: Path, **more: str) -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, in a folder that it has to itself and to the environment of ``tool``."""
+    """The wheel, in a folder that it has to itself, to its source and to the environment of ``tool``.
+
+    The source is the distribution of it, or a copy without the tool that builds one.
+    """
+    source = source_distribution if find_spec("build") else copied_source
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder in that of the session
         folder = folder.parent
     with only_one(folder / "wheel") as folder:
-        return next(folder.glob("*.whl"), None) or built_wheel(folder, copied_source(folder))
+        return next(folder.glob("*.whl"), None) or built_wheel(folder, source(folder))
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from tests.hostile.cases import many
 
 SMALL, LARGE = 60_000, 480_000  # bytes; a line of either is read
 FACTOR = LARGE // SMALL
-COUNTED = 4  # counting calls is exact but slow, so a quarter of the bytes is used
+COUNTED = 8  # counting calls is exact but slow, so an eighth of the bytes is used
 HEAD = (
     b':::MLLOG {"key": "submission_benchmark", "value": "resnet", "time_ms": 1, "metadata": {}}\n'
 )

@@ -160,19 +160,21 @@ def test_every_command(command: str, hostile_round: Path, tmp_path: Path) -> Non
         assert b"\x1b" not in file.read_bytes() or file.suffix in BINARY
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_one_submission(name: str, valid: Path, folder: Path) -> None:
+@pytest.mark.parametrize("names", GROUPS, ids=" | ".join)
+def test_one_submission(names: tuple[str, ...], valid: Path, folder: Path) -> None:
     """Commands about one tree end too, with a status and a message."""
-    tree = folder / MALLORY
-    shutil.copytree(valid, tree)
-    CASES[name](tree)
-    logs = sorted(tree.glob("results/*/*/result_0.txt"))
-    commands: list[list[str | Path]] = [
-        ["pack", tree, "-o", folder / "x.tar.gz"],
-        ["verify", tree],
-        ["rcp", "new", tree],
-        ["watch", *logs, "--timeout", "0.02", "--idle", "0.01", "--interval", "0.05"],
-    ]
+    commands: list[list[str | Path]] = []
+    for name in names:
+        tree = folder / name.replace("/", " ") / MALLORY
+        shutil.copytree(valid, tree)
+        CASES[name](tree)
+        logs = sorted(tree.glob("results/*/*/result_0.txt"))
+        commands += [
+            ["pack", tree, "-o", folder / f"{len(commands)}.tar.gz"],
+            ["verify", tree],
+            ["rcp", "new", tree],
+            ["watch", *logs, "--timeout", "0.02", "--idle", "0.01", "--interval", "0.05"],
+        ]
     for command, outcome in zip(commands, run_all(commands), strict=True):
         assert outcome.status in (0, 1, 2), (command, outcome.text[-2000:])
         assert BUG not in outcome.text, (command, outcome.text[-2000:])

@@ -80,14 +80,8 @@ def test_a_store_gives_the_same_report(
     assert report(url, jobs=jobs) == expected
 
 
-@pytest.mark.parametrize("stored", [False, True])
 def test_a_worker_that_is_killed_does_not_show(
-    url: str,
-    tree: Path,
-    expected: str,
-    stored: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    url: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is stopped before it is given any work, and killed when the other has done some."""
     submit = executors._Batches.submit
@@ -106,7 +100,7 @@ def test_a_worker_that_is_killed_does_not_show(
             return future
 
         monkeypatch.setattr(executors._Batches, "submit", watched)
-        assert report(url if stored else str(tree), scheduler=cluster.scheduler) == expected
+        assert report(url, scheduler=cluster.scheduler) == expected
         assert done.is_set()
         assert victim.wait() == -signal.SIGKILL
 

@@ -75,10 +75,13 @@ DIRT = [
     ("half-written", f"{record('b')[:30]}\n{record('a')}\n", [(1, None), (2, "a")], [(1, "LOG101")]),
     ("bare token", f"{T}\n", [(1, None)], [(1, "LOG101")]),
     ("two on a line", f"{record('a')}{record('b')}\n", [(1, "b")], [(1, "LOG104")]),
+    ("text before another token", f"{T}text {record('b')}\n", [(1, "b")], [(1, "LOG104")]),
     ("three on a line", f"{record('a')} {record('b')} {record('c')}\n", [(1, "c")], [(1, "LOG104")] * 2),
     ("text after", f"{record('a')} done\n", [(1, None)], [(1, "LOG103")]),
     ("name twice", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}', [(1, "b")], [(1, "LOG105")]),
+    ("name twice, NaN, and a space that is none in JSON", T + '{"key":"a","key":"b","value":NaN,"time_ms":1,"metadata":{}}\v\n', [(1, "b")], [(1, "LOG106"), (1, "LOG105")]),
     ("name twice, another with escapes", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n' + T + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}\n', [(1, "b"), (2, "c")], [(1, "LOG105")]),
+    ("number too long", f"{record('a', 7).replace('7', '7' * 5000)}\n", [(1, None)], [(1, "LOG101")]),
     ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
     ("no metadata", f'{T}{{"key":"a","time_ms":1,"value":1}}\n', [(1, None)], [(1, "LOG102")]),
     ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
@@ -111,6 +114,7 @@ def test_malformed_lines_are_read_as_officially(text: str) -> None:
         assert reader.crash
         return
     assert reader.crash is None
+    assert all(isinstance(r.time_ms, int | float) for _, r in records if r)
     ours = [(r.key, float(r.time_ms), repr(r.value)) for _, r in records if r]
     assert ours == [(line.key, line.timestamp, repr(line.value["value"])) for line in lines]
     assert reader.parse_errors == len(errors)

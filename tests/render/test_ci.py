@@ -113,12 +113,6 @@ def test_paths_start_from_the_repository(checkout: Checkout, path: str) -> None:
     assert checkout.path("a.log") == checkout.path_of(finding("a.log")) == path
 
 
-def test_a_finding_about_the_configuration_is_here() -> None:
-    checkout = Checkout("/repo", "/repo/sub", "/repo/sub/logs")
-    waiver_finding = finding("mlperf-pkg.yaml", code="WAIVE101")
-    assert checkout.path_of(waiver_finding) == "sub/mlperf-pkg.yaml"
-
-
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 
@@ -143,31 +137,6 @@ def concise(report_: Report, *, show: Show = Show.ALL) -> list[str]:
 )
 def test_a_line(fields: dict[str, Any], line: str) -> None:
     assert concise(report(findings=[finding(**fields)])) == [line]
-
-
-def test_one_line_for_all_places() -> None:
-    logs = [f"set/{number}.log" for number in range(3)]
-    made = folded([finding(path, 7) for path in logs], "set", logs)
-    assert concise(report(findings=made)) == [
-        "logs/set/0.log:7: error X1 wrong (3 of 3 runs; first 0.log:7)"
-    ]
-
-
-def test_sets_of_raw_logs_in_one_folder_for_concise() -> None:
-    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
-    assert concise(report(**raw_sets(), findings=made)) == [
-        f"logs: error X1 ACME/{system}/bert/closed: wrong" for system in ("alpha", "beta")
-    ]
-
-
-@pytest.mark.parametrize(("show", "lines"), [(Show.ERRORS, 1), (Show.WARNINGS, 2), (Show.NOTES, 3)])
-def test_shown(show: Show, lines: int) -> None:
-    made = [finding(severity=severity) for severity in Severity]
-    assert len(concise(report(findings=made), show=show)) == lines
-
-
-def test_nothing_found_for_concise() -> None:
-    assert concise(report()) == []
 
 
 @settings(deadline=None)
@@ -267,24 +236,6 @@ def test_the_most_important_come_first() -> None:
     assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
 
 
-def test_sets_of_raw_logs_in_one_folder_for_github() -> None:
-    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
-    _, *others = annotated(report(**raw_sets(), findings=made))
-    assert [annotation.properties for annotation in others] == [
-        {"file": ".", "title": "X1 ACME/alpha/bert/closed"},
-        {"file": ".", "title": "X1 ACME/beta/bert/closed"},
-    ]
-    assert {annotation.message for annotation in others} == {"wrong"}
-
-
-def test_the_same_of_many_logs_is_one_annotation() -> None:
-    logs = [f"logs/{number}.log" for number in range(20)]
-    made = folded([finding(path, 7) for path in logs], "logs", logs)
-    (_, annotation) = annotated(report(findings=made))
-    assert annotation.message == "wrong (20 of 20 runs; first 0.log:7)"
-    assert annotation.properties == {"file": "logs/0.log", "line": "7", "title": "X1"}
-
-
 @pytest.mark.parametrize(
     ("numbers", "annotations", "left_out"),
     [
@@ -342,10 +293,6 @@ def issues(report_: Report) -> Any:
     return read
 
 
-def test_the_schema_is_one() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
-
-
 def test_an_issue() -> None:
     (issue,) = issues(report(findings=[finding("a b.log", 7, basis=Basis.RULES, hint="fix")]))
     assert len(issue.pop("fingerprint")) == 32
@@ -389,11 +336,6 @@ def test_nothing_found_for_gitlab() -> None:
 )
 def test_severities(changes: dict[str, Any], severity: str) -> None:
     assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
-
-
-def test_a_waiver_is_reported() -> None:
-    (issue,) = issues(report(findings=[finding(waiver=WAIVER)]))
-    assert issue["description"] == "wrong; waived by Jane until 2026-12-31: agreed"
 
 
 @settings(deadline=None)
@@ -484,11 +426,6 @@ def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
     assert failures(cases[LOGS[2]])[0].text == f"{LOGS[2]}:9: error X1: x is 2"
 
 
-def test_a_finding_on_a_set_and_its_runs_fails_all_of_them() -> None:
-    cases = cases_of(finding(FOLDER), finding(LOGS[1]))
-    assert [name for name, case in cases.items() if failures(case)] == [SET, LOGS[1]]
-
-
 def test_a_finding_on_a_file_of_a_set_fails_the_test_of_the_set() -> None:
     cases = cases_of(finding(f"{FOLDER}/scaling.json", 2))
     assert [name for name, case in cases.items() if failures(case)] == [SET]
@@ -516,21 +453,6 @@ def test_sets_of_raw_logs_in_one_folder_for_junit(made: list[Finding], failed: l
     assert named == RAW_SUITES | ({"tree": ["."]} if failed == ["."] else {})
     cases = [case for suite in read for case in suite]
     assert [case.name for case in cases if failures(case)] == failed
-
-
-def test_no_finding_is_lost() -> None:
-    (suite,) = suites(report(findings=[finding("a.log", set="a set without a row")]))
-    assert [(suite.name, case.name, bool(failures(case))) for case in suite] == [
-        ("tree", "a.log", True)
-    ]
-
-
-def test_a_folded_warning_is_output_of_its_runs() -> None:
-    made = [finding(LOGS[number], severity=Severity.WARNING) for number in (0, 2)]
-    cases = cases_of(*made)
-    shown = [name for name, case in cases.items() if "warning X1" in (case.system_out or "")]
-    assert shown == [LOGS[0], LOGS[2]]
-    assert not any(map(failures, cases.values()))
 
 
 @pytest.mark.parametrize(("basis", "type_"), [(Basis.OFFICIAL, "official"), (Basis.RULES, "rules")])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.findings import (
-    MAX_LINES,
     Basis,
     Finding,
     Severity,
@@ -111,25 +110,6 @@ def test_places_in_raw_logs(made: Sequence[Finding], shown: str) -> None:
     assert f"{findings.location(one)}: {findings.sentence(one)}" == shown
 
 
-def test_lines_that_are_not_kept_are_counted() -> None:
-    (one,) = folded(on_lines(*range(1, 1001)))
-    assert len(one.places[0].lines) == MAX_LINES
-    assert findings.sentence(one) == "wrong (and 999 more lines)"
-
-
-@pytest.mark.parametrize(
-    ("basis", "label"),
-    [
-        (Basis.BOTH, "X1"),
-        (Basis.OFFICIAL, "X1 [official]"),
-        (Basis.RULES, "X1 [rules]"),
-        (Basis.ADVICE, "X1 [advice]"),
-    ],
-)
-def test_basis(basis: Basis, label: str) -> None:
-    assert findings.label(finding(basis=basis)) == label
-
-
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 
 
@@ -155,11 +135,6 @@ WAIVED = finding(severity=Severity.NOTE, waiver=WAIVER)
 def test_levels(show: str, number: int) -> None:
     shown = findings.shown([*LEVELS, WAIVED], View(show=Show(show)))
     assert shown == [*LEVELS[:number], WAIVED]
-
-
-def test_counts() -> None:
-    made = [finding(), finding(), finding(severity=Severity.NOTE), finding(waiver=WAIVER)]
-    assert findings.counts(made) == {Severity.ERROR: 2, Severity.WARNING: 0, Severity.NOTE: 1}
 
 
 WARNING = Severity.WARNING

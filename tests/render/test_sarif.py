@@ -19,7 +19,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Waiver, folded
 from mlperf_pkg.render import FORMATS, Checkout, View
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
-from tests.helpers.reports import FAIL, SET, finding, on_raw_set, raw_id, raw_sets, report
+from tests.helpers.reports import FAIL, SET, finding, report
 from tests.helpers.trees import write_submission
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas/sarif.schema.json").read_text("utf-8"))
@@ -114,22 +114,6 @@ def test_every_location_names_the_set() -> None:
     assert result["locations"] == [{**location("logs/set/a.log", 3), **named}]
     assert result["relatedLocations"] == [{**location("logs/set/b.log"), **named}]
     assert result["properties"]["set"] == SET
-
-
-def test_sets_of_raw_logs_in_one_folder() -> None:
-    made = [*on_raw_set("alpha"), *on_raw_set("beta")]
-    results = run_of(report(**raw_sets(), findings=made))["results"]
-    ids = [raw_id("alpha"), raw_id("beta")]
-    assert [result["message"]["text"] for result in results] == [f"{id_}: wrong" for id_ in ids]
-    assert [result["locations"] for result in results] == [
-        [{**location("logs"), "logicalLocations": [{"fullyQualifiedName": id_}]}] for id_ in ids
-    ]
-    marks = {result["partialFingerprints"]["mlperfPkgFinding/v2"] for result in results}
-    assert len(marks) == 2
-
-
-def test_a_finding_with_one_place_has_no_related_location() -> None:
-    assert "relatedLocations" not in folded_result(finding("set/a.log", 3))
 
 
 def test_related_locations_are_limited_and_counted() -> None:

@@ -48,11 +48,6 @@ def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
     assert tables.json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
 
 
-def test_results_are_sorted() -> None:
-    rows = [(r.row.system, r.row.benchmark, r.accelerators) for r in tables.results(REPORT)]
-    assert rows == [("dgx", "bert", 8), ("open", "resnet", None)]
-
-
 @pytest.mark.parametrize(
     ("path", "accelerators"),
     [
@@ -157,7 +152,3 @@ def test_html_takes_nothing_for_markup() -> None:
     page = tables.results_html(report(result_sets=[result_set(system=name)]))
     assert "<script" not in page
     assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;\\x1b[31m" in page
-
-
-def test_markdown_without_results() -> None:
-    assert tables.results_markdown(report()) == "No result set.\n"

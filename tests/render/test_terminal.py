@@ -33,14 +33,6 @@ def test_a_table() -> None:
     ]
 
 
-def test_a_long_name_is_folded() -> None:
-    assert table(40, "a" * 30)[2:5] == [
-        "  aaaaaaaaaaaaaaaaaaaa    1.000  success",
-        "aaaaaaaaaa",
-        "  a remark",
-    ]
-
-
 def test_a_long_name_in_a_whole_column_has_a_line_of_its_own() -> None:
     columns = (Column("Name", whole=True), *COLUMNS[1:])
     names = ("a" * 30, "a" * 30, "b", "c" * 40)

@@ -20,6 +20,7 @@ from mlperf_pkg.results.report import (
     RunRow,
     SeedsRow,
     SystemRow,
+    common_folder,
     folder,
     name,
 )
@@ -46,6 +47,19 @@ def test_parts_of_a_path(path: str, parts: tuple[str, str]) -> None:
     assert (folder(path), name(path)) == parts
 
 
+@pytest.mark.parametrize(
+    ("paths", "top"),
+    [
+        (["a/b/c"], "a/b"),
+        (["a/b/c", "a/b/d"], "a/b"),
+        (["a/b/c", "a/d/c"], "a"),
+        (["a", "b/c"], ""),
+    ],
+)
+def test_the_folder_of_all_files(paths: list[str], top: str) -> None:
+    assert common_folder(paths) == top
+
+
 ROWS = {
     "verdicts": Verdicts,
     "system": SystemRow,
@@ -62,6 +76,21 @@ MADE = [
     finding(f"results/dgx/bert/result_{n % 12}.txt", n + 1, found=f"value {n}", expected=[n])
     for n in range(400)
 ]
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "codes"),
+    [
+        ([], [], ["RCP101", "RUN101", "RUN102"]),
+        (["RUN"], [], ["RUN101", "RUN102"]),
+        ([], ["RUN"], ["RCP101"]),
+        (["RUN", "SET"], ["RUN101", "X"], ["RUN102"]),
+    ],
+)
+def test_findings_by_code(select: list[str], ignore: list[str], codes: list[str]) -> None:
+    whole = report(findings=[finding(code=code) for code in ("RCP101", "RUN101", "RUN102")])
+    part = whole.only(select, ignore)
+    assert ([f.code for f in part.findings], part.hidden) == (codes, 3 - len(codes))
 
 
 def test_it_is_a_schema() -> None:

@@ -146,7 +146,8 @@ def test_success_is_valid_by_both_checkers_and_both_verdicts(plan: RunPlan, tmp_
 def test_failure_is_officially_invalid(plan: RunPlan, tmp_path: Path) -> None:
     log, failure = simulate_run(plan, 1), plan.failure
     run = read(log, plan)
-    assert not run.converged or failure in ("missing_key", "wrong_value")
+    # Any criterion may stop a run of Open.
+    assert not run.converged or failure in ("missing_key", "wrong_value") or plan.division == "open"
     require_ruleset(plan.usage, plan.round)
     try:
         valid = officially_valid(log, tmp_path, plan.usage, ruleset(plan))

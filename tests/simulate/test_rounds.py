@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from unittest import mock
 
@@ -62,7 +63,9 @@ def test_every_benchmark_of_every_round_passes(usage: str, name: str, tmp_path: 
 def test_the_official_package_checker_passes(
     usage: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plan = RoundPlan(usage, name, submitters=1, systems=2, sets=99, power=True, code=True)
+    # Every benchmark is in the tests of the compliance and of the RCP checker.
+    sets = 99 if os.environ.get("MLPERF_PKG_FULL") else 3
+    plan = RoundPlan(usage, name, submitters=1, systems=2, sets=sets, power=True, code=True)
     write_round(plan, tmp_path / "round")
     ruleset = load_round(usage, name).ruleset
     verdict = package_verdict(tmp_path / "round" / "Submitter1", caplog, usage, ruleset)

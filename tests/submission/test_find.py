@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.submission import find
 from mlperf_pkg.submission.find import find_input, find_part, find_parts, labels
-from mlperf_pkg.submission.model import SetName, Submission, set_name
+from mlperf_pkg.submission.model import Place, PowerFolder, SetName, Submission, Why, set_name
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 LOG = simulated()[0]
@@ -62,6 +65,20 @@ def test_a_submission(tmp_path: Path) -> None:
     assert (len(bert.logs), len(resnet.logs)) == (10, 5)
     assert resnet.others == ("run.log", "scaling.json")
     assert (bert.scaling, resnet.scaling) == (None, "{}")
+    (tested,) = submission.tested
+    assert (tested.place.label, tested.folders) == (f"results/{SYSTEM}", ("bert", "resnet"))
+
+
+def test_small_files_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["package_checker_params", f"{WHOLE}/privateid.json", f"{WHOLE}/resnet/scaling.json"]
+    lay(write_submission(tmp_path), dict.fromkeys(texts, b"{}"))
+    monkeypatch.setattr(find, "_MAX_BYTES", 1)
+    contents = find_input(str(tmp_path))
+    assert contents.submissions[0].result_sets[0].scaling is None
+    assert sorted(file.place.label for file in contents.unread) == sorted(texts)
+    assert {(file.why, "larger than" in file.reason) for file in contents.unread} == {
+        (Why.UNCHECKED, True)
+    }
 
 
 def test_a_round_of_submissions(tmp_path: Path) -> None:
@@ -106,6 +123,15 @@ def test_a_result_set_alone(tmp_path: Path, argument: str, label: str, first: st
     assert (files.place.label, files.system, files.benchmark) == (label, SYSTEM, "resnet")
     assert next(place.label for place in files.logs) == first
     assert (len(files.logs), files.others, contents.logs) == (5, ("run.log",), ())
+    assert contents.workspace is None  # but a part of a submission
+
+
+def test_a_result_set_behind_a_link(tmp_path: Path) -> None:
+    write_set(tmp_path / "a" / "real" / WHOLE / "resnet", simulated()[:1])
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "real" / WHOLE / "resnet")
+    sets = find_input(str(tmp_path)).result_sets
+    names = [(files.place.label, files.system, files.benchmark) for files in sets]
+    assert names == [(label, SYSTEM, "resnet") for label in (f"a/real/{WHOLE}/resnet", "link")]
 
 
 def test_a_result_set_as_the_parent_of_the_working_folder(
@@ -234,12 +260,55 @@ def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay(tmp_path, {"a.log": LOG, "closed/b.log": LOG})
+    read = os.scandir
+
+    def scandir(folder: str) -> object:
+        if folder.endswith("closed"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return read(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    (file,) = find_input(str(tmp_path)).unread
+    assert (file.place.label, file.reason, file.why) == (
+        "closed",
+        "Permission denied",
+        Why.UNCHECKED,
+    )
+
+
+@pytest.mark.parametrize("argument", ["", "/logs", "/logs/s", "/logs/s/a.log"])
+def test_the_name_of_a_workspace(tmp_path: Path, argument: str) -> None:
+    lay(tmp_path, {"logs/s/a.log": LOG, "systems/s.json": b"{}"})
+    workspace = find_input(f"{tmp_path}{argument}", f"ws{argument}").workspace
+    assert workspace
+    assert [workspace.label, *(place.label for place in workspace.systems)] == [
+        "ws",
+        "ws/systems/s.json",
+    ]
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     with pytest.raises(UserError, match="no MLPerf log here"):
         find_input(str(tmp_path / "logs"))
     with pytest.raises(UserError, match=r"no such file or folder; did you mean .*logs\?"):
         find_input(str(tmp_path / "lgos"))
+
+
+@pytest.mark.parametrize(
+    ("log", "paths"),
+    [
+        ("result_0.txt", ["result_0/node_0.txt"]),
+        ("result_0.old.txt", ["result_0/node_0.txt"]),
+        ("result_1.txt", []),
+        ("result_2.txt", []),
+    ],
+)
+def test_the_power_logs_of_a_run(log: str, paths: list[str]) -> None:
+    results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
+    assert PowerFolder(Place("power", "power"), results).log_paths(log) == paths
 
 
 def test_labels() -> None:

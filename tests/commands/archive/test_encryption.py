@@ -80,7 +80,7 @@ def decrypted(source: Path, key: Path | None = None, secret: str = SECRET) -> by
 # ---- AES ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [10, 15, 16, 17, CHUNK - 16, CHUNK - 1, CHUNK, CHUNK + 1])
+@pytest.mark.parametrize("size", [10, 16, 17, CHUNK - 1, CHUNK, CHUNK + 1])
 def test_aes_round_trip(tmp_path: Path, size: int) -> None:
     plain = write(tmp_path / "plain", (HEADER + os.urandom(size))[:size])
     encrypted = encrypt(plain, tmp_path / "x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,11 +64,18 @@ def outline(plan: Plan) -> list[tuple[str, list[str]]]:
     return [(planned.folder, [run.path for run in planned.runs]) for planned in plan.sets]
 
 
-@pytest.mark.parametrize("make", [closed_workspace, mixed, both_divisions])
-@pytest.mark.parametrize("config", ["", CONFIG])
-@pytest.mark.parametrize("division", [None, "closed"])
-def test_the_same_plan_again(tmp_path: Path, make: object, config: str, division: str) -> None:
-    assert callable(make)
+@pytest.mark.parametrize(
+    ("make", "config", "division"),
+    [
+        *((closed_workspace, config, None) for config in ("", CONFIG)),
+        *((mixed, config, None) for config in ("", CONFIG)),
+        *((both_divisions, config, "closed") for config in ("", CONFIG)),
+        (both_divisions, "", None),
+    ],
+)
+def test_the_same_plan_again(
+    tmp_path: Path, make: Callable[[Path], Path], config: str, division: str | None
+) -> None:
     root = make(tmp_path)
     lay(root, {CONFIG_NAME: config.encode()})
     lay(root, {f"src/{name}/x": b"" for name in ("bert", "a", "b")})

@@ -210,7 +210,7 @@ def test_file_that_is_added_at_the_last_moment_is_not_lost(
 
 # ---- kills ----------------------------------------------------------------------------------
 
-KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 30
+KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 15
 
 
 def rebuild(prepared: Prepared) -> None:

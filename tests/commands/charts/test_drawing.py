@@ -93,19 +93,6 @@ def test_the_rcp_chart_shows_all_points_the_hull_and_the_limit() -> None:
     assert (own["batch"], own["kind"]) == (one.row.rcp.batch_size, "this set: pass")
 
 
-def test_a_chart_names_its_set_and_margin() -> None:
-    one = drawn("bert")
-    chart = charts(one)["rcp"]
-    assert chart.subject == "bow-pod16, bert (closed, round 2.0)"
-    assert chart.document()["title"]["subtitle"] == chart.subject
-    test = one.row.rcp
-    assert test is not None
-    assert test.margin_percent is not None
-    (own,) = chart.data["own"]
-    assert own["margin"] == f"{test.margin_percent:+.1f} %"
-    assert f"this set: pass {own['margin']}" in chart.description
-
-
 def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() -> None:
     chart = charts(drawn("gpt3", "4.1"))["rcp"]
     limits = {point["batch"]: point["mean"] for point in chart.data["limit"]}

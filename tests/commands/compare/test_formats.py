@@ -77,24 +77,11 @@ def test_text() -> None:
     )
 
 
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_a_long_name_is_whole_and_the_fastest_is_first(width: int) -> None:
-    shown = COMPARE_FORMATS["text"](rows(A, B, C), View(width))
-    assert shown.count(LONG) == 4  # in three tables and a remark
-    assert shown.index("10.000") < shown.index("20.000") < shown.index("800.000")
-    assert all(len(line) <= width for line in shown.splitlines())
-
-
 def test_a_price_is_given_once_and_only_with_a_ratio_per_dollar() -> None:
     other = replace(B, benchmark="resnet")
     shown = text(A, B, C, replace(A, benchmark="resnet", path="z"), other, prices=PRICES)
     assert shown.count("$300,000") == 1
     assert "$300,000" not in text(A, prices=PRICES)
-
-
-def test_equal_remarks_on_systems_are_one() -> None:
-    worse = replace(A, path="z", system="pod", minutes=90.0, rules=Verdict.FAIL)
-    assert f"pod, {LONG}: violates the written rules" in " ".join(text(A, C, worse).split())
 
 
 @pytest.mark.parametrize(

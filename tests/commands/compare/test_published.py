@@ -152,13 +152,6 @@ def test_text_shows_those_on_as_many_accelerators() -> None:
     assert "[round]: published in that round; its score is normalised" in shown
 
 
-def test_verbose_text_shows_all() -> None:
-    shown = COMPARE_FORMATS["text"](rows("5.0"), View(80, verbose=True))
-    assert "[5.0] fast" in shown
-    assert "opt_name" in shown
-    assert "--verbose" not in shown
-
-
 def test_all_are_shown_if_none_has_as_many_accelerators() -> None:
     other = replace(OWN, accelerators=7)
     results = [other, *read_rounds(["5.0"], (other,), Filter(), None)]

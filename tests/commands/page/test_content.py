@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, Standing
-from mlperf_pkg.commands.page.content import choices, columns, excerpts, in_words
+from mlperf_pkg.commands.page.content import choices, columns, excerpts
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source, raw_lines
@@ -46,11 +46,6 @@ def test_values() -> None:
             "Submitter": "-",
         }.items()
     )
-
-
-def test_a_standing_in_words() -> None:
-    assert in_words(STANDING) == "3 of 12 in 2.0 on 8 accelerators, 1 of 2 with X1"
-    assert in_words(replace(STANDING, of_model=None)) == "3 of 12 in 2.0 on 8 accelerators"
 
 
 def test_numbers_to_filter_by_are_in_their_order() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import history_charts
-from mlperf_pkg.commands.page.history import History, history
+from mlperf_pkg.commands.page.history import History
 from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
 from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import RUNTIME, assert_policy_of_page
@@ -95,8 +95,3 @@ def test_a_page_without_one_chart_says_which_and_why(monkeypatch: pytest.MonkeyP
     text = history_html(of(entry("5.0", 20.0)), RUNTIME)
     assert "The chart resnet is missing:" in text
     assert DEFECT.split(";")[0] in text
-
-
-def test_a_page_without_results() -> None:
-    text = history_html(history((), "from here"), RUNTIME)
-    assert "0 results" in text

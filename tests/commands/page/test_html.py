@@ -126,11 +126,6 @@ def test_a_folded_finding_is_one_with_its_runs_and_the_line_of_the_first() -> No
     assert page.sections[0].findings == (shown,)
 
 
-def test_a_verdict_says_how_many_findings_there_are() -> None:
-    page = module.html(page_of(findings=(Finding(code="X101", message="x", path="a"),)), RUNTIME)
-    assert "<strong>pass</strong>, 1 error</dd>" in page
-
-
 def test_a_page_without_results() -> None:
     page = module.html(page_of(), RUNTIME)
     for text in ("No result set.", "No findings.", "<strong>pass</strong></dd>"):

@@ -70,7 +70,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(ROWS, max_size=6))
 def test_whatever_is_added_or_withdrawn_ids_stay_and_differ(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Candidate]]

@@ -14,7 +14,7 @@ from mlperf_pkg.checker.values import Options, Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.commands.results.score import SCORE_FORMATS, verdict_in_short
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.render import View
-from tests.helpers.reports import FAIL, PASS, rcp, report, result_set, run
+from tests.helpers.reports import FAIL, rcp, report, result_set, run
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 RUNS = (
@@ -74,11 +74,6 @@ def test_text() -> None:
 def test_text_without_a_score(changes: dict[str, Any], line: str) -> None:
     shown = SCORE_FORMATS["text"](some_scores(**changes), View(80))
     assert f"  {line}" in shown.splitlines()
-
-
-def test_text_without_a_set() -> None:
-    shown = SCORE_FORMATS["text"](Scores(report(), ()), View())
-    assert shown == "no result set: no log names its benchmark\nround 2.0: as given\n"
 
 
 def test_json() -> None:
@@ -195,26 +190,6 @@ def test_text_in_short() -> None:
     )
 
 
-@pytest.mark.parametrize("width", [70, 80, 200])
-def test_a_line_per_result_set(width: int) -> None:
-    lines = SCORE_FORMATS["text"](ROUND, View(width)).splitlines()
-    assert len([line for line in lines if " bert " in line or " resnet " in line]) == 6
-    assert all(len(line) <= width for line in lines)
-
-
-def test_markdown_in_short() -> None:
-    assert SCORE_FORMATS["markdown"](ROUND, View()).splitlines()[:8] == [
-        "## MLPerf scores",
-        "",
-        "### ACME (closed)",
-        "",
-        "| System | Benchmark | Minutes | RCP margin | Verdict |",
-        "| --- | --- | ---: | --- | --- |",
-        "| dgx | bert | 20.500 | pass +10.0 % | pass |",
-        "| dgx | resnet | 123.457 | not checked | pass |",
-    ]
-
-
 @pytest.mark.parametrize("format_", ["text", "markdown"])
 def test_runs_are_shown_with_verbose_or_of_a_single_set(format_: str) -> None:
     row, runs = result_set(), (run(),)
@@ -243,11 +218,3 @@ def test_runs_are_shown_with_verbose_or_of_a_single_set(format_: str) -> None:
 )
 def test_verdict_in_short(official: str, rules: str, words: str) -> None:
     assert verdict_in_short(Verdicts(Verdict(official), Verdict(rules))) == words
-
-
-def test_rounds_are_named_if_several() -> None:
-    shown = SCORE_FORMATS["text"](
-        scores_of({}, {"round": "2.1", "verdict": PASS}, round=None), View()
-    )
-    assert "ACME (closed, round 2.0)" in shown
-    assert "ACME (closed, round 2.1)" in shown

@@ -182,17 +182,6 @@ def test_spellings_of_a_submitter(root: Path) -> None:
     assert [(submitter.name, submitter.results) for submitter in result.submitters] == [("ACME", 2)]
 
 
-def test_ranks(root: Path) -> None:
-    for name, seed in (("B", 8), ("C", 7)):
-        write_submission(root / name, seed=seed)
-        write_system(root / name / "systems", submitter=name)
-    write_system(root / "ACME" / "systems", submitter="A")
-    result = published(root)
-    assert [(s.name, s.rank) for s in result.submitters] == [("ACME", 1), ("B", 1), ("C", 1)]
-    by_row = {score.row.partition("/")[0]: score for score in result.scores}
-    assert {score.of for score in by_row.values() if not score.reason} <= {2, 3}
-
-
 def test_another_id_in_the_tree_is_noted(root: Path) -> None:
     file = root / "ACME" / "results" / SYSTEM / "privateid.json"
     file.write_text('{"private_id": "red-oak"}', "utf-8")

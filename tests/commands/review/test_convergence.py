@@ -94,17 +94,6 @@ def test_the_effect_of_normalisation() -> None:
     ]
 
 
-def test_the_summary() -> None:
-    assert of(ROWS).summary == (
-        "RCP test: 2 pass, 1 FAIL, 3 missing, 1 bypassed, 1 not compared",
-        "FAIL: ACME bert on dgx, margin -5.0 %",
-        "bypassed: ACME resnet on dgx, margin -1.0 %",
-        "missing: bert at batch size 96 (Beta): 20 reference runs due 2022-05-21",
-        "missing: llama31_405b at batch size 96 (Zeta): 20 reference runs due 2022-04-15",
-        "normalised: 1 score, by up to 2.00 %",
-    )
-
-
 def test_nothing_to_compare() -> None:
     made = of([a_set("ACME", division="open")])
     assert (made.summary, made.tables, made.text) == (("RCP test: -",), {}, ())

@@ -100,12 +100,6 @@ def test_the_reference_of_a_key(a_round: Path) -> None:
     assert "opt_weight_decay 5e-05" in result.stdout.replace("\\", "")
 
 
-def test_several_texts(a_round: Path) -> None:
-    result = call("review", "objection", "RN115,SET101", a_round)
-    assert result.stdout.count("\n---\n") == 1
-    assert "`by <org>`, `against Beta`" in result.stdout
-
-
 def test_hostile_texts_are_harmless(a_round: Path) -> None:
     for log in (a_round / "ACME" / SET).iterdir():
         evil = "\x1b[31m`</details>\n# all fine\u202e"
@@ -120,9 +114,7 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     ("arguments", "message"),
     [
         (("RN999", ""), "no code begins with 'RN999'"),
-        (("", ""), "no code begins with ''"),
         (("RCP101", ""), "nothing to object to for RCP101; its findings have "),
-        (("all", "Nobody"), "no such file or folder"),
         (("all", f"ACME/{SET}/nothing"), "no such file or folder"),
         (("all", "", "-o", "inside"), "refusing to write inside an input folder"),
     ],
@@ -222,13 +214,11 @@ def test_a_change_keeps_comments(states: Path) -> None:
     [
         (("--id", "one", "--state", "waived"), "one: waived without percent"),
         (("--id", "one", "--state", "waived", "--percent", "2"), "one: waived at 2 %; only total"),
-        (("--id", "one", "--state", "waived", "--percent", "-1"), "one: waived at -1 %"),
         (("--id", "one", "--state", "waived", "--percent", "nan"), "one: waived at nan %"),
         (("--id", "one", "--state", "settled"), "unknown state 'settled'"),
         (("--id", "three", "--state", "fixed"), "no objection 'three'"),
         (("--id", "one"), "--id and --state belong together"),
         (("--state", "fixed"), "--id and --state belong together"),
-        (("--note", "x"), "need --id and --state"),
     ],
 )
 def test_refused_changes(states: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -236,12 +226,6 @@ def test_refused_changes(states: Path, arguments: tuple[str, ...], message: str)
     assert result.exit_code == 2
     assert message in result.stderr
     assert states.read_text("utf-8") == STATES
-
-
-def test_waived(states: Path) -> None:
-    assert changed(states, "--id", "one", "--state", "waived", "--percent", "1.5").exit_code == 0
-    entry, _ = read_entries(states)
-    assert (entry.state, entry.percent) == (State.WAIVED, 1.5)
 
 
 @pytest.mark.parametrize(

@@ -134,12 +134,6 @@ def test_few(results: dict[str, int], choices: dict[str, Any], lines: list[str])
     assert list(assignments_section(of_sizes(results, **choices)).summary) == expected
 
 
-def test_no_result_at_all() -> None:
-    made = assignments_section(of_sizes({"A": 0}))
-    assert made.summary == ("by number of results: -",)
-    assert "Without results and therefore without assignments: A." in made.text
-
-
 @pytest.mark.parametrize(
     ("choices", "message"),
     [

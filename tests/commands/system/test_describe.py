@@ -24,7 +24,7 @@ NOWHERE = Sources(None, lambda *_: "", lambda _: "")
 def detected(machine: Machine, root: Path, user_values: UserValues = USER_VALUES) -> dict[str, Any]:
     """Return the fields that are neither empty nor left to the user."""
     fields = describe(machine.sources(root), user_values)
-    assert list(fields) == [*required_fields(), "host_network_card_count"]
+    assert list(fields) == [*required_fields(), "system_type", "host_network_card_count"]
     assert HOST not in json.dumps(fields)
     return {k: v for k, v in fields.items() if v and not str(v).startswith(FILL_IN)}
 

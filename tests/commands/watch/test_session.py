@@ -244,7 +244,7 @@ def test_rules_wait_until_it_is_known_which_apply() -> None:
 
 def test_an_aborted_run_is_not_pending() -> None:
     run = judged(edited(RESNET, "run_stop", metadata={"status": "aborted"}))
-    assert "RUN130" in {finding.code for finding in certain(run)}
+    assert "RUN140" in {finding.code for finding in certain(run)}
 
 
 # ---- events -------------------------------------------------------------------------------

@@ -1,24 +1,39 @@
-"""The page in a real browser: it works, it stays silent, and no log is ever markup.
+"""The pages in a real browser: they work, they stay silent, and no log is ever markup.
 
-Most tests share an opened page, and leave its table as it was.
+Most tests of a page share it opened, and leave its table as it was.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
+from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.commands.review.files import files_of, sections
+from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.render.table import Column, table_of
+from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import many
-from tests.helpers.browser import Opened, assert_accessible, assert_fits, needs_chromium, opened
+from tests.helpers.browser import (
+    Opened,
+    assert_accessible,
+    assert_fits,
+    chromium,
+    needs_chromium,
+    opened,
+)
 from tests.helpers.logs import edited
 from tests.helpers.program import call
-from tests.helpers.trees import simulated, write_set, write_submission, write_system
+from tests.helpers.reports import rcp
+from tests.helpers.reviews import a_round, a_set, a_system
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 pytestmark = needs_chromium
 
@@ -26,7 +41,17 @@ HOSTILE = (
     "</script><script>window.taken = 1</script><img src=x onerror='window.taken = 2'>"
     "]]>&lt;b&gt;\u2028\u202e{{ 7 * 7 }}"
 )
-DESKTOP = {"width": 1280, "height": 2000}
+FORMULA = "=1+1</script><img src=x onerror='window.taken = 1'>{{ 7 * 7 }}"
+DESKTOP = {"width": 1280, "height": 1500}
+LONG = "W" * 120  # a name without a place to break the line
+RESNET = "training_results_v4.0/NVIDIA/results/eos_n316_ngc24.04_mxnet/resnet"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +59,9 @@ def good_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A submission of three benchmarks, one set of which lacks runs."""
     root = tmp_path_factory.mktemp("good")
     tree = write_submission(root / "training_results_v2.0" / "ACME", "bert", "resnet", "ssd")
+    write_system(tree / "systems", hw_notes="long " * 100, system_name="x" * 200)
     for number in (3, 4):
-        (tree / "results/bow-pod16/resnet" / f"result_{number}.txt").unlink()
+        (tree / "results" / SYSTEM / "resnet" / f"result_{number}.txt").unlink()
     page = root / "report.html"
     assert call("report", tree, "-o", page).exit_code == 1
     return page
@@ -73,10 +99,48 @@ def whole_round(browser: Browser, round_file: Path) -> Iterator[Opened]:
 
 @pytest.fixture(scope="module")
 def large_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of 150 result sets."""
+    """A page of 110 result sets."""
     page = tmp_path_factory.mktemp("large") / "report.html"
-    page.write_text(html.html(many(150), "window.vegaEmbed = null;"), "utf-8")
+    page.write_text(html.html(many(110), "window.vegaEmbed = null;"), "utf-8")
     return page
+
+
+@pytest.fixture(scope="module")
+def history_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("history") / "history.html"
+    assert call("report", "--history", "-o", file).exit_code == 0
+    return file
+
+
+@pytest.fixture(scope="module")
+def history(browser: Browser, history_file: Path) -> Iterator[Opened]:
+    with opened(browser, history_file, "#b=resnet", viewport=DESKTOP) as shown:
+        expect(shown.page.locator("#drawn svg")).to_have_count(3)
+        yield shown
+
+
+@pytest.fixture
+def review(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+    names = [*(f"Submitter{number}" for number in range(8)), f"{HOSTILE}\x1b"]
+    fast = rcp(official_pass=False, margin_percent=-1.0)
+    rows = [a_set(name, f"b{n}", rcp=fast) for name in names for n in range(6)]
+    reviewed = a_round(names, rows, map(a_system, names))
+    table = table_of([Column("Topic")], [("Rules",)], title=f"{LONG}, reviewed by nobody")
+    parts = [*sections(reviewed), Section("named", "Named", (LONG,), {"one": table})]
+    file = tmp_path / "review.html"
+    file.write_text(files_of(reviewed, parts)["review.html"], "utf-8")
+    with opened(browser, file) as shown:
+        yield shown
+
+
+@pytest.fixture
+def summary(browser: Browser, good_file: Path, tmp_path: Path) -> Iterator[Opened]:
+    """The summary of a round with long names, notes and a set without a score."""
+    tree = good_file.with_name("training_results_v2.0")
+    assert call("results", tree, "-o", tmp_path / "out").exit_code == 1
+    with opened(browser, tmp_path / "out" / "results.html") as shown:
+        assert "SET101" in shown.page.locator("main").inner_text()
+        yield shown
 
 
 def column(page: Page, name: str) -> list[str]:
@@ -84,6 +148,12 @@ def column(page: Page, name: str) -> list[str]:
     at = heads.index(name) + 1
     cells = page.locator(f"#table tbody tr:not([hidden]) > :nth-child({at})").all_inner_texts()
     return [str(cell) for cell in cells]
+
+
+def show(page: Page, narrow_and_light: bool) -> None:
+    """Show it on a telephone in light colours, or on a desktop in dark ones."""
+    page.emulate_media(color_scheme="light" if narrow_and_light else "dark")
+    page.set_viewport_size({"width": 390 if narrow_and_light else 1280, "height": 1500})
 
 
 def test_the_keyboard_opens_a_set_and_its_visible_charts(good: Opened) -> None:
@@ -139,21 +209,26 @@ def test_it_filters(good: Opened, control: str, value: str, left: list[str]) -> 
     expect(page.locator("#count")).to_have_text("3 of 3 result sets")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize(
     ("name", "charts", "number"),
-    [("good", "#s0[open] svg", 4), ("whole_round", "#g1 svg, #scaling ~ .charts svg", 3)],
+    [
+        ("good", "#s0[open] svg", 4),
+        ("whole_round", "#g1 svg, #scaling ~ .charts svg", 3),
+        ("review", "svg", 0),
+        ("summary", "svg", 0),
+    ],
 )
 def test_it_is_accessible_and_no_wider_than_its_window(
-    request: pytest.FixtureRequest, name: str, charts: str, number: int, width: int, scheme: Any
+    request: pytest.FixtureRequest, name: str, charts: str, number: int
 ) -> None:
-    page = request.getfixturevalue(name).page
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": 1500})
-    expect(page.locator(charts)).to_have_count(number)
-    assert_fits(page)
-    assert_accessible(page)
+    shown = request.getfixturevalue(name)
+    for narrow_and_light in (True, False):
+        show(shown.page, narrow_and_light)
+        expect(shown.page.locator(charts)).to_have_count(number)
+        assert_fits(shown.page)
+        assert_accessible(shown.page, only_colours=not narrow_and_light)
+    assert shown.page.evaluate("window.taken") is None
+    assert shown.quiet
 
 
 def test_a_link_opens_the_set_that_it_leads_to(good: Opened) -> None:
@@ -268,19 +343,142 @@ def test_rows_are_made_when_they_are_seen_and_all_are_sorted(
         assert shown.page.locator("#s0 td").count() == 0
         shown.page.locator("#more").scroll_into_view_if_needed()
         expect(rows).not_to_have_count(100)
-        shown.page.locator("#search").fill("system-14")
+        shown.page.locator("#search").fill("system-10")
         expect(rows).to_have_count(11)
         shown.page.get_by_role("button", name="Clear").click()
         expect(rows).to_have_count(100)
         shown.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert rows.count() == 150
+        assert rows.count() == 110
         shown.page.get_by_role("button", name="Score").click()
         shown.page.get_by_role("button", name="Score").click()
-        assert column(shown.page, "Score")[:2] == ["154.000", "153.000"]
+        assert column(shown.page, "Score")[:2] == ["114.000", "113.000"]
 
 
 def test_all_numbers_are_there_without_scripts(browser: Browser, large_file: Path) -> None:
     with opened(browser, large_file, java_script_enabled=False) as shown:
-        assert shown.page.locator("#table tbody tr:visible").count() == 150
-        shown.page.locator("#s149 summary").click()
-        assert "0.0012345" in shown.page.locator("#s149 dl.pairs").inner_text()
+        assert shown.page.locator("#table tbody tr:visible").count() == 110
+        shown.page.locator("#s109 summary").click()
+        assert "0.0012345" in shown.page.locator("#s109 dl.pairs").inner_text()
+
+
+def scores(page: Page) -> list[str]:
+    return page.locator("#table td.score").all_inner_texts()
+
+
+def test_the_history_opens_quickly_and_silently_and_makes_rows_when_they_are_seen(
+    browser: Browser, history_file: Path
+) -> None:
+    with opened(browser, history_file) as shown:
+        expect(shown.page.locator("#count")).to_have_text("2,195 of 2,195 results")
+        paint = shown.page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+        assert paint < 1000
+        assert shown.page.locator("#table tbody tr").count() == 60
+        shown.page.locator("#end").scroll_into_view_if_needed()
+        expect(shown.page.locator("#table tbody tr")).to_have_count(120)
+        assert shown.quiet
+
+
+def test_a_benchmark_has_its_charts(history: Opened) -> None:
+    history.page.locator("#b").select_option("hpc-openfold")
+    expect(history.page.locator("#drawn figure")).to_have_count(2)
+    assert "b=hpc-openfold" in history.page.url
+    history.page.locator(".card[href='#b=bert']").click()
+    expect(history.page.locator("#drawn svg")).to_have_count(3)
+    assert "no line joins them" in history.page.locator("#drawn figcaption").first.inner_text()
+    assert history.quiet
+
+
+def test_benchmarks_can_be_drawn(history: Opened) -> None:
+    values = history.page.locator("#b option").evaluate_all("all => all.map((one) => one.value)")
+    for value in values[::3]:
+        history.page.locator("#b").select_option(value)
+        expect(history.page.locator("#drawn svg").first).to_be_visible()
+        assert "cannot be drawn" not in history.page.locator("#drawn").inner_text()
+    assert history.quiet
+
+
+def test_filters_and_order_of_the_history_are_in_the_address(
+    browser: Browser, history_file: Path
+) -> None:
+    address = "#round=1.0&benchmark=resnet&accelerators=16&sort=minutes"
+    with opened(browser, history_file, address) as shown:
+        page = shown.page
+        expect(page.locator("#count")).to_contain_text(" of 2,195 results")
+        minutes = [float(score) for score in scores(page)]
+        assert minutes == sorted(minutes)
+        assert 37.115 in minutes
+        page.locator("#table thead").get_by_role("button", name="Minutes").click()
+        assert [float(score) for score in scores(page)] == minutes[::-1]
+        expect(page).to_have_url(re.compile("sort=-minutes"))
+        page.locator("#q").fill("graphcore")
+        expect(page.locator("#table tbody tr")).to_have_count(1)
+        expect(page).to_have_url(re.compile("q=graphcore"))
+        page.get_by_role("button", name="Clear").click()
+        expect(page.locator("#count")).to_have_text("2,195 of 2,195 results")
+
+
+def test_a_permalink_opens_a_result_with_its_source(browser: Browser, history_file: Path) -> None:
+    with opened(browser, history_file, f"#r={RESNET}") as shown:
+        page = shown.page
+        expect(page.locator("#details")).to_be_visible()
+        expect(page.locator("#details-title")).to_have_text("NVIDIA: resnet, round 4.0")
+        source = page.locator("#details a", has_text="Source").get_attribute("href")
+        assert source == f"https://github.com/mlcommons/{RESNET}".replace(
+            "v4.0/", "v4.0/tree/HEAD/"
+        )
+        page.keyboard.press("Escape")
+        expect(page.locator("#details")).to_be_hidden()
+        expect(page).not_to_have_url(re.compile("r="))
+        assert shown.quiet
+
+
+def test_a_point_and_a_number_lead_to_their_result(history: Opened) -> None:
+    page = history.page
+    page.locator("#b").select_option("resnet")
+    expect(page.locator("#drawn svg")).to_have_count(3)
+    page.locator("#drawn .mark-symbol.role-mark path").first.click()
+    expect(page.locator("#details-title")).to_have_text("Google: resnet, round 0.7")
+    page.get_by_role("button", name="Close").click()
+    page.locator(".rounds a", has_text="0.229").click()
+    expect(page.locator("#details-title")).to_have_text("Google: resnet, round 1.0")
+    page.get_by_role("link", name="Its benchmark over rounds").click()
+    expect(page.locator("#details")).to_be_hidden()
+    expect(page).to_have_url(re.compile("b=resnet"))
+
+
+def test_the_history_is_saved_as_csv(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    sets = [entry("5.0", 20.0), entry("5.0", 9.8065, submitter=FORMULA, path=f"{FORMULA}/resnet")]
+    file.write_text(history_html(of(*sets), drawing.runtime()), "utf-8")
+    with opened(browser, file, "#sort=minutes") as shown:
+        assert scores(shown.page) == ["9.807", "20.000"]
+        assert shown.page.evaluate("window.taken") is None
+        assert FORMULA in shown.page.locator("#table").inner_text()
+        with shown.page.expect_download() as download:
+            shown.page.get_by_role("button", name="Download CSV").click()
+        lines = Path(download.value.path()).read_text("utf-8-sig").splitlines()
+        assert lines[0].startswith("minutes,unscaled,official,round,benchmark,")
+        assert lines[1].startswith("9.8065,")
+        assert "\"'=1+1" in lines[1]
+        assert len(lines) == 3
+
+
+def test_the_history_can_be_read_without_scripts(browser: Browser, history_file: Path) -> None:
+    with opened(browser, history_file, java_script_enabled=False) as shown:
+        assert shown.page.locator(".card").count() == 22
+        assert "0.229" in shown.page.locator(".rounds").first.inner_text()
+        assert "require JavaScript" in shown.page.locator("main").inner_text()
+
+
+def test_the_history_is_accessible_and_no_wider_than_its_window(history: Opened) -> None:
+    page = history.page
+    for narrow_and_light in (True, False):
+        show(page, narrow_and_light)
+        page.locator("#all-benchmarks").scroll_into_view_if_needed()
+        expect(page.locator("#all-benchmarks svg")).to_be_visible()
+        assert_fits(page)
+        assert_accessible(page, only_colours=not narrow_and_light)
+    page.locator("#table tbody button").first.click()
+    expect(page.locator("#details")).to_be_visible()
+    assert_accessible(page)
+    page.keyboard.press("Escape")
