@@ -24,8 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no forks")
 @pytest.fixture(autouse=True)
 def before() -> Iterator[set[str]]:
     """The other children of this process; afterwards it has no more than these."""
-    before = children()
-    yield before
+    yield (before := children())
     assert children() <= before
 
 
@@ -137,9 +136,7 @@ def large(_: int) -> bytes:
     return bytes(5_000_000)
 
 
-def test_a_worker_that_is_killed_while_it_sends_its_results_is_replaced(
-    before: set[str],
-) -> None:
+def test_a_worker_killed_while_it_sends_results_is_replaced(before: set[str]) -> None:
     with pool(2) as workers:
         results = workers.map(large, range(300), instead=lambda loss: loss.reason.encode())
         begun = [next(results)]
