@@ -119,7 +119,7 @@ OF_VALUE: Mapping[str, Constraint] = {
     ),
     "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
     "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
-    "counts_at_least": _of_value(lambda a: lambda v: _count(v) >= a, lambda a: f"at least {a}"),
+    "counts": _of_value(lambda a: lambda v: holds(_count(v), a), lambda a: needed_in_words(a)),
     "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {a}"),
     "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {a}"),
     "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), lambda a: f"{a}"),
@@ -152,6 +152,10 @@ OF_VALUE: Mapping[str, Constraint] = {
     "in_ratio": _of_value(
         lambda a: lambda v: len(v) == len(a) and all(map(_proportional(v[0], a[0]), v, a)),
         lambda a: f"numbers in the ratio {' to '.join(map(str, a))}",
+    ),
+    "any": _of_value(
+        lambda a: lambda v: any(holds(v, constraints) for constraints in a),
+        lambda a: " or ".join(map(needed_in_words, a)),
     ),
     "each": _of_value(
         lambda a: lambda v: all(holds(e, a) for e in (v if isinstance(v, list) else [v])),

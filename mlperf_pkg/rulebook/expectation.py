@@ -247,7 +247,7 @@ def expectation(formula: str) -> Expectation | None:
     about = [part for part in tree.values if not alternatives or _owners(part) != {"previous"}]
     parts = [part for part in map(_of_comparison, about) if part]
     if alternatives:  # others are for logs that count differently: epoch_num >= 168
-        parts = [part for part in parts if not part.limits[0].kind]
+        parts = [part for part in parts if part.limits[0].kind in ("", _MULTIPLE)]
     elif len(parts) < len(tree.values):
         return None
     if not parts or not all(same(part.amount, parts[0].amount) for part in parts):
@@ -536,6 +536,7 @@ class _Calculation:
         if not expects.alternatives and len(expects.limits) > 1:
             return self._range(expects.limits)
         words = list(dict.fromkeys(map(self._limit, expects.limits)))
+        words = [text for text in words if not any(w.startswith(f"{text} = ") for w in words)]
         if len(words) > 1 and self._batch_size:
             words[:-1] = [text.removesuffix(self._batch_size) for text in words[:-1]]
         return " or ".join(words)

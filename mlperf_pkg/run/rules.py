@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -257,7 +258,7 @@ class RuleChecker:
         if compiled.by_position:
             series = self._positions.setdefault(compiled.rule.code, [])
             if len(series) < _MOST_REFUSALS:
-                series.append((compiled, record, number))
+                series.append((compiled, _counted(record, compiled.formula.previous[0]), number))
                 return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
         self._evaluate(compiled, record, number, self.seen, nth)
@@ -530,6 +531,16 @@ class RuleChecker:
         value, expected, message = breach_of(rule, operands, value)
         message = rule.message or message
         self._add(rule, number, value=value, expected=expected, message=message, settled=settled)
+
+
+def _counted(record: Record, name: str) -> Record:
+    """Return a record whose position is a number, also where it is logged as text."""
+    metadata = record.metadata
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(name), str):
+        return record
+    with suppress(ValueError):
+        metadata = {**metadata, name: float(metadata[name])}
+    return Record(record.key, record.time_ms, record.value, metadata)
 
 
 def _position(of_rule: tuple[CompiledRule, Record, int]) -> float:

@@ -105,11 +105,8 @@ def _value(setting: Setting, assigned: Assigned) -> Value:
 Number = int | float
 Quantity = Number | Computed
 
-_INTERVAL = re.compile(
-    r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)"
-    r"(?: \|\| metadata\.\1 - previous\.\1 (?:> \2|<= 0\.0))*"
-)
-"""A formula that fixes the least interval between evaluations, which is its second group."""
+_INTERVAL = re.compile(r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)(?: \|\| .*)?")
+"""A formula that fixes the interval between evaluations, its second group, or something else."""
 
 _EVALUATIONS = 10
 """Evaluations until the reference converges, where nothing says how often there is one."""

@@ -239,7 +239,7 @@ def _sparse(log: Log, number: int) -> Iterator[Broken]:
     """Two more records, at positions that no schedule has."""
     metadata = log[number]["metadata"]
     names = metadata.keys() & {"epoch_num", "samples_count"}
-    for name, positions in product(names, ((10, 11), (60, 70))):
+    for name, positions in product(names, ((10, 11), (60, 70), (10**7, 10**12))):
         more = [{**log[number], "metadata": {**metadata, name: at}} for at in positions]
         yield Broken([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
 

@@ -100,9 +100,13 @@ def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
                 yield argument
             case "one_of":
                 yield from argument
-            case "at_least" | "counts_at_least" | "at_most" | "above" | "below":
+            case "at_least" | "at_most" | "above" | "below":
                 step = 1 if isinstance(argument, int) else _STEP  # beside the bound
                 yield from (argument, round(argument - step, 6), round(argument + step, 6))
+            case "any":
+                yield from (value for limits in argument for value in _candidates(limits))
+            case "counts":
+                yield from _fitting(argument)
             case "each":
                 yield from ([value] for value in _fitting(argument))
             case "length" | "length_at_least":
