@@ -111,6 +111,11 @@ def _listed(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
     return lambda names: f"{prefix} {joint.join(map(str, names))}".strip()
 
 
+def needed_in_words(constraints: Mapping[str, Any]) -> str:
+    """Return what some constraints expect: "at least 0.72 and below 1.0"."""
+    return " and ".join(TARGETS[name].needed(arg) for name, arg in constraints.items())
+
+
 OF_VALUE: Mapping[str, Constraint] = {
     "equals": _of_value(lambda a: lambda v: v == a, shown),
     "one_of": _of_value(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(shown, a))}"),
@@ -119,7 +124,7 @@ OF_VALUE: Mapping[str, Constraint] = {
     ),
     "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
     "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
-    "counts": _of_value(lambda a: lambda v: holds(_count(v), a), lambda a: needed_in_words(a)),
+    "counts": _of_value(lambda a: lambda v: holds(_count(v), a), needed_in_words),
     "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {a}"),
     "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {a}"),
     "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), lambda a: f"{a}"),
@@ -408,8 +413,3 @@ def _value_test(tests: Sequence[Callable[[Any], Any]]) -> Test:
         return True
 
     return meets_all
-
-
-def needed_in_words(constraints: Mapping[str, Any]) -> str:
-    """Return what some constraints expect: "at least 0.72 and below 1.0"."""
-    return " and ".join(TARGETS[name].needed(arg) for name, arg in constraints.items())

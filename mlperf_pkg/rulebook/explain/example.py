@@ -94,19 +94,19 @@ def _values(rule: Rule, round_: Round) -> Iterator[Any]:
 def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
     for name, argument in constraints.items():
         match name:
-            case "equals" | "close_to" | "multiple_of" | "power_of_two_times" | "truthy":
-                yield argument
-            case "in_ratio":
+            case (
+                "equals" | "close_to" | "multiple_of" | "power_of_two_times" | "truthy" | "in_ratio"
+            ):
                 yield argument
             case "one_of":
                 yield from argument
             case "at_least" | "at_most" | "above" | "below":
                 step = 1 if isinstance(argument, int) else _STEP  # beside the bound
                 yield from (argument, round(argument - step, 6), round(argument + step, 6))
+            case "counts":
+                yield from _candidates(argument)
             case "any":
                 yield from (value for limits in argument for value in _candidates(limits))
-            case "counts":
-                yield from _fitting(argument)
             case "each":
                 yield from ([value] for value in _fitting(argument))
             case "length" | "length_at_least":
