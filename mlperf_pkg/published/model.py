@@ -143,6 +143,13 @@ def log_hash(digest: bytes) -> int:
     return int.from_bytes(digest[:_HASH_BYTES], "big")
 
 
+def run_hash(fingerprint: bytes) -> int:
+    """Return what the published results hold of the fingerprint of a run."""
+    from hashlib import sha256  # noqa: PLC0415 - most checks need none
+
+    return log_hash(sha256(fingerprint).digest())
+
+
 # ---- the first values of a run, by which a dressed-up log is found ------------------------------
 
 NOISE = 1e-5  # of a value, in proportion
