@@ -52,15 +52,21 @@ def originals(runs: Sequence[Run]) -> list[int]:
         if run.fingerprint is not None:
             join(by_times.setdefault(run.fingerprint, index), index)
     for name in _SERIES:
-        series = [(r.benchmark, getattr(r, name), i) for i, r in enumerate(runs)]
-        series = sorted(one for one in series if is_series(one[1]))
-        for position, (benchmark, values, index) in enumerate(series):
-            for other, near_by, neighbour in series[position + 1 : position + _NEIGHBOURS]:
-                if other != benchmark or not is_near(values[0], near_by[0]):
-                    break
-                if equal_values(values, near_by):
-                    join(index, neighbour)
+        for index, other in _pairs_of_values(runs, name):
+            join(index, other)
     return [root(index) for index in first]
+
+
+def _pairs_of_values(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of runs with equal values of a series but for noise."""
+    series = [(run.benchmark, getattr(run, name), index) for index, run in enumerate(runs)]
+    series = sorted(one for one in series if is_series(one[1]))
+    for position, (benchmark, values, index) in enumerate(series):
+        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
+            if other != benchmark or not is_near(values[0], others[0]):
+                break
+            if equal_values(values, others):
+                yield index, neighbour
 
 
 def evidence(run: Run, other: Run) -> str:

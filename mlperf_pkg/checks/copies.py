@@ -114,8 +114,8 @@ class Pair(Struct):
     """Two result sets with the same runs.
 
     ``runs`` maps the paths of the runs in the copy to those in the original; ``identical`` of them
-    have the same bytes, ``noisy`` of them other times or values. ``others`` is the number of further sets with one of these runs, if they
-    are only compared with the original.
+    have the same bytes, ``noisy`` of them other times or values. ``others`` is the number of
+    further sets with one of these runs, if they are only compared with the original.
     """
 
     original: Owner

@@ -121,13 +121,13 @@ def _set_group(change: SetChange, view: View) -> Group:
         *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
         *map(_finding, change.findings),
     ]
-    edited = change.edited if view.verbose else change.edited[:_LISTED]
+    edited = change.same.edited if view.verbose else change.same.edited[:_LISTED]
     remarks = [
         *_messages(change.findings),
         *_names("run", change.runs, view),
         *(f"edited: {_to(run.old, run.new)}: {_edits(run)}" for run in edited),
     ]
-    if more := len(change.edited) - len(edited):
+    if more := len(change.same.edited) - len(edited):
         remarks.append(f"and {wording.counted(more, 'more edited log')}; -v shows them")
     return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
@@ -273,7 +273,7 @@ def _changed_json(change: SetChange) -> dict[str, Any]:
         ],
         "findings": change.findings,
         "runs": change.runs,
-        "edited": change.edited,
+        "edited": change.same.edited,
     }
 
 
