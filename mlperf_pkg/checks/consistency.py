@@ -13,27 +13,27 @@ from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.published.model import known_division
+from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import is_placeholder
 
 # ---- copies of one run, whatever was edited in them ---------------------------------------
 
-_NOISE = 1e-5  # of an evaluation, in proportion
-_NEIGHBOURS = 100  # in order of their evaluations, that are compared
-_LEAST_VALUES = 3  # different evaluations, by which a run is known
+_NEIGHBOURS = 100  # in order of their values, that are compared
+_SERIES = ("evaluated", "losses")
 
 
 def is_known(run: Run) -> bool:
-    """Return whether the evaluations of a run, or their times, tell it from all others."""
-    return run.fingerprint is not None or len(set(run.evaluated)) >= _LEAST_VALUES
+    """Return whether its evaluations or losses, or their times, tell a run from all others."""
+    return run.fingerprint is not None or any(is_series(getattr(run, name)) for name in _SERIES)
 
 
 def originals(runs: Sequence[Run]) -> list[int]:
     """Return for each run the index of the first that is the same run; its own if none is.
 
-    Copies have evaluations with the same values at the same times, or with the same values but for
-    noise, at any times. In all published logs, no two runs are as near by chance.
+    Copies have evaluations with the same values at the same times or, at any times, evaluations or
+    losses with the same values but for noise. In all published logs, no two runs are as near by
+    chance.
     """
     first = list(range(len(runs)))
 
@@ -51,26 +51,32 @@ def originals(runs: Sequence[Run]) -> list[int]:
     for index, run in enumerate(runs):
         if run.fingerprint is not None:
             join(by_times.setdefault(run.fingerprint, index), index)
-    numbers = [i for i, run in enumerate(runs) if len(set(run.evaluated)) >= _LEAST_VALUES]
-    numbers.sort(key=lambda i: (runs[i].benchmark, len(runs[i].evaluated), runs[i].evaluated))
-    for position, index in enumerate(numbers):
-        for other in numbers[position + 1 : position + _NEIGHBOURS]:
-            if not _is_near(runs[index], runs[other], values=1):
-                break
-            if _is_near(runs[index], runs[other]):
-                join(index, other)
+    for name in _SERIES:
+        for index, other in _pairs_of_values(runs, name):
+            join(index, other)
     return [root(index) for index in first]
 
 
-def _is_near(run: Run, other: Run, values: int | None = None) -> bool:
-    """Return whether two runs of a benchmark have as many evaluations, with nearly the same values.
+def _pairs_of_values(runs: Sequence[Run], name: str) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of runs with equal values of a series but for noise."""
+    series = [(run.benchmark, getattr(run, name), index) for index, run in enumerate(runs)]
+    series = sorted(one for one in series if is_series(one[1]))
+    for position, (benchmark, values, index) in enumerate(series):
+        for other, others, neighbour in series[position + 1 : position + _NEIGHBOURS]:
+            if other != benchmark or not is_near(values[0], others[0]):
+                break
+            if equal_values(values, others):
+                yield index, neighbour
 
-    Only the first ``values`` are compared; None are all.
-    """
-    if (run.benchmark, len(run.evaluated)) != (other.benchmark, len(other.evaluated)):
-        return False
-    pairs = zip(run.evaluated[:values], other.evaluated[:values], strict=True)
-    return all(abs(a - b) <= 2 * _NOISE * max(abs(a), abs(b)) for a, b in pairs)
+
+def evidence(run: Run, other: Run) -> str:
+    """Return what shows that two logs are of one run."""
+    if run.fingerprint is not None and run.fingerprint == other.fingerprint:
+        return "every evaluation has the same value and time"
+    words = zip(_SERIES, ("evaluations", "losses"), strict=True)
+    numbers = {word: equal_values(getattr(run, name), getattr(other, name)) for name, word in words}
+    equal = [f"{number} of {number} {word}" for word, number in numbers.items() if number]
+    return f"{' and '.join(equal)} are equal to 1e-5"
 
 
 def check_copies(context: SetContext) -> Iterator[Finding]:
@@ -79,10 +85,7 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
     for run, index in zip(runs, originals(runs), strict=True):
         original = runs[index]
         if original is not run:
-            is_exact = run.fingerprint is not None and run.fingerprint == original.fingerprint
-            values = f"{len(run.evaluated)} of {len(run.evaluated)} evaluations are equal to 1e-5"
-            how = "every evaluation has the same value and time" if is_exact else values
-            message = f"a copy of {{found:s}}: {how}"
+            message = f"a copy of {{found:s}}: {evidence(run, original)}"
             yield context.finding("SET112", message, path=run.path, found=original.path)
 
 

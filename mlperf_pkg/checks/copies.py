@@ -96,11 +96,12 @@ class Owner(Struct, frozen=True, dict=True):
 
     @cached_property
     def rank(self) -> tuple[Hashable, ...]:
-        """The sort key of originals: the round, whether the logs name the set, the path."""
+        """The sort key of originals: the round, whether the logs name the set, start, path."""
         organisation, platform = self.run.text("org"), letters(self.run.text("platform"))
         is_foreign = not (organisation and are_alike(organisation, self.submitter))
         is_of_other_system = platform not in self.names
-        return (self.context.round.version, is_foreign, is_of_other_system, self.context.path)
+        names = (is_foreign, is_of_other_system)
+        return (self.context.round.version, *names, self.run.start_ms or 0, self.context.path)
 
 
 def is_same_submitter(name: str, other: str) -> bool:
@@ -113,14 +114,15 @@ class Pair(Struct):
     """Two result sets with the same runs.
 
     ``runs`` maps the paths of the runs in the copy to those in the original; ``identical`` of them
-    have the same bytes. ``others`` is the number of further sets with one of these runs, if they
-    are only compared with the original.
+    have the same bytes, ``noisy`` of them other times or values. ``others`` is the number of
+    further sets with one of these runs, if they are only compared with the original.
     """
 
     original: Owner
     copy: Owner
     runs: dict[str, str]
     identical: int = 0
+    noisy: int = 0
     others: int = 0
 
 
@@ -167,6 +169,7 @@ def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, b
     for run in runs:
         pair.runs[run.path] = original.path
         pair.identical += digest is not None and digest == digests.get(run.path)
+        pair.noisy += run.fingerprint != original.fingerprint
 
 
 # ---- whether two result sets may have the same runs ---------------------------------------
@@ -261,12 +264,11 @@ def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
 def _name(pair: Pair) -> str:
     """Return the path of the original, its round if it differs, and whether files are identical."""
     original, count = pair.original, len(pair.runs)
-    some = (
-        wording.counted(pair.identical, "identical file") if pair.identical else "the files differ"
-    )
+    files = wording.counted(pair.identical, "identical file") if pair.identical else ""
+    equal = f"{count - pair.identical} of {count} series are equal" + " to 1e-5" * bool(pair.noisy)
     remarks = [
         f"round {original.context.round.name}" * (original.round != pair.copy.round),
-        "identical files" if pair.identical == count else some,
+        "identical files" if pair.identical == count else f"{files or 'the files differ'}, {equal}",
         f"also in {pair.others} more result sets" * bool(pair.others),
     ]
     return f"{original.context.label} ({', '.join(filter(None, remarks))})"

@@ -22,6 +22,7 @@ from mlperf_pkg.published.model import (
     digests_of,
     known_division,
     log_hash,
+    run_hash,
 )
 from mlperf_pkg.published.results import (
     PublishedResults,
@@ -29,13 +30,25 @@ from mlperf_pkg.published.results import (
     published_results,
     usable_results,
 )
+from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
 
-PublishedRuns: TypeAlias = Mapping[str, tuple[PublishedName, ...]]
-"""The published sets that have the log of a run, by its path; the first first."""
+_BY_VALUES = "the first values of their series are equal to 1e-5"
+_BY_MEAN = "the number of runs and their mean are the same"
+
+
+class Origin(Struct, frozen=True):
+    """The published sets that have a run, the first first, and how it was found in another log."""
+
+    names: tuple[PublishedName, ...]
+    how: str = ""
+
+
+PublishedRuns: TypeAlias = Mapping[str, Origin]
+"""Where the runs of a set were published, by their paths; nothing of those that were not."""
 
 
 def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns | None:
@@ -43,13 +56,10 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
 
     Only logs that may be published are hashed: those of runs as old as the published ones. Logs
     without a start are placeholders. The logs of a published set are not hashed: it has the same
-    name, number of runs and mean in ``minutes``.
+    name, number of runs and mean in ``minutes``. A log whose bytes are new is looked for by the
+    values of its run, and with all others of its set by their mean.
     """
     if (results := usable_results()) is None:
-        return {}
-    end_ms = results.provenance.end_ms
-    runs = [run for run in context.runs if run.start_ms is not None and run.start_ms <= end_ms]
-    if not runs:
         return {}
     own = context.round
     if context.origin.has_name and results.is_first_of_its_logs(
@@ -60,9 +70,22 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
         minutes,
     ):
         return None
-    paths = [run.path for run in runs if run.path in context.sources]
-    digests = digests_of({path: context.sources[path] for path in paths})
-    return {path: results.names_with(log_hash(digest)) for path, digest in digests.items()}
+    end_ms, runs = results.provenance.end_ms, [r for r in context.runs if r.start_ms is not None]
+    old = [run.path for run in runs if (run.start_ms or 0) <= end_ms]
+    sources = {path: context.sources[path] for path in old if path in context.sources}
+    found = {
+        path: Origin(names)
+        for path, digest in digests_of(sources).items()
+        if (names := results.names_with(log_hash(digest)))
+    }
+    for run in runs:
+        fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
+        if run.path not in found:
+            names = results.names_of_run(fingerprint, run.evaluated, run.losses)
+            found |= {run.path: Origin(names, _BY_VALUES)} if names else {}
+    if not found and (names := results.names_scored(own.usage, len(context.runs), minutes)):
+        return {run.path: Origin(names, _BY_MEAN) for run in runs}
+    return found
 
 
 def check_published(context: SetContext, published: PublishedRuns) -> Iterator[Finding]:
@@ -70,14 +93,19 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
 
     A set that is checked together with the one that had its runs is compared with that itself.
     """
-    fields: dict[PublishedName, dict[str, Any]] = {}
-    for run in context.runs:
-        name = _published_as(context, published.get(run.path, ()))
+    by_name: dict[PublishedName, dict[str, str]] = {}
+    for path, origin in published.items():
+        name = _published_as(context, origin.names)
         if name and (name.usage, name.round, name.name) not in context.together:
-            fields[name] = fields.get(name) or _fields(context, name)
-            usage = "" if name.usage == TRAINING else f"{name.usage} "
-            where = f"{usage}{name.round} as {name.name}"
-            yield context.finding(path=run.path, found=where, **fields[name])
+            by_name.setdefault(name, {})[path] = origin.how
+    for name, hows in by_name.items():
+        usage = "" if name.usage == TRAINING else f"{name.usage} "
+        where, fields = f"{usage}{name.round} as {name.name}", _fields(context, name)
+        if new := [how for how in hows.values() if how]:
+            number = f"{len(new)} of {wording.counted(len(context.runs), 'file')}"
+            fields["message"] += f"; {number} differ, but {new[0]}"
+        for path in hows:
+            yield context.finding(path=path, found=where, **fields)
 
 
 def check_readable() -> Iterator[Finding]:

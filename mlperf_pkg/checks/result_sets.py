@@ -101,7 +101,7 @@ def check_set(context: SetContext) -> SetResult:
         number_of_models=len(_trained_runs(context)) if context.weak else None,
         instance_scale=scales[0] if len(scales := _scales(context)) == 1 else None,
     )
-    if published is not None and not any(published.values()):
+    if published is not None and not published:
         findings += check_unlike_published(context, row.score_minutes)
     return SetResult(
         row=row,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
@@ -10,7 +11,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.published.model import Provenance, PublishedRound, PublishedSet, Setting
+from mlperf_pkg.published.model import (
+    LEAST_VALUES,
+    Provenance,
+    PublishedRound,
+    PublishedSet,
+    Setting,
+)
 from mlperf_pkg.published.results import FORMAT, HASH_BYTES, INDEX_BYTES, VERSION, File
 
 SOURCE = "the results repositories of MLCommons, github.com/mlcommons"
@@ -27,12 +34,18 @@ class Log(Struct, frozen=True, order=True):
 
 
 class Facts(Struct, frozen=True):
-    """Everything that the file holds; ``logs`` and ``settings`` refer to ``sets`` by index."""
+    """Everything that the file holds; all else refers to ``sets`` by index.
+
+    ``series`` are the first values of runs and their sets, ``runs`` the hashes of the fingerprints
+    of those without a series.
+    """
 
     made: date
     sets: Sequence[PublishedSet]
     logs: Sequence[Log]
     settings: Sequence[Setting]
+    series: Sequence[tuple[tuple[float, ...], int]] = ()
+    runs: Sequence[Log] = ()
 
 
 def encoded(facts: Facts) -> bytes:
@@ -48,6 +61,8 @@ def encoded(facts: Facts) -> bytes:
         sets={name: _packed(column) for name, column in columns.items()},
         logs=_compressed(_of_logs(facts.logs), _STORED),
         sharing=_packed(_sharing(facts.logs)),
+        series=_compressed(_of_series(facts.series)),
+        runs=_compressed(_of_logs(facts.runs), _STORED),
         settings={
             name: _packed(_columns(by_benchmark[name], Setting)) for name in sorted(by_benchmark)
         },
@@ -63,6 +78,8 @@ def _in_order(facts: Facts) -> Facts:
         made=facts.made,
         sets=[facts.sets[index] for index in order],
         logs=sorted(Log(log.hash, new[log.set]) for log in facts.logs),
+        series=sorted({(values, new[index]) for values, index in facts.series}),
+        runs=sorted(Log(run.hash, new[run.set]) for run in facts.runs),
         settings=sorted(
             (replace(setting, set=new[setting.set]) for setting in facts.settings),
             key=msgspec.structs.astuple,
@@ -91,6 +108,11 @@ def _provenance(facts: Facts) -> Provenance:
 def _of_logs(logs: Sequence[Log]) -> bytes:
     hashes = b"".join(log.hash.to_bytes(HASH_BYTES, "little") for log in logs)
     return hashes + b"".join(log.set.to_bytes(INDEX_BYTES, "little") for log in logs)
+
+
+def _of_series(series: Sequence[tuple[tuple[float, ...], int]]) -> bytes:
+    values = b"".join(struct.pack(f"<{LEAST_VALUES}f", *values) for values, _ in series)
+    return values + b"".join(index.to_bytes(INDEX_BYTES, "little") for _, index in series)
 
 
 def _sharing(logs: Sequence[Log]) -> list[int]:

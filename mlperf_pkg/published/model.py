@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 
@@ -141,3 +141,39 @@ def digests_of(sources: Mapping[str, Source]) -> dict[str, bytes]:
 def log_hash(digest: bytes) -> int:
     """Return the part of a digest that the published results hold."""
     return int.from_bytes(digest[:_HASH_BYTES], "big")
+
+
+def run_hash(fingerprint: bytes) -> int:
+    """Return what the published results hold of the fingerprint of a run."""
+    from hashlib import sha256  # noqa: PLC0415 - most checks need none
+
+    return log_hash(sha256(fingerprint).digest())
+
+
+# ---- the first values of a run, by which a dressed-up log is found ------------------------------
+
+NOISE = 1e-5  # of a value, in proportion
+LEAST_VALUES = 4  # that are equal in two runs, if one has more
+_DIFFERENT = 3
+
+
+def is_series(values: Sequence[float]) -> bool:
+    """Return whether the evaluations or losses of a run tell it from all others."""
+    return len(set(values)) >= _DIFFERENT
+
+
+def is_near(value: float, other: float) -> bool:
+    """Return whether two values are the same but for noise, which may be in both."""
+    return abs(value - other) <= 2 * NOISE * max(abs(value), abs(other))
+
+
+def equal_values(values: Sequence[float], others: Sequence[float]) -> int:
+    """Return how many values two runs begin with that are all the same but for noise.
+
+    It is 0 if one value differs, or if there are too few to tell the runs from all others.
+    """
+    number = min(len(values), len(others))
+    is_whole = len(values) == len(others)
+    if not (is_series(values[:number]) and (is_whole or number >= LEAST_VALUES)):
+        return 0
+    return number if all(map(is_near, values, others)) else 0

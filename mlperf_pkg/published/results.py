@@ -10,12 +10,12 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from functools import cache, cached_property, reduce
 from itertools import takewhile
 from pathlib import Path
 from types import GenericAlias
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -23,15 +23,20 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.published.model import (
+    LEAST_VALUES,
+    NOISE,
     Provenance,
     PublishedName,
     PublishedSet,
     Setting,
     comparable,
+    equal_values,
     name_in_round,
 )
 
-VERSION = 1
+Names: TypeAlias = tuple[PublishedName, ...]
+
+VERSION = 2
 FORMAT = "mlperf-pkg/published/"
 PATH = Path(__file__).parent / "results.msgpack"
 
@@ -46,7 +51,9 @@ class File(Struct, frozen=True):
 
     ``logs`` holds numbers, little-endian: the hashes of all logs in order (eight bytes each), then
     the indexes of their sets (two bytes each). ``sharing`` are the indexes of the sets that have a
-    log of an earlier set.
+    log of an earlier set. ``series`` holds, in the same way, the first values of runs
+    (``LEAST_VALUES`` single-precision numbers each), and ``runs`` the hashes of the fingerprints of
+    runs that have fewer.
     """
 
     format: str
@@ -54,13 +61,16 @@ class File(Struct, frozen=True):
     sets: dict[str, bytes]
     logs: bytes
     sharing: bytes
+    series: bytes
+    runs: bytes
     settings: dict[str, bytes]
     checksum: int = 0
 
     @property
     def crc(self) -> int:
         """The CRC-32 of all parts, to compare with ``checksum``."""
-        parts = (*self.sets.values(), self.logs, self.sharing, *self.settings.values())
+        of_logs = (self.logs, self.sharing, self.series, self.runs)
+        parts = (*self.sets.values(), *of_logs, *self.settings.values())
         return reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)
 
 
@@ -111,14 +121,35 @@ class PublishedResults:
         """Read the names of the result sets and the logs, which most checks need."""
         _ = self._names, self._logs
 
-    def names_with(self, log_hash: int) -> tuple[PublishedName, ...]:
+    def names_with(self, log_hash: int) -> Names:
         """Return all result sets that have a log, by its ``log_hash``; the first first."""
-        hashes, indexes = self._logs
-        first = bisect_left(hashes, log_hash)
-        alike = takewhile(lambda place: hashes[place] == log_hash, range(first, len(hashes)))
-        return tuple(
-            self._name(index) for index in dict.fromkeys(indexes[place] for place in alike)
-        )
+        return self._names_at(_sets_with(log_hash, *self._logs))
+
+    def names_of_run(self, fingerprint: int | None, *series: Sequence[float]) -> Names:
+        """Return all result sets that have a run, whatever the bytes of its log; the first first.
+
+        It is found by its ``series``, evaluations and losses, but for noise, or by the ``log_hash``
+        of its fingerprint.
+        """
+        found: set[int] = set()
+        if fingerprint is not None:
+            found.update(_sets_with(fingerprint, *self._runs))
+        firsts, rows, indexes = self._series
+        for values in series:
+            if len(values) >= LEAST_VALUES:
+                reach = abs(values[0]) * 4 * NOISE
+                start, stop = (bisect_left(firsts, values[0] + by) for by in (-reach, reach))
+                near = (n for n in range(start, stop) if equal_values(rows[n], values))
+                found.update(indexes[n] for n in near)
+        return self._names_at(sorted(found))
+
+    def names_scored(self, usage: str, runs: int, minutes: float | None) -> Names:
+        """Return all result sets with a number of runs and a mean in ``minutes``; the first first.
+
+        No two published sets have the same mean by chance.
+        """
+        key = None if minutes is None else (usage, runs, comparable(minutes))
+        return self._names_at(self._indexes_by_mean.get(key, ()))
 
     def hashes(self) -> tuple[tuple[int, ...], ...]:
         """Return the ``log_hash`` of the logs of each set, by its index."""
@@ -152,6 +183,9 @@ class PublishedResults:
             self._refuse_unequal(msgspec.structs.astuple(columns))
             self._settings[benchmark] = tuple(map(Setting, *msgspec.structs.astuple(columns)))
         return self._settings[benchmark]
+
+    def _names_at(self, indexes: Iterable[int]) -> Names:
+        return tuple(map(self._name, dict.fromkeys(indexes)))
 
     def _name(self, index: int) -> PublishedName:
         usages, rounds, paths = self._names
@@ -188,17 +222,42 @@ class PublishedResults:
         return self._decoded(self._file.sharing, frozenset[int])  # type: ignore[no-any-return]
 
     @cached_property
+    def _indexes_by_mean(self) -> dict[tuple[str, int, float] | None, list[int]]:
+        indexes: dict[tuple[str, int, float] | None, list[int]] = {}
+        for index, (usage, runs, mean) in enumerate(
+            zip(self._names[0], *self._scores, strict=True)
+        ):
+            if mean is not None:
+                indexes.setdefault((usage, runs, comparable(mean)), []).append(index)
+        return indexes
+
+    @cached_property
     def _logs(self) -> tuple[array[int], array[int]]:
-        data = self._decompressed(self._file.logs)
-        count, rest = divmod(len(data), HASH_BYTES + INDEX_BYTES)
-        hashes = array("Q", data[: count * HASH_BYTES])
-        indexes = array("H", data[count * HASH_BYTES : len(data) - rest])
+        return self._numbered(self._file.logs, "Q")
+
+    @cached_property
+    def _runs(self) -> tuple[array[int], array[int]]:
+        return self._numbered(self._file.runs, "Q")
+
+    @cached_property
+    def _series(self) -> tuple[array[float], list[array[float]], array[int]]:
+        values, indexes = self._numbered(self._file.series, "f", LEAST_VALUES)
+        rows = [values[n : n + LEAST_VALUES] for n in range(0, len(values), LEAST_VALUES)]
+        return values[::LEAST_VALUES], rows, indexes
+
+    def _numbered(self, part: bytes, code: str, each: int = 1) -> tuple[array[Any], array[int]]:
+        """Return numbers, ``each`` of a log, and the indexes of their sets."""
+        data, numbers, indexes = self._decompressed(part), array(code), array("H")
+        count, rest = divmod(len(data), each * numbers.itemsize + INDEX_BYTES)
+        split = count * each * numbers.itemsize
+        numbers.frombytes(data[:split])
+        indexes.frombytes(data[split : len(data) - rest])
         if sys.byteorder == "big":
-            hashes.byteswap()
+            numbers.byteswap()
             indexes.byteswap()
-        if rest or (not self._names[0] and hashes):
+        if rest or (not self._names[0] and numbers):
             raise _damaged(self._path, "the logs do not fit the result sets")
-        return hashes, indexes
+        return numbers, indexes
 
     def _column(self, name: str, type_: Any) -> list[Any]:
         column: list[Any] = self._decoded(
@@ -221,6 +280,13 @@ class PublishedResults:
             return zlib.decompressobj().decompress(part, _MAX_PART)
         except zlib.error as error:
             raise _damaged(self._path, error) from error
+
+
+def _sets_with(number: int, hashes: array[int], indexes: array[int]) -> Iterator[int]:
+    """Yield the indexes of the sets that have a hash."""
+    first = bisect_left(hashes, number)
+    alike = takewhile(lambda place: hashes[place] == number, range(first, len(hashes)))
+    return (indexes[place] for place in alike)
 
 
 def published_results() -> PublishedResults:

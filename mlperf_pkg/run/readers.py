@@ -329,8 +329,9 @@ def _equal(names: Sequence[Any], expected: Set[str]) -> bool:
 # ---- fingerprint -------------------------------------------------------------------------
 
 _EVENTS = ("run_start", "eval_accuracy", "eval_error", "run_stop")
-_LEAST_EVALUATIONS = 2
+_LOSSES = ("train_loss", "tracked_stats")
 _KEPT_VALUES = 16
+_MOST_LOOKED_AT = 32  # records with losses: most of tracked_stats have none
 _MOST_UNHASHED = 64  # evaluations
 
 
@@ -338,8 +339,8 @@ class Fingerprint:
     """Follows a run's start, stop and evaluations; ``digest`` is equal for copies of one run.
 
     Times count from ``run_start``, in milliseconds, so that shifting a copy in time or editing its
-    seed does not hide it. ``values`` are the first numbers that were evaluated: those of a copy
-    with other times are as near as the noise that was added to them.
+    seed does not hide it. ``evaluated`` and ``losses`` are the first numbers that were evaluated,
+    and of the loss: those of a copy with other times are as near as the noise that was added.
     """
 
     def __init__(self) -> None:
@@ -348,10 +349,12 @@ class Fingerprint:
         self._events: list[tuple[float, Any]] = []  # not hashed yet
         self._start: float | None = None
         self._stopped = False
-        self.values: list[float] = []
+        self._looked_at = 0
+        self.evaluated: list[float] = []
+        self.losses: list[float] = []
 
     def take_block(self, block: Block) -> None:
-        """Take the next records: ``run_start``, ``run_stop`` and evaluations."""
+        """Take the next records: ``run_start``, ``run_stop``, evaluations and losses."""
         indexes = sorted(chain.from_iterable([block.indexes.get(key, ()) for key in _EVENTS]))
         for record in block.select(indexes):
             if record.key == "run_start":
@@ -360,15 +363,25 @@ class Fingerprint:
                 self._stopped = record.key == "run_stop"
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
-                if len(self.values) < _KEPT_VALUES and (number := to_finite(value)) is not None:
-                    self.values.append(number)
+                if len(self.evaluated) < _KEPT_VALUES:
+                    self.evaluated += _numbers(value)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
+        for key in _LOSSES:
+            if key in block.indexes and self._looked_at < _MOST_LOOKED_AT:
+                self._take_losses(block, block.indexes[key])
+
+    def _take_losses(self, block: Block, indexes: Sequence[int]) -> None:
+        values = block.values(indexes[: _MOST_LOOKED_AT - self._looked_at])
+        self._looked_at += len(values)
+        for value in values:
+            if len(self.losses) < _KEPT_VALUES:
+                self.losses += _numbers(value, "loss")
 
     @property
     def digest(self) -> bytes | None:
-        """The fingerprint; None for a run without an end or with too few evaluations."""
-        if not self._stopped or (not self._hash and len(self._events) <= _LEAST_EVALUATIONS):
+        """The fingerprint; None for a run without an end or an evaluation."""
+        if not self._stopped or (not self._hash and len(self._events) == 1):
             return None
         if not self._hash:
             return self._encoded(self._events)
@@ -389,6 +402,13 @@ class Fingerprint:
             return msgspec.msgpack.encode(events)
         except (OverflowError, UnicodeEncodeError):  # msgpack cannot encode the value
             return repr(events).encode("utf-8", "backslashreplace")
+
+
+def _numbers(value: Any, word: str = "") -> list[float]:
+    """Return the finite numbers in a value, of an object those whose names contain ``word``."""
+    named = value if type(value) is dict else {word: value}
+    names = [name for name in sorted(named) if word in name and name != "loss_scale"]
+    return [number for name in names if (number := to_finite(named[name])) is not None]
 
 
 # ---- metrics that are logged one by one and judged together -------------------------------

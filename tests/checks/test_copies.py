@@ -80,9 +80,9 @@ def renamed(log: bytes) -> bytes:
 
 COPIED = [
     ("copied", same, 5, "(identical files)"),
-    ("other seeds", reseeded, 5, "(the files differ)"),
-    ("other times", shifted, 5, "(the files differ)"),
-    ("another platform", renamed, 3, "(the files differ)"),
+    ("other seeds", reseeded, 5, "(the files differ, 5 of 5 series are equal)"),
+    ("other times", shifted, 5, "(the files differ, 5 of 5 series are equal)"),
+    ("another platform", renamed, 3, "(the files differ, 3 of 3 series are equal)"),
     ("one of five", same, 1, "(identical files)"),
 ]
 
@@ -108,7 +108,7 @@ def test_some_files_are_identical(tmp_path: Path) -> None:
     path = tree / "results/pod64/resnet/result_2.txt"
     path.write_bytes(reseeded(path.read_bytes()))
     (finding,) = copied(report_of(tree, round="2.0"))
-    assert "(4 identical files)" in finding.text
+    assert "(4 identical files, 1 of 5 series are equal)" in finding.text
 
 
 def test_the_copy_is_the_set_that_the_logs_do_not_name(tmp_path: Path) -> None:
@@ -141,7 +141,10 @@ def test_compressed_logs_of_two_systems(tmp_path: Path) -> None:
         log.unlink()
     report = report_of(tmp_path / "logs", round="2.0")
     assert facts(report) == [("SET150", "note", "advice", "Graphcore/other/resnet/closed", 5, 5)]
-    assert f"Graphcore/{SYSTEM}/resnet/closed (the files differ)" in copied(report)[0].text
+    assert (
+        f"Graphcore/{SYSTEM}/resnet/closed (the files differ, 5 of 5 series are equal)"
+        in copied(report)[0].text
+    )
 
 
 # ---- runs without a fingerprint ------------------------------------------------------------

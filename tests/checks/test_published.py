@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
@@ -20,6 +21,7 @@ from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from mlperf_pkg.run.model import Run
+from tests.helpers.logs import edited, joined, records
 from tests.helpers.published import published_set, results_of
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 from tests.tools.export import of_rounds
@@ -30,6 +32,7 @@ NAME = f"Graphcore/{SYSTEM}/resnet"
 SET = f"Graphcore/results/{SYSTEM}/resnet"
 SAME = " with the same system, as far as its description is published"
 AGAIN = f"note advice 5/5 published in 2.0 as {NAME}{SAME}"
+EQUAL = "the first values of their series are equal to 1e-5"
 EARLY = f"note advice 5/5 published in 2.0 as {NAME}; expected"
 BROKEN = EARLY.replace("note advice", "warning rules")
 
@@ -94,9 +97,29 @@ def another_system(root: Path) -> None:
     (systems / f"{SYSTEM}.json").rename(systems / "other.json")
 
 
-def another_run(root: Path) -> None:
+def another_byte(root: Path) -> None:
     with (root / SET / "result_0.txt").open("ab") as stream:
         stream.write(b"\n")
+
+
+def another_run(root: Path) -> None:
+    (root / SET / "result_0.txt").write_bytes(simulated(seed=8)[0])
+
+
+def dressed_up(root: Path) -> None:
+    """All logs a month later, with other names and noise in the values."""
+    for path in (root / SET).iterdir():
+        log = [
+            {
+                **record,
+                "time_ms": record["time_ms"] + 30 * 86_400_000,
+                "value": record["value"] * (1 - 9e-6)
+                if record["key"] == "eval_accuracy"
+                else record["value"],
+            }
+            for record in records(path.read_bytes())
+        ]
+        path.write_bytes(edited(joined(log), "submission_platform", value="new"))
 
 
 @pytest.mark.parametrize(
@@ -106,6 +129,8 @@ def another_run(root: Path) -> None:
         (another_spelling, [AGAIN]),
         (another_system, [AGAIN]),
         (another_run, [AGAIN.replace("5/5", "4/5")]),
+        (another_byte, [f"{AGAIN}; 1 of 5 files differ, but {EQUAL}"]),
+        (dressed_up, [f"{AGAIN}; 5 of 5 files differ, but {EQUAL}"]),
         (another_framework, [f"{EARLY} the same system description, which differs in framework"]),
         (another_status, [f"{EARLY} the same system description, which differs in status"]),
         (
@@ -209,8 +234,23 @@ def test_runs_later_than_the_collection_are_not_hashed(
     first: Path, monkeypatch: pytest.MonkeyPatch, hashed: list[str]
 ) -> None:
     publish(monkeypatch, first, made=date(2020, 1, 1))
-    assert texts(resubmitted(first)) == []
+    assert texts(resubmitted(first)) == [f"{AGAIN}; 5 of 5 files differ, but {EQUAL}"]
     assert hashed == []
+
+
+@pytest.mark.parametrize("number", [5, 1])
+def test_runs_of_which_only_the_bytes_were_collected(
+    first: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A byte in every log does not change the mean; the other logs of the set are found anyway."""
+    facts = of_rounds([str(first)], date(2026, 11, 22))
+    results.PATH.write_bytes(encoded(replace(facts, series=())))
+    results.read_results.cache_clear()
+    root = resubmitted(first)
+    for path in sorted((root / SET).iterdir())[:number]:
+        path.write_bytes(path.read_bytes() + b"\n")
+    mean = "; 5 of 5 files differ, but the number of runs and their mean are the same"
+    assert texts(root) == [f"{AGAIN}{mean}" if number == 5 else AGAIN.replace("5/5", "4/5")]
 
 
 def test_a_published_set_is_not_hashed(first: Path, hashed: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -31,6 +32,8 @@ FACTS = Facts(
     sets=[HPC, LORA, AGAIN, BERT],
     logs=[Log(7, 0), Log(2**64 - 1, 2), Log(2**64 - 1, 3), Log(5, 3)],
     settings=[Setting(3, "opt_name", '"lamb"', 10), Setting(1, "lora_alpha", "32", 9)],
+    series=[((0.1, 0.2, 0.3, 0.4), 3), ((0.1, 0.2, 0.3, 0.41), 2), ((0.1, 0.2, 0.3, 0.4), 0)],
+    runs=[Log(5, 1)],
 )
 
 
@@ -60,6 +63,32 @@ def test_a_log_may_be_in_several_sets(results: PublishedResults) -> None:
     assert results.names_with(7) == (PublishedName(3, "hpc", "3.0", "ACME/box/deepcam"),)
 
 
+@pytest.mark.parametrize(
+    ("fingerprint", "series", "sets"),
+    [
+        (None, [(0.1, 0.2, 0.3, 0.4)], (0, 3)),
+        (None, [(0.100001, 0.2, 0.299998, 0.4, 0.9)], (0, 3)),
+        (None, [(0.10001, 0.2, 0.3, 0.4)], ()),
+        (None, [(0.1, 0.2, 0.3)], ()),
+        (None, [(), (0.1, 0.2, 0.3, 0.41)], (1,)),
+        (5, [], (2,)),
+        (7, [], ()),
+    ],
+)
+def test_a_run_is_found_by_its_values(
+    results: PublishedResults, fingerprint: int | None, series: Any, sets: tuple[int, ...]
+) -> None:
+    names = results.names_of_run(fingerprint, *series)
+    assert tuple(name.index for name in names) == sets
+
+
+def test_sets_are_found_by_their_mean(results: PublishedResults) -> None:
+    found = results.names_scored("training", 10, 20.0 + 1e-12)
+    assert [name.index for name in found] == [0, 1, 2]
+    for key in (("training", 9, 20.0), ("hpc", 10, 21.0), ("hpc", 10, None)):
+        assert results.names_scored(*key) == ()
+
+
 def test_settings_are_by_benchmark(results: PublishedResults) -> None:
     assert results.settings("bert") == (Setting(0, "opt_name", '"lamb"', 10),)
     assert results.settings("llama2_70b_lora") == (Setting(2, "lora_alpha", "32", 9),)
@@ -78,7 +107,9 @@ def test_the_provenance_counts(results: PublishedResults) -> None:
 def test_bytes_do_not_depend_on_the_order() -> None:
     settings = [Setting(0, "opt_name", '"lamb"', 10), Setting(2, "lora_alpha", "32", 9)]
     logs = [Log(5, 0), Log(7, 3), Log(2**64 - 1, 0), Log(2**64 - 1, 1)]
-    facts = Facts(FACTS.made, [BERT, AGAIN, LORA, HPC], logs, settings)
+    four = (0.1, 0.2, 0.3, 0.4)
+    series = [(four, 0), ((0.1, 0.2, 0.3, 0.41), 1), (four, 3)]
+    facts = Facts(FACTS.made, [BERT, AGAIN, LORA, HPC], logs, settings, series, [Log(5, 2)])
     assert encoded(facts) == encoded(FACTS)
 
 
@@ -92,10 +123,10 @@ def test_a_file_without_results(tmp_path: Path) -> None:
     ("format_", "message"),
     [
         (
-            "mlperf-pkg/published/0",
-            r"have version 0 of the format; expected 1: rebuild the file$",
+            "mlperf-pkg/published/1",
+            r"have version 1 of the format; expected 2: rebuild the file$",
         ),
-        ("mlperf-pkg/published/2", r"have version 2 of the format; expected 1: update mlperf-pkg$"),
+        ("mlperf-pkg/published/3", r"have version 3 of the format; expected 2: update mlperf-pkg$"),
         ("mlperf-pkg/report/3", r"are damaged \(the format is 'mlperf-pkg/report/3'\): reinstall"),
         ("mlperf-pkg/published/x", r"are damaged \(the format is"),
     ],

@@ -63,7 +63,7 @@ def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes 
 
 
 # However many there are: few are kept as they are, many are hashed.
-@pytest.mark.parametrize("count", [2, 3, 62, 63, 64, 65, 127, 128, 1000])
+@pytest.mark.parametrize("count", [1, 2, 3, 62, 63, 64, 65, 127, 128, 1000])
 def test_copies_have_one_fingerprint(count: int) -> None:
     values = [n / 1000 for n in range(count)]
     copy = digest(5.0, values)
@@ -74,8 +74,6 @@ def test_copies_have_one_fingerprint(count: int) -> None:
     assert digest(5.0, values[:-1]) != copy
 
 
-@pytest.mark.parametrize(
-    ("values", "stopped"), [([], True), ([0.5], True), ([0.5] * 100, False), ([], False)]
-)
+@pytest.mark.parametrize(("values", "stopped"), [([], True), ([0.5] * 100, False), ([], False)])
 def test_a_short_run_has_no_fingerprint(values: list[float], stopped: bool) -> None:
     assert digest(5.0, values, stopped=stopped) is None

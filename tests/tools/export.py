@@ -4,9 +4,10 @@ From round folders, as downloaded from the results repositories of MLCommons:
 
     python -m tests.tools.export --made 2026-11-22 --output FILE rounds ROUND...
 
-From the tables ``sets.csv.gz``, ``logs.csv.gz`` and ``settings.csv.gz`` of a folder:
+From the tables ``sets.csv.gz``, ``logs.csv.gz`` and ``settings.csv.gz`` of a folder, with the first
+values of the runs in those rounds that are at hand:
 
-    python -m tests.tools.export --made 2026-11-22 --output FILE tables FOLDER
+    python -m tests.tools.export --made 2026-11-22 --output FILE tables FOLDER [ROUND...]
 """
 
 from __future__ import annotations
@@ -19,14 +20,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import as_published
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.published.encode import Facts, Log, encoded
-from mlperf_pkg.published.model import PublishedSet, Setting, digests_of, log_hash
+from mlperf_pkg.published.model import (
+    LEAST_VALUES,
+    PublishedSet,
+    Setting,
+    digests_of,
+    equal_values,
+    log_hash,
+    run_hash,
+)
 from mlperf_pkg.published.results import PATH
 from mlperf_pkg.results.report import description_path
 from mlperf_pkg.run.model import Run
@@ -35,6 +44,9 @@ from mlperf_pkg.submission.model import KEEP_SCALING, Place
 
 BATCH_SIZE = "global_batch_size"
 MAX_VALUES = 3  # of one hyperparameter in a result set
+
+Series: TypeAlias = tuple[tuple[float, ...], int]
+"""The first values of a run, and the index of its set."""
 
 
 # ---- from round folders -------------------------------------------------------------------
@@ -45,6 +57,8 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
     sets: list[PublishedSet] = []
     logs: list[Log] = []
     settings: list[Setting] = []
+    series: list[Series] = []
+    hashes: list[Log] = []
     for folder in folders:
         checked = check([folder], Options(flags=frozenset({KEEP_SCALING})))
         runs = {run.path: run for run in checked.runs}
@@ -59,7 +73,18 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
             sets.append(as_published(result.row, own, system, batch_size(of_set)))
             settings += of_set
             logs += (Log(hash_of(sources[path]), index) for path in result.runs)
-    return Facts(made, sets, logs, settings)
+            for run in own:
+                own_series = series_of(run)
+                series += ((values, index) for values in own_series)
+                if run.fingerprint and not own_series:
+                    hashes.append(Log(run_hash(run.fingerprint), index))
+    return Facts(made, sets, logs, settings, series, hashes)
+
+
+def series_of(run: Run) -> list[tuple[float, ...]]:
+    """Return the first values of the evaluations and of the losses of a run, if they suffice."""
+    firsts = (values[:LEAST_VALUES] for values in (run.evaluated, run.losses))
+    return [values for values in firsts if equal_values(values, (*values, 0.0))]
 
 
 def hash_of(place: Place) -> int:
@@ -86,8 +111,8 @@ def batch_size(settings: Iterable[Setting]) -> int | None:
 # ---- from tables --------------------------------------------------------------------------
 
 
-def of_tables(folder: Path, made: date) -> Facts:
-    """Return the results in the three tables."""
+def of_tables(folder: Path, rounds: Iterable[str], made: date) -> Facts:
+    """Return the results in the three tables, with the runs of the rounds that are at hand."""
     settings = [
         Setting(int(row["set"]), row["key"], in_words(json.loads(row["value"])), int(row["runs"]))
         for row in table(folder / "settings.csv.gz")
@@ -100,7 +125,13 @@ def of_tables(folder: Path, made: date) -> Facts:
     logs = [
         Log(int(row["sha256_16"], 16), int(row["set"])) for row in table(folder / "logs.csv.gz")
     ]
-    return Facts(made, sets, logs, settings)
+    at_hand = of_rounds(rounds, made)
+    numbers = {(row.usage, row.round, row.path): number for number, row in enumerate(sets)}
+    same = [numbers[row.usage, row.round, row.path] for row in at_hand.sets]
+    series = [(values, same[index]) for values, index in at_hand.series]
+    return Facts(
+        made, sets, logs, settings, series, [Log(r.hash, same[r.set]) for r in at_hand.runs]
+    )
 
 
 def table(path: Path) -> Iterator[dict[str, str]]:
@@ -140,12 +171,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=PATH)
     kinds = parser.add_subparsers(dest="kind", required=True)
     kinds.add_parser("rounds").add_argument("paths", nargs="+")
-    kinds.add_parser("tables").add_argument("paths", nargs=1, type=Path)
+    kinds.add_parser("tables").add_argument("paths", nargs="+")
     options = parser.parse_args()
     if options.kind == "rounds":
         facts = of_rounds(options.paths, options.made)
     else:
-        facts = of_tables(options.paths[0], options.made)
+        facts = of_tables(Path(options.paths[0]), options.paths[1:], options.made)
     write_whole(options.output, encoded(facts), replace=True)
 
 

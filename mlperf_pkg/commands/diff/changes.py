@@ -43,7 +43,7 @@ def compare(old: Side, new: Side) -> Comparison:
         systems=tuple(filter(None, (_system_change(*pair) for pair in systems))),
         removed_systems=tuple(removed_systems),
         added_systems=tuple(added_systems),
-        sets=tuple(_set_change(*pair) for pair in sets),
+        sets=tuple(set_change(*pair) for pair in sets),
         removed_sets=tuple(removed_sets),
         added_sets=tuple(added_sets),
         findings=_finding_changes(old.findings, new.findings),
@@ -110,7 +110,8 @@ def _system_change(old: System, new: System) -> SystemChange | None:
     return SystemChange(old, new, tuple(_differing(old.fields, new.fields)))
 
 
-def _set_change(old: ResultSet, new: ResultSet) -> SetChange:
+def set_change(old: ResultSet, new: ResultSet) -> SetChange:
+    """Return what changed in a result set."""
     # Logs of equal bytes are the same run, whatever their names.
     before, after = (Counter(log.digest for log in logs) for logs in (old.logs, new.logs))
     same = before & after
@@ -121,7 +122,7 @@ def _set_change(old: ResultSet, new: ResultSet) -> SetChange:
         settings=tuple(_setting_changes(old.logs, new.logs)),
         findings=_finding_changes(old.findings, new.findings),
         runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
-        edited=same_runs(old.logs, new.logs).edited,
+        same=same_runs(old.logs, new.logs),
     )
 
 

@@ -15,28 +15,32 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.copies import is_same_submitter
+from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differing
-from mlperf_pkg.commands.diff.changes import paired
+from mlperf_pkg.commands.diff.changes import paired, set_change
 from mlperf_pkg.commands.diff.model import (
     Comparison,
     EntryVerdict,
     Kind,
     ResultSet,
+    SameRuns,
+    SetChange,
     Side,
     System,
     percent,
 )
-from mlperf_pkg.commands.diff.runs import NAMES, SameRuns, same_runs
+from mlperf_pkg.commands.diff.runs import NAMES
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.run.readers import is_hyperparameter
 
+_NODES, _SCALING = "number_of_nodes", "scaling.json"
+_AGAINST_LOGS = ("SET111", "SET140", "SET141", "SET142")
 _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
-_Pair: TypeAlias = tuple[ResultSet | None, ResultSet | None]
-"""An entry before and after; None where it is missing."""
+_Pair: TypeAlias = SetChange | tuple[ResultSet | None, ResultSet | None]
+"""An entry that changed, or one that was withdrawn or added: before and after."""
 
 
 def entry_verdicts(
@@ -49,21 +53,28 @@ def entry_verdicts(
     """
     rounds = [{result_set.row.round for result_set in side.sets} for side in (old, new)]
     one_round = len(rounds[0] | rounds[1]) == 1
-    pairs = _pairs(comparison, one_round=one_round) if _are_versions(old, new) else []
+    are_versions = _are_versions(old, new)
+    pairs = _pairs(comparison, one_round=one_round) if are_versions else []
     # The first set that has each run.
-    owners = {log.run: item for item in reversed(old.sets) for log in item.logs}
-    verdicts = list(_code(comparison)) if pairs and one_round else []
-    for before, after in pairs:
+    owners: dict[Hashable, ResultSet] = {
+        log.run: item for item in reversed(old.sets) for log in item.logs
+    }
+    verdicts = list(_files(comparison)) if pairs and one_round else []
+    for pair in pairs:
+        before, after = (pair.old, pair.new) if isinstance(pair, SetChange) else pair
         copies = list(_copies(before, after, owners)) if after else []
         verdicts += copies
-        if before and after:
-            verdicts += _changes(EntryChange(before, after), old.sets, lenders)
+        if isinstance(pair, SetChange):
+            verdicts += _changes(EntryChange(pair), old.sets, lenders)
         elif before and before.row.round in (rounds[1] or rounds[0]):
             verdicts.append(
                 entry_verdict(Kind.WITHDRAWN, before.name, _in_short(before), allowed=True)
             )
         elif after and not copies and after.row.round in rounds[0]:
             verdicts.append(entry_verdict(Kind.ADDED, after.name, _in_short(after), allowed=None))
+    if are_versions and not one_round:
+        for change in comparison.sets:
+            verdicts += _availability(change)
     kinds = tuple(Kind)
     return tuple(sorted(verdicts, key=lambda item: (item.entry, kinds.index(item.kind))))
 
@@ -79,21 +90,22 @@ def _are_versions(old: Side, new: Side) -> bool:
 
 def _pairs(comparison: Comparison, *, one_round: bool) -> list[_Pair]:
     """Return the entries, each with its counterpart of the same submitter and round."""
-    pairs: list[_Pair] = []
+    pairs: list[SetChange] = []
     removed, added = list(comparison.removed_sets), list(comparison.added_sets)
     for change in comparison.sets:
         before, after = change.old, change.new
         names = (before.submitter, after.submitter)
         if before.row.round == after.row.round and is_same_submitter(*names):
-            pairs.append((before, after))
+            pairs.append(change)
         else:
             removed.append(before)
             added.append(after)
     for key in (_runs, _benchmark) if one_round else ():
         both, removed, added = paired(removed, added, [key])
-        pairs += both
-    pairs += [(old, None) for old in removed] + [(None, new) for new in added]
-    return [pair for pair in pairs if all(side is None or side.submitter for side in pair)]
+        pairs += [set_change(*pair) for pair in both]
+    pairs = [pair for pair in pairs if pair.old.submitter and pair.new.submitter]
+    gone, come = ([item for item in items if item.submitter] for items in (removed, added))
+    return [*pairs, *((old, None) for old in gone), *((None, new) for new in come)]
 
 
 def _runs(result_set: ResultSet) -> Hashable:
@@ -109,11 +121,13 @@ def _benchmark(result_set: ResultSet) -> Hashable:
 
 
 def _copies(
-    old: ResultSet | None, new: ResultSet, owners: dict[bytes | str, ResultSet]
+    old: ResultSet | None, new: ResultSet, owners: dict[Hashable, ResultSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
     own = {log.run for log in old.logs} if old else set()
-    copied = (owners[log.run] for log in new.logs if log.run in owners and log.run not in own)
+    copied = (
+        owners[log.run] for log in new.logs if log.run in owners and log.run not in own | {None}
+    )
     originals = by_key((original.name, original) for original in copied)
     for name in sorted(originals):
         runs = f"{len(originals[name])} of {wording.counted(len(new.logs), 'run')}"
@@ -149,17 +163,26 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
     return "the logs fail the rules" if new.row.verdict.rules is Verdict.FAIL else ""
 
 
-# ---- code ---------------------------------------------------------------------------------
+# ---- other files --------------------------------------------------------------------------
 
 
-def _code(comparison: Comparison) -> Iterator[EntryVerdict]:
-    """Yield the verdicts on benchmarks whose code changed, unless it was only removed."""
+def _files(comparison: Comparison) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on benchmarks whose code changed, unless it was only removed.
+
+    And those on sets of which a factor of the score was written or removed.
+    """
     files = comparison.files
-    counts = Counter(_code_folder(path) for path in (*files.changed, *files.added, *files.removed))
+    paths = (*files.changed, *files.added, *files.removed)
+    counts = Counter(_code_folder(path) for path in paths)
     changed = {_code_folder(path) for path in (*files.changed, *files.added)} - {""}
     for folder in sorted(changed):
         text = wording.counted(counts[folder], "file")
         yield entry_verdict(Kind.CODE, folder, text, allowed=None)
+    for word in ("changed", "added", "removed"):
+        for path in getattr(files, word):
+            folder, _, name = path.rpartition("/")
+            if name == _SCALING:
+                yield entry_verdict(Kind.SCALING, folder, f"{name} {word}", allowed=None)
 
 
 def _code_folder(path: str) -> str:
@@ -181,28 +204,68 @@ def _changes(
     elif divisions == ["open", "closed"]:
         yield entry_verdict(Kind.TO_CLOSED, path, _in_short(change.new), allowed=False)
     if old.name != path and not change.scales:
-        yield entry_verdict(Kind.RENAMED, path, f"was {old.name}", allowed=None, other=old.name)
+        kind = Kind.RENAMED if len(change.new.logs) > change.same.new else Kind.AGAIN
+        yield entry_verdict(kind, path, f"was {old.name}", allowed=None, other=old.name)
     borrowed = list(borrowings(change, originals, lenders))
     yield from borrowed
-    if change.fields:
-        runs = "new runs" if change.new_runs else "the same runs"
-        text = f"{in_words(change.fields, 's')} ({runs})"
-        yield entry_verdict(Kind.DESCRIPTION, path, text, allowed=None)
-    if copied := change.runs.copied:
-        names = in_words([f"{run.old} as {run.new}" for run in copied], "s")
-        text = f"{wording.counted(len(copied), 'run')} from this entry itself: {names}"
-        yield entry_verdict(Kind.COPIED, path, text, allowed=False, other=old.name)
+    yield from _description(change)
+    is_allowed = any(item.kind is Kind.BORROWED and item.allowed for item in borrowed) or None
     # Moving to another division edits what the logs say of it.
     expected = f"{NAMES} altered" if divisions[0] != divisions[1] else ""
-    edits = Counter(edit.what for run in change.runs.edited for edit in run.edits)
+    yield from _logs(change, expected, allowed=is_allowed)
+    yield from _score(change, allowed=is_allowed)
+
+
+def _description(change: EntryChange) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on the description of an entry: its fields, and what the logs say."""
+    path = change.new.name
+    runs = "new runs" if change.same.new else "the same runs"
+    yield from _availability(change.change)
+    systems = [item.system.fields if item.system else {} for item in (change.old, change.new)]
+    if _NODES in change.fields:
+        text = f"{' to '.join(str(fields.get(_NODES)) for fields in systems)} ({runs})"
+        yield entry_verdict(Kind.NODES, path, text, allowed=None)
+    if others := [field for field in change.fields if field not in (_NODES, "status")]:
+        text = f"{in_words(others, 's')} ({runs})"
+        yield entry_verdict(Kind.DESCRIPTION, path, text, allowed=None)
+    known = {finding.code for finding in change.old.findings}
+    for finding in change.new.findings:
+        if finding.code in _AGAINST_LOGS and finding.code not in known:
+            yield entry_verdict(Kind.AGAINST_LOGS, path, finding.text, allowed=None)
+
+
+def _logs(change: EntryChange, expected: str, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+    """Yield the verdicts on the logs of an entry: copied, edited (but as expected), replaced."""
+    old, new, same = change.old, change.new, change.same
+    if same.copied:
+        names = in_words([f"{run.old} as {run.new}" for run in same.copied], "s")
+        text = f"{wording.counted(len(same.copied), 'run')} from this entry itself: {names}"
+        yield entry_verdict(Kind.COPIED, new.name, text, allowed=False, other=old.name)
+    edits = Counter(edit.what for run in same.edited for edit in run.edits)
     if texts := [
         f"{what} in {wording.counted(number, 'log')}"
         for what, number in edits.items()
         if what != expected
     ]:
-        yield entry_verdict(Kind.EDITED, path, "; ".join(texts), allowed=None)
-    is_allowed = any(item.kind is Kind.BORROWED and item.allowed for item in borrowed)
-    yield from _score(change, allowed=is_allowed or None)
+        yield entry_verdict(Kind.EDITED, new.name, "; ".join(texts), allowed=None)
+    if same.new:
+        gone = len(old.logs) - same.identical - len(same.edited)
+        text = f"{same.new} of {wording.counted(len(new.logs), 'run')} new, {gone} gone"
+        yield entry_verdict(Kind.RUNS, new.name, text, allowed=allowed)
+
+
+def _availability(change: SetChange) -> Iterator[EntryVerdict]:
+    """Yield the verdict on an entry whose system has another availability than before."""
+    systems = [item.system.fields if item.system else {} for item in (change.old, change.new)]
+    statuses = [str(fields.get("status")) for fields in systems]
+    old, new = map(category, statuses)
+    if old and new and old != new:
+        is_of_one_round = change.old.row.round == change.new.row.round
+        is_early = old == "research" and new in AVAILABLE and not is_of_one_round
+        text = " to ".join(statuses)
+        yield entry_verdict(
+            Kind.AVAILABILITY, change.new.name, text, allowed=False if is_early else None
+        )
 
 
 def _score(change: EntryChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
@@ -210,7 +273,7 @@ def _score(change: EntryChange, *, allowed: bool | None) -> Iterator[EntryVerdic
     percent = change.percent
     if old != new and (percent is None or abs(percent) >= _LEAST_CHANGE):
         by = "" if percent is None else f"by {percent:+.1f} %: "
-        runs = "" if change.new_runs else ", with the same runs"
+        runs = "" if change.same.new or change.same.copied else ", with the same runs"
         text = f"{by}{wording.minutes(old)} to {wording.minutes(new)} minutes{runs}"
         yield entry_verdict(Kind.SCORE, change.new.name, text, allowed=allowed)
 
@@ -254,6 +317,35 @@ _RULES = {
         "training_rules, Results Resubmission",
     ),
     Kind.COPIED: ("every result set has its own runs", "training_rules, Benchmark Results"),
+    Kind.NODES: (
+        "the results table multiplies them by the accelerators in a node; the same runs ran on the"
+        " same nodes",
+        "submission_rules, <system_desc_id>.json metadata",
+    ),
+    Kind.AVAILABILITY: (
+        "Available systems can be bought or rented at the submission; a Preview, which promises"
+        " that, needs new runs to become Available; parts of research, development or internal"
+        " systems become Available in the submission after next, or 221 days later",
+        "submission_rules, Research, Development, or Internal Systems",
+    ),
+    Kind.AGAINST_LOGS: (
+        "the description is of the system that executed the runs, and the division is that of the"
+        " logs; an entry that was moved to Open keeps its logs",
+        "submission_rules, <system_desc_id>.json metadata",
+    ),
+    Kind.SCALING: (
+        "the RCP checker writes the factor; another one is a decision of the review",
+        "training_rules, Score scaling",
+    ),
+    Kind.AGAIN: (
+        "an entry that is withdrawn is not replaced after the deadline: new runs come only from"
+        " borrowing or from an objection",
+        "submission_rules, Late Submissions",
+    ),
+    Kind.RUNS: (
+        "new runs only by borrowing or to fix an objection, all runs of an entry together",
+        _FIXING,
+    ),
     Kind.RENAMED: ("the same logs and description under another name", _FIXING),
     Kind.WITHDRAWN: (f"{_LIMIT}, by amending the pull request", _CHANGING),
     Kind.ADDED: (
@@ -311,8 +403,22 @@ _Values: TypeAlias = Mapping[str, frozenset[str | None]]
 class EntryChange(Struct, frozen=True, dict=True):
     """An entry before and after."""
 
-    old: ResultSet
-    new: ResultSet
+    change: SetChange
+
+    @property
+    def old(self) -> ResultSet:
+        """The entry before."""
+        return self.change.old
+
+    @property
+    def new(self) -> ResultSet:
+        """The entry after."""
+        return self.change.new
+
+    @property
+    def same(self) -> SameRuns:
+        """The runs that the entry had before."""
+        return self.change.same
 
     @property
     def percent(self) -> float | None:
@@ -325,16 +431,6 @@ class EntryChange(Struct, frozen=True, dict=True):
         fields = different_fields(self.old.system, self.new.system)
         same_division = self.old.row.division == self.new.row.division
         return [field for field in fields if same_division or field != "division"]
-
-    @cached_property
-    def runs(self) -> SameRuns:
-        """The runs that the entry had before."""
-        return same_runs(self.old.logs, self.new.logs)
-
-    @property
-    def new_runs(self) -> int:
-        """The number of runs that were not in the entry before."""
-        return len(self.new.logs) - self.runs.identical - len(self.runs.edited)
 
     @cached_property
     def settings(self) -> tuple[str, ...]:
@@ -430,7 +526,7 @@ def _problems(change: EntryChange) -> Iterator[str]:
     ):
         if fields:
             yield f"{word} changed: {in_words(fields, 's')}"
-    if old := len(change.new.logs) - change.new_runs:
+    if old := len(change.new.logs) - change.same.new:
         yield f"{wording.counted(old, 'run')} of the earlier entry"
 
 

@@ -12,6 +12,7 @@ from mlperf_pkg.commands.diff.model import (
     EditedRun,
     EntryVerdict,
     FindingChange,
+    Kind,
     NameChanges,
     ResultSet,
     SetChange,
@@ -33,6 +34,10 @@ _COLUMNS = (Column("Changed"), Column("Old", 18), Column("New", 22))
 _SHOWN = 200  # characters of a value; the JSON has all of it
 _LISTED = 5  # names, or values of a setting, in a line
 _ENTRIES = 10  # of one kind
+_FEW = 2  # result sets with another verdict
+_SCREEN = 50  # lines
+_OTHERS = 10  # lines of a screen that are not about entries
+_INDENT = 2  # columns before a remark
 _ALLOWED = {False: "against the rules", None: "to be decided", True: "allowed"}
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
 _LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
@@ -40,16 +45,52 @@ _MINUTES = ("score_minutes", "official_minutes")
 
 
 def text(comparison: Comparison, view: View) -> str:
-    """Return the changes for a terminal or a pipe."""
+    """Return the changes for a terminal or a pipe.
+
+    What the review decides comes first. If all is more than a screen of lines, the details are left
+    out unless the view is verbose.
+    """
     terminal = Terminal(view)
-    for line in _removed_and_added(comparison):
+    for line in (_summary(comparison), *_verdict_changes(comparison)):
+        terminal.paragraph((line, PLAIN))
+    entries, groups = list(_entry_groups(comparison.entries, view)), list(_groups(comparison, view))
+    gone = list(_removed_and_added(comparison))
+    details = len(gone) + sum(2 + len(group.rows) + len(group.remarks) for group in groups)
+    is_whole = not entries or view.verbose or len(entries) * 3 + details < _SCREEN
+    if entries:
+        terminal.line()
+        shown = entries if is_whole else list(_short(comparison.entries, view))
+        terminal.table(Table((Column("Entries in the review"),), shown), apart=is_whole)
+    if not is_whole:
+        terminal.paragraph((f"{details} lines of details: -v shows them", PLAIN))
+        return terminal.text()
+    terminal.line()
+    for line in gone:
         terminal.line((line, PLAIN))
-    if entries := list(_entry_groups(comparison.entries, view)):
-        terminal.table(Table((Column("Entries in the review"),), entries), apart=True)
-    if groups := list(_groups(comparison, view)):
+    if groups:
         terminal.table(Table(_COLUMNS, groups), apart=True)
-    terminal.paragraph((_summary(comparison), PLAIN))
     return terminal.text()
+
+
+def _verdict_changes(comparison: Comparison) -> Iterator[str]:
+    """Yield a line for each kind of change of a verdict, of the whole and of result sets."""
+    for row in map(_result, comparison.verdicts):
+        yield "{}: {} -> {}".format(*row)
+    sets = ((change.new.name, result) for change in comparison.sets for result in change.results)
+    names = by_key((tuple(_result(r)), name) for name, r in sets if r.name in ("official", "rules"))
+    for kind, of_kind in names.items():
+        number, few = wording.counted(len(of_kind), "result set"), wording.shortened(of_kind, _FEW)
+        yield "{}: {} -> {} of {}: {}".format(*kind, number, few)
+
+
+def _short(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
+    """Yield the verdicts of each kind, a line each, as many as are shown on a screen."""
+    groups = list(_of_kinds(entries))
+    most = max(1, (_SCREEN - _OTHERS - len(groups)) // len(groups))
+    for (title, _, _), lines in groups:
+        number = f" ({most} of {len(lines)})" if len(lines) > most else ""
+        shown = [_cut(line, view.width - _INDENT) for line in lines[:most]]
+        yield Group(f"{title}{number}", [], shown)
 
 
 def _removed_and_added(comparison: Comparison) -> Iterator[str]:
@@ -95,16 +136,21 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
 
 def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, below what the rules require."""
-    worst_first = tuple(_ALLOWED)
-    by_rule = by_key(
-        ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
-        for e in sorted(entries, key=lambda e: (worst_first.index(e.allowed), e.kind))
-    )
-    for (title, rule, source), lines in by_rule.items():
+    for (title, rule, source), lines in _of_kinds(entries):
         shown = lines if view.verbose else lines[:_ENTRIES]
         more = len(lines) - len(shown)
         rest = [f"and {more} more; -v shows them"] if more else []
         yield Group(title, [], [f"Rule: {rule} ({source})", *shown, *rest])
+
+
+def _of_kinds(entries: Sequence[EntryVerdict]) -> Iterable[tuple[tuple[str, str, str], list[str]]]:
+    """Return the lines of each kind by its title, rule and source, the worst first."""
+    worst_first, kinds = tuple(_ALLOWED), tuple(Kind)
+    ranked = sorted(entries, key=lambda e: (worst_first.index(e.allowed), kinds.index(e.kind)))
+    return by_key(
+        ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
+        for e in ranked
+    ).items()
 
 
 def _system_group(system: SystemChange) -> Group:
@@ -121,13 +167,13 @@ def _set_group(change: SetChange, view: View) -> Group:
         *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
         *map(_finding, change.findings),
     ]
-    edited = change.edited if view.verbose else change.edited[:_LISTED]
+    edited = change.same.edited if view.verbose else change.same.edited[:_LISTED]
     remarks = [
         *_messages(change.findings),
         *_names("run", change.runs, view),
         *(f"edited: {_to(run.old, run.new)}: {_edits(run)}" for run in edited),
     ]
-    if more := len(change.edited) - len(edited):
+    if more := len(change.same.edited) - len(edited):
         remarks.append(f"and {wording.counted(more, 'more edited log')}; -v shows them")
     return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
@@ -161,8 +207,8 @@ def _plain(value: Any) -> str:
     return _cut(value if isinstance(value, str) else jsonlib.dumps(value, ensure_ascii=False))
 
 
-def _cut(value: str) -> str:
-    return value if len(value) <= _SHOWN else f"{value[: _SHOWN - 3]}..."
+def _cut(value: str, most: int = _SHOWN) -> str:
+    return value if len(value) <= most else f"{value[: most - 3]}..."
 
 
 def _values(values: Iterable[tuple[str | None, int]]) -> str:
@@ -273,7 +319,7 @@ def _changed_json(change: SetChange) -> dict[str, Any]:
         ],
         "findings": change.findings,
         "runs": change.runs,
-        "edited": change.edited,
+        "edited": change.same.edited,
     }
 
 

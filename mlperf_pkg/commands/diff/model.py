@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -24,19 +24,15 @@ def percent(old: float | None, new: float | None) -> float | None:
 class Log(Struct, frozen=True):
     """The log of a run: its file name, the digest of its bytes, its settings as JSON by key.
 
-    ``fingerprint`` is the fingerprint of the run, None if it is unknown; ``source`` is the file.
+    Logs of one run have the same ``run``, whatever was edited in them: see ``consistency``;
+    ``source`` is the file.
     """
 
     name: str
     digest: str
     settings: Mapping[str, str]
-    fingerprint: bytes | None = None
+    run: Hashable = None
     source: Source | None = None
-
-    @property
-    def run(self) -> bytes | str:
-        """The key that copies of one run share."""
-        return self.fingerprint or self.digest
 
 
 class System(Struct, frozen=True):
@@ -126,6 +122,20 @@ class EditedRun(Struct, frozen=True):
     edits: tuple[Edit, ...]
 
 
+class SameRuns(Struct, frozen=True):
+    """The runs that two versions of a set have in common.
+
+    ``identical`` is the number of logs with the same bytes; ``edited`` are other logs of runs that
+    have no such log, and ``copied`` those of runs that the new version has twice. ``new`` is the
+    number of runs that are only in the new version.
+    """
+
+    identical: int
+    edited: tuple[EditedRun, ...] = ()
+    copied: tuple[EditedRun, ...] = ()
+    new: int = 0
+
+
 class FindingChange(Struct, frozen=True):
     """How many findings have a code, before and after; ``message`` is that of one of them."""
 
@@ -167,7 +177,7 @@ class SetChange(Struct, frozen=True):
     settings: tuple[SettingChange, ...]
     findings: tuple[FindingChange, ...]
     runs: NameChanges
-    edited: tuple[EditedRun, ...] = ()
+    same: SameRuns
 
     @property
     def any(self) -> bool:
@@ -182,16 +192,22 @@ class Kind(StrEnum):
     BORROWED_IN_PART = "borrowed in part"
     HYPERPARAMETERS = "hyperparameters changed"
     SCALE = "scale changed"
+    NODES = "nodes changed"
     RESUBMITTED = "resubmitted"
     COPIED = "copied"
     RENAMED = "renamed"
     WITHDRAWN = "withdrawn"
+    AGAIN = "withdrawn and added again"
     ADDED = "added"
     TO_OPEN = "moved to Open"
     TO_CLOSED = "moved to Closed"
+    AVAILABILITY = "availability changed"
     DESCRIPTION = "description changed"
+    AGAINST_LOGS = "description against logs"
+    SCALING = "scaling.json changed"
     CODE = "code changed"
     EDITED = "logs edited"
+    RUNS = "runs replaced"
     SCORE = "score changed"
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.fold import copies_in, find_pairs
 from mlperf_pkg.checker.values import Checked, Options, scores
+from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
 from mlperf_pkg.checks.system_schema import is_text
@@ -53,7 +54,7 @@ def compare_paths(
     checks = (before, after)
     rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
     keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
-    logs = _Logs(keys)
+    logs = _Logs(keys, checks if lending in checks else (*checks, lending))
     alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
     first, second = (_side(checked, logs, alone=alone) for checked in checks)
     lenders = first.sets if lending is checks[0] else tuple(_sets(lending, logs))
@@ -76,25 +77,22 @@ def _counterpart(before: Checked, after: Checked) -> Place | None:
 class _Logs:
     """Reads logs; of those with equal bytes only one is parsed."""
 
-    def __init__(self, keys: frozenset[str]) -> None:
-        """``keys`` are those of the settings to read."""
+    def __init__(self, keys: frozenset[str], checks: Iterable[Checked]) -> None:
+        """``keys`` are those of the settings to read, ``checks`` are kept by the caller."""
         self._keys = keys
         self._settings: dict[str, dict[str, str]] = {}
+        runs = [run for checked in checks for run in checked.runs if is_known(run)]
+        self._runs = {id(run): index for run, index in zip(runs, originals(runs), strict=True)}
 
     def read(self, log: Place, run: Run | None) -> Log:
-        """Return the digest of a log, its settings and the fingerprint of its run."""
+        """Return the digest of a log, its settings and its run."""
         digest = _digest(log.path)
         if digest == _UNREADABLE:
             return Log(log.name, digest, {})
         if digest not in self._settings:
             self._settings[digest] = read_settings(log.source, self._keys)
-        return Log(
-            log.name,
-            digest,
-            self._settings[digest],
-            run.fingerprint if run else None,
-            log.source,
-        )
+        key = self._runs.get(id(run), digest)
+        return Log(log.name, digest, self._settings[digest], key, log.source)
 
 
 def _digest(path: AnyPath) -> str:

@@ -1,7 +1,8 @@
 """Which runs of two versions of a result set are the same, and what was edited in their logs.
 
-Runs are the same by what their logs say of the training, in spite of other bytes, times, names or
-order: see ``_likeness``. An edit is a record that only one version has, or one with another time
+Runs are the same by the definition of ``checks/consistency.py``. So that an edit of the values does
+not hide a run, the logs that are left are compared by what else identifies them: see ``_likeness``.
+An edit is a record that only one version has, or one with another time
 or from another line of code.
 """
 
@@ -10,17 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, product
+from io import BytesIO
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.diff.model import Edit, EditedRun, Log
+from mlperf_pkg.commands.diff.model import Edit, EditedRun, Log, SameRuns
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import in_words
-from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import printable, shown
@@ -44,8 +45,7 @@ NAMES = "names"
 """The kind of records that name the submission, its division and its system."""
 
 _PLACE = ("file", "lineno")  # of the line of code, in metadata
-_ALIKE = 2.0  # at least, of runs that are the same
-_DIGITS = 4  # of evaluations that are compared, in spite of noise
+_ALIKE = 2  # at least, of runs that are the same
 _MOST_LINES = 3  # that are listed of one edit
 _MOST_RECORDS = 200_000  # of a log; the others are not compared
 
@@ -75,89 +75,85 @@ class _Contents(Struct, frozen=True):
     series: Counter[tuple[str, str]]
 
 
-class SameRuns(Struct, frozen=True):
-    """The runs that two versions of a set have in common.
-
-    ``identical`` is the number of logs with the same bytes; ``edited`` are other logs of runs that
-    have no such log, and ``copied`` those of runs that the new version has twice.
-    """
-
-    identical: int
-    edited: tuple[EditedRun, ...] = ()
-    copied: tuple[EditedRun, ...] = ()
-
-
 def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
     """Return the runs that are the same in two versions of a result set."""
-    left: dict[str, list[Log]] = defaultdict(list)
-    for log in reversed(old):
-        left[log.digest].append(log)
-    kept, rest = [], []
+    pairs, before, after = _paired(old, new, lambda log: log.digest)
+    identical, kept = len(pairs), [log for log, _ in pairs]
+    of_runs, before, after = _paired(before, after, lambda log: log.run)
+    alike = [*of_runs, *_alike(before, after)]
+    edited = {second.name: _edited(first, second) for first, second in alike}
+    kept += [first for first, _ in alike]
+    rest = [log for log in after if log.name not in edited]
+    originals = {log.run: log for log in reversed(kept) if log.run is not None}
+    copied = [(originals[log.run], log) for log in rest if log.run in originals]
+    return SameRuns(
+        identical,
+        tuple(edited[name] for name in sorted(edited)),
+        tuple(_edited(first, log) for first, log in copied),
+        len(rest) - len(copied),
+    )
+
+
+def _paired(
+    old: Iterable[Log], new: Iterable[Log], key: Callable[[Log], Hashable]
+) -> tuple[list[tuple[Log, Log]], list[Log], list[Log]]:
+    """Return the pairs of logs with the same key, and the others; those of one name come first."""
+    left = sorted(old, key=lambda log: log.name)
+    pairs, rest = [], []
     for log in new:
-        if same := left.get(log.digest):
-            kept.append(same.pop())
+        same = [other for other in left if key(other) is not None and key(other) == key(log)]
+        if same:
+            same.sort(key=lambda other: other.name != log.name)
+            left.remove(same[0])
+            pairs.append((same[0], log))
         else:
             rest.append(log)
-    others = [log for logs in left.values() for log in logs]
-    edited = _edited(others, rest)
-    names = {run.new for run in edited}
-    rest = [log for log in rest if log.name not in names]
-    again = [*kept, *(log for log in others if log.name in {run.old for run in edited})]
-    return SameRuns(len(kept), edited, _edited(again, rest, once=False))
+    return pairs, left, rest
 
 
-def _edited(old: Sequence[Log], new: Sequence[Log], *, once: bool = True) -> tuple[EditedRun, ...]:
-    """Return the edited runs: each new log with the old one that is most like it.
-
-    Each old log is that of ``once`` run only, or of any number.
-    """
+def _alike(old: Sequence[Log], new: Sequence[Log]) -> Iterator[tuple[Log, Log]]:
+    """Yield each new log with the old one that it is most like, whatever was edited in it."""
     if not (old and new):
-        return ()
-    before, after = (
-        {log.name: contents for log in logs if (contents := _contents(log.source))}
-        for logs in (old, new)
-    )
-    ranked = sorted(
-        (-_likeness(before[first], after[second]), first != second, first, second)
-        for first, second in product(before, after)
-    )
-    runs: dict[str, EditedRun] = {}
-    taken: set[str] = set()
-    for likeness, _, first, second in ranked:
-        if -likeness >= _ALIKE and second not in runs and not (once and first in taken):
-            taken.add(first)
-            edits = tuple(_edits(before[first].entries, after[second].entries))
-            runs[second] = EditedRun(first, second, edits)
-    return tuple(runs[name] for name in sorted(runs))
+        return
+    contents = {id(log): _contents(log.source) for log in (*old, *new)}
+    ranked = [
+        (_likeness(contents[id(first)], contents[id(second)]), first.name == second.name, i, j)
+        for i, first in enumerate(old)
+        for j, second in enumerate(new)
+    ]
+    taken: tuple[set[int], set[int]] = (set(), set())
+    for likeness, _, i, j in sorted(ranked, key=lambda rank: (-rank[0], not rank[1], *rank[2:])):
+        if likeness >= _ALIKE and i not in taken[0] and j not in taken[1]:
+            taken[0].add(i)
+            taken[1].add(j)
+            yield old[i], new[j]
 
 
-def _likeness(old: _Contents, new: _Contents) -> float:
+def _edited(old: Log, new: Log) -> EditedRun:
+    entries = (_contents(log.source).entries for log in (old, new))
+    return EditedRun(old.name, new.name, tuple(_edits(*entries)))
+
+
+def _likeness(old: _Contents, new: _Contents) -> int:
     """Return how much identifies two runs as one: the start, the seeds, the series of values."""
     common = (old.series & new.series).total()
     fewest = min(old.series.total(), new.series.total())
-    likeness = 2.0 * (old.start_ms is not None and old.start_ms == new.start_ms)
-    likeness += not old.seeds.isdisjoint(new.seeds)
-    if common > 1 and 2 * common >= fewest:
-        likeness += 2 + common / fewest
-    return likeness
+    is_same_series = common > 1 and 2 * common >= fewest
+    is_same_start = old.start_ms is not None and old.start_ms == new.start_ms
+    return 2 * is_same_series + is_same_start + (not old.seeds.isdisjoint(new.seeds))
 
 
-def _contents(source: Source | None) -> _Contents | None:
-    """Return what a log says; None if it cannot be read."""
+def _contents(source: Source | None) -> _Contents:
+    """Return what a log says, as far as it can be read."""
     entries: list[_Entry] = []
-    if source is None:
-        return None
-    try:
-        with source.open() as stream:
-            reader = LogReader(stream, source.label, lambda _: None)
-            for number, record in enumerate(islice(reader, _MOST_RECORDS)):
-                if record is not None:
-                    entries.append(_entry(record, reader.line_of(number)))
-    except (OSError, UserError):
-        return None
+    with suppress(OSError, UserError), source.open() if source else BytesIO() as stream:
+        reader = LogReader(stream, source.label if source else "", lambda _: None)
+        for number, record in enumerate(islice(reader, _MOST_RECORDS)):
+            if record is not None:
+                entries.append(_entry(record, reader.line_of(number)))
     starts = (entry.time_ms for entry in entries if entry.key == "run_start")
     series = (
-        (entry.key, _rounded(entry.value))
+        (entry.key, entry.value)
         for entry in entries
         if entry.key in evaluations.KEYS or entry.key in _LOSSES
     )
@@ -175,15 +171,6 @@ def _entry(record: Any, line: int) -> _Entry:
     statement = {name: value for name, value in metadata.items() if name not in _PLACE}
     value, rest = as_text(record.value), as_text(statement)
     return _Entry(str(record.key), value, rest, place, float(record.time_ms), line)
-
-
-def _rounded(value: str) -> str:
-    """Return a number with few digits, and other text as it is."""
-    try:
-        number = to_finite(float(value))
-    except ValueError:
-        number = None
-    return value if number is None else f"{number:.{_DIGITS}g}"
 
 
 # ---- edits ----------------------------------------------------------------------------------

@@ -154,22 +154,25 @@ IN_PART = f"8 of 9 from {OTHER}; different: {WARMUP}"
 CHANGED = "software changed: framework; system changed: cooling"
 COOLING = "cooling (the same runs)"
 FASTER: Verdict = (ACME, "score changed", None, "by +1.5 %: 19.565 to 19.864 minutes")
-LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER[3])]
+NEW: Verdict = (ACME, "runs replaced", None, "5 of 5 runs new, 5 gone")
+ALLOWED: list[Verdict] = [(entry, kind, True, text) for entry, kind, _, text in (NEW, FASTER)]
+LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), *ALLOWED]
 
 
 @pytest.mark.parametrize(
     ("edit", "verdicts"),
     [
         (lambda _: None, []),
-        (rerun(), [FASTER]),
+        (rerun(), [NEW, FASTER]),
         (rerun(**BORROWED), LOAN),
         (rerun(**BORROWED, global_batch_size=4000), LOAN),
-        (rerun(**{RATE: 9.5}), [(ACME, "borrowed in part", False, IN_PART), FASTER]),
+        (rerun(**{RATE: 9.5}), [(ACME, "borrowed in part", False, IN_PART), NEW, FASTER]),
         (
             both(rerun(**BORROWED), described(framework="new", cooling="water")),
             [
                 (ACME, "borrowed", False, f"{ALL}; {CHANGED}"),
                 (ACME, "description changed", None, "cooling, framework (new runs)"),
+                NEW,
                 FASTER,
             ],
         ),
@@ -182,11 +185,15 @@ LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER
         ),
         (
             rerun(**{RATE: 7.5}),
-            [(ACME, "hyperparameters changed", None, f"{RATE} 10.284 -> 7.5"), FASTER],
+            [(ACME, "hyperparameters changed", None, f"{RATE} 10.284 -> 7.5"), NEW, FASTER],
         ),
         (
             rerun(global_batch_size=4096),
-            [(ACME, "hyperparameters changed", None, "global_batch_size 3264 -> 4096"), FASTER],
+            [
+                (ACME, "hyperparameters changed", None, "global_batch_size 3264 -> 4096"),
+                NEW,
+                FASTER,
+            ],
         ),
         (described(cooling="water"), [(ACME, "description changed", None, COOLING)]),
         (noted, edited_in("text outside the records in 5 logs")),
@@ -229,6 +236,7 @@ LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER
             [
                 (ACME, "hyperparameters changed", True, f"{RATE} 10.284 -> 9.5"),
                 (ACME, "moved to Open", True, "5 runs, 19.864 minutes"),
+                NEW,
                 FASTER,
             ],
         ),
@@ -249,6 +257,50 @@ LOAN: list[Verdict] = [(ACME, "borrowed", True, ALL), (*FASTER[:2], True, FASTER
             [(f"Late/{SET}", "copied", False, f"5 of 5 runs from {ACME}")],
         ),
         (renamed, [("ACME/results/x/resnet", "renamed", None, f"was {ACME}")]),
+        (
+            both(renamed, lambda new: write(new / "ACME", {}, seed=9, system="x")),
+            [
+                ("ACME/results/x/resnet", "withdrawn and added again", None, f"was {ACME}"),
+                ("ACME/results/x/resnet", *NEW[1:]),
+                ("ACME/results/x/resnet", *FASTER[1:]),
+            ],
+        ),
+        (
+            described(number_of_nodes=8, accelerators_per_node=2),
+            [
+                (ACME, "nodes changed", None, "1 to 8 (the same runs)"),
+                (ACME, "description changed", None, "accelerators_per_node (the same runs)"),
+            ],
+        ),
+        (
+            described(status="Research"),
+            [
+                (ACME, "availability changed", None, "Available on-premise to Research"),
+                (
+                    ACME,
+                    "description against logs",
+                    None,
+                    "submission_status is onprem; expected Research as in"
+                    f" ACME/systems/{SYSTEM}.json",
+                ),
+            ],
+        ),
+        (
+            described(division="open"),
+            [
+                (ACME, "moved to Open", True, "5 runs, 19.565 minutes"),
+                (
+                    ACME,
+                    "description against logs",
+                    None,
+                    f"the division is closed in the logs, but open in ACME/systems/{SYSTEM}.json",
+                ),
+            ],
+        ),
+        (
+            lambda new: (new / ACME / "scaling.json").write_text('{"scaling_factor": 1.1}'),
+            [(ACME, "scaling.json changed", None, "scaling.json added")],
+        ),
     ],
 )
 def test_verdicts(old: Path, tmp_path: Path, edit: Edit, verdicts: list[Verdict]) -> None:
@@ -332,10 +384,13 @@ def test_resubmitted(
         write_submission(folder / "ACME")
         write_system(folder / "ACME/systems", **values)
     result = call("diff", old, new, "--format", "json")
-    (entry,) = json.loads(result.stdout)["entries"]
+    entry, *others = json.loads(result.stdout)["entries"]
     assert entry["kind"] == "resubmitted"
     assert entry["text"] == f"5 of 5 runs from {SET} of round 2.0; {text}"
     assert entry["allowed"] is allowed
+    assert [item["text"] for item in others] == (
+        ["preview to onprem"] if status == "preview" else []
+    )
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -1,0 +1,44 @@
+"""The text of a comparison: what the review decides fits on a screen."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from mlperf_pkg.commands.diff.changes import compare
+from mlperf_pkg.commands.diff.entries import entry_verdict
+from mlperf_pkg.commands.diff.formats import text
+from mlperf_pkg.commands.diff.model import Comparison, Kind
+from mlperf_pkg.render.findings import View
+from tests.commands.diff.test_changes import a_set, a_side
+from tests.helpers.reports import FAIL, PASS
+
+
+def comparison(number: int) -> Comparison:
+    """Every kind of change, each in ``number`` entries, which fail now."""
+    sides = [
+        a_side(*(a_set(f"results/{n}/bert", system="dgx", verdict=verdict) for n in range(number)))
+        for verdict in (PASS, FAIL)
+    ]
+    entries = [
+        entry_verdict(kind, f"results/{n}/bert", "a text " * 20, allowed=None)
+        for kind in Kind
+        for n in range(number)
+    ]
+    return replace(compare(*sides), entries=tuple(entries))
+
+
+def test_a_whole_round_fits_on_a_screen() -> None:
+    lines = text(comparison(30), View(width=100)).splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 100
+    assert lines[0].startswith("result sets: 30 changed")
+    assert lines[1].startswith("official verdict: pass -> FAIL of 30 result sets: ")
+    assert [kind for kind in Kind if f"{kind} - to be decided (1 of 30)" not in lines] == []
+    assert lines[-1].endswith(" lines of details: -v shows them")
+
+
+def test_all_of_it_is_shown_on_request() -> None:
+    whole = text(comparison(30), View(width=100, verbose=True))
+    assert whole.count("Rule: ") == len(Kind)
+    assert whole.count("results/29/bert: a text") == len(Kind)
+    assert "lines of details" not in whole
