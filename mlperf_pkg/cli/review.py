@@ -44,6 +44,7 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 @click.command(name="review", cls=_ReviewRound)
 @click.argument("round_dir", metavar="ROUND_FOLDER", type=click.Path(), shell_complete=_completed)
 @options.judged
+@options.counting_samples
 @options.output_folder_option(
     "Write the review into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )
@@ -58,9 +59,12 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     "--exclude", "excluded", metavar="NAME", text="Leave NAME out of the assignments"
 )
 @options.seed_option("Break ties in the ranking of submitters with seed N.")
-@options.flag(
-    "--one-spelling",
-    text="Count names that differ only in case, spaces and punctuation as one submitter.",
+@click.option(
+    "--previous",
+    metavar="ROUND",
+    shell_complete=completion.files_or_rounds,
+    help="Compare with this earlier round, a folder or a published one (default: with all"
+    " published rounds).",
 )
 def review_round(
     *,
@@ -68,6 +72,7 @@ def review_round(
     check_options: Options,
     output: Path,
     force: bool,
+    previous: str | None,
     **choices: Any,
 ) -> int:
     """Write a review of a round, and print its summary.
@@ -90,8 +95,8 @@ def review_round(
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
-    files.refuse_early(output, [round_dir], force=force)
-    reviewed = read_round(round_dir, check_options, Choices(**choices))
+    files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
+    reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
     parts = list(files.sections(reviewed))
     files.write_review(output, files.files_of(reviewed, parts), force=force)
     click.echo(files.summary(reviewed, parts), nl=False)

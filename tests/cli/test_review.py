@@ -66,18 +66,16 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     result = call("review", poor, "-o", folder, "-j", "1")
     assert result.exit_code == 1, result.output
     assert json.loads((folder / "review.json").read_bytes())["problems"] == [
-        "Beta and be_ta may be one submitter; --one-spelling counts them as one",
+        "Beta and be_ta are counted as one submitter",
         "Gamma: 1 result set without a system description (bow-pod16): division and accelerators"
         " are unknown",
         "1 file not read or checked (LOG110, a file without records):"
         " ACME/results/bow-pod16/resnet/result_0.txt",
     ]
-    assert "4 submitters, 5 systems, 5 result sets, 25 runs" in result.output
-    options = ("--one-spelling", "--exclude", "ACME", "--force")
-    result = call("review", poor, "-o", folder, "-j", "1", *options)
+    assert "5 submitters, 5 systems, 5 result sets, 25 runs" in result.output
+    result = call("review", poor, "-o", folder, "-j", "1", "--exclude", "ACME", "--force")
     assignments = (folder / "assignments.md").read_text()
-    assert "Counted as one: Beta and be_ta." in assignments
-    assert "Delta and Epsilon submit together in Delta+Epsilon." in assignments
+    assert "Delta and Epsilon submit together." in assignments
     assert "| ACME |" not in assignments.partition("## Ranks")[0]
 
 
@@ -282,6 +280,20 @@ def test_without_published_results(
     assert listing("previews", *sides(rounds))["counts"] == {"own logs only": 1}
     result = call("review", sides(rounds)[0], "-o", tmp_path / "review")
     assert "1 Preview: 0 met" in result.stdout
+
+
+def test_a_previous_round(rounds: Path, tmp_path: Path) -> None:
+    """It takes the place of the published ones: a resubmission of 4.0 is one of the same folder."""
+    old, new = sides(rounds)
+    folder = tmp_path / "review"
+    result = call("review", new, "--previous", old, "-o", folder, "-j", "1")
+    sections = json.loads((folder / "review.json").read_text("utf-8"))["sections"]
+    (row,) = next(s["tables"][0]["rows"] for s in sections if s["name"] == "resubmitted")
+    assert (row[0], row[4]) == ("not allowed", "runs of a Preview, which prove nothing")
+    assert "1 Preview: 0 met by a successor, 1 not settled" in result.stdout
+    result = call("review", old, "--previous", new, "-o", tmp_path / "other", "-j", "1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "expected OLD, then NEW" in result.stderr
 
 
 Rows = Mapping[str, list[str]]

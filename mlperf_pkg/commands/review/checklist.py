@@ -22,7 +22,6 @@ from mlperf_pkg.commands.review.submitters import CHAIRS, Assignment, assignment
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.published.results import usable_results
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
@@ -202,9 +201,8 @@ def subjects(reviewed: Round) -> Iterator[Subject]:
     unlike = outliers_of(groups_of(checked.contexts), report.findings)
     outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
     systems = {system.path: system for system in checked.systems}
-    results = usable_results()
-    rows = (row for row in (results.sets if results else ()) if is_round_name(row.round))
-    published = by_key((letters(row.submitter), row) for row in rows)
+    rows = (entry.row for entry in reviewed.earlier.entries)
+    published = by_key((letters(r.submitter), r) for r in rows if is_round_name(r.round))
     for submission in reviewed.submissions:
         label = submission.place.label
         own = sets.get(label, [])

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from msgspec.structs import asdict
+
 from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review import (
@@ -130,7 +132,7 @@ def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
         {
             "format": FORMAT,
             **{name: getattr(report, name) for name in HEAD},
-            "choices": reviewed.choices,
+            "choices": {**asdict(reviewed.choices), "one_spelling": True},
             "problems": reviewed.problems,
             "sections": [_section_json(section, files) for section in sections],
         }

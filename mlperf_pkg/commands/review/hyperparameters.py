@@ -22,7 +22,7 @@ from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import benchmark_layers, conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.membership import spellings
 
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e6  # values of hyperparameters have six digits
@@ -514,7 +514,7 @@ def _reasons(entry: Entry, key: str, group: Group) -> Iterator[str]:
 def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if all others at this batch size agree on another value."""
     values = {peer.value(key).lower() for peer in peers}
-    names = submitters(peer.submitter for peer in peers)
+    names = spellings(peer.submitter for peer in peers)
     if len(names) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
         number_ = "both" if len(names) == OFTEN else f"all {len(names)}"
         value = plain(peers[0].value(key))
@@ -547,7 +547,7 @@ def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
 def _apart(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
     value, range_ = number(entry.value(key)), limits([peer.value(key) for peer in peers])
-    names = submitters(peer.submitter for peer in peers)
+    names = spellings(peer.submitter for peer in peers)
     if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(names) < OFTEN:
         return
     if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:

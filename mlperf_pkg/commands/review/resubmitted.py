@@ -12,7 +12,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
+from mlperf_pkg.commands.review.round import Entry, Round, Side
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
@@ -205,6 +205,5 @@ COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return the sets of a round that have published logs of an earlier one."""
-    old = Side("earlier rounds (published)", published_before(reviewed.side))
-    listing = resubmitted(old, reviewed.side)
+    listing = resubmitted(reviewed.earlier, reviewed.side)
     return listed_section(listing, "Resubmitted logs")
