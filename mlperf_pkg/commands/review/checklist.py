@@ -14,7 +14,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
-from mlperf_pkg.commands.review.convergence import MISSING, state
+from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
 from mlperf_pkg.commands.review.round import Round, failing
 from mlperf_pkg.commands.review.section import Section, column
@@ -416,7 +416,8 @@ def convergence(subject: Subject) -> Iterator[str]:
             f"{name} {margin_in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0))
         )
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
-    if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
+    tests = tests_of((item.row for item in subject.sets), subject.findings)
+    if missing := [short(test.row.path) for test in tests if test.state == MISSING]:
         yield f"no reference point: {_sets(missing)}"
     if other := [f for f in subject.findings if f.code in _OTHER_FACTORS]:
         words = (f"{short(finding.about)} {finding.found:.4g}" for finding in other)
