@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
@@ -29,7 +30,7 @@ from mlperf_pkg.commands.review.objections import (
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
-from mlperf_pkg.infra.source import Source, raw_lines
+from mlperf_pkg.infra.source import Source, numbered_lines, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, document, table_of
@@ -43,6 +44,7 @@ from mlperf_pkg.rulebook.explain.describe import all_layers, requirement
 from mlperf_pkg.rulebook.explain.lookup import known_prefix
 from mlperf_pkg.rulebook.load import codes, load_round
 
+_DIFFER = "SET122"  # hyperparameters of the runs of a set
 _SUBJECTS = 20
 _FILES, _LINES = 3, 3  # of one finding
 _NAMED = 20  # files without an excerpt
@@ -91,9 +93,10 @@ def _subjects(objection: Objection, examined: Examined) -> Iterator[str]:
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
         yield "\n".join(f"- {line}" for line in _facts(finding))
-        for place in finding.occurrences[:_FILES]:
+        places = list(_differing(finding, examined)) or finding.occurrences
+        for place in places[:_FILES]:
             yield from _excerpt(place, sources)
-        if more := finding.occurrences[_FILES:]:
+        if more := places[_FILES:]:
             names = ", ".join(map(_short, more[:_NAMED]))
             rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
             yield f"The same in {counted(len(more), 'more file')}: {names}{rest}."
@@ -115,6 +118,38 @@ def _facts(finding: Finding) -> Iterator[str]:
         if value is not None:
             form = ":,.9g" if isinstance(value, float | int) else ""
             yield f"{label}: {escape_markdown(replace(finding, message=f'{{{label}{form}}}').text)}"
+
+
+def _differing(finding: Finding, examined: Examined) -> Iterator[Occurrence]:
+    """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
+    keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
+    contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
+    runs = [run for context in contexts for run in context.runs if not run.killed]
+    rare: dict[str, list[str]] = {}
+    usual: dict[str, list[str]] = {}
+    for key in keys:
+        values = Counter(run.hyperparameters[key] for run in runs if key in run.hyperparameters)
+        for run in runs:
+            is_usual = run.hyperparameters.get(key) == next(iter(values.most_common(1)))[0]
+            if key in run.hyperparameters and not is_usual:
+                rare.setdefault(run.path, []).append(key)
+            elif is_usual and not any(key in of_run for of_run in usual.values()):
+                usual.setdefault(run.path, []).append(key)
+    for path, of_run in (*rare.items(), *usual.items()):
+        label = examined.named(path)
+        yield Occurrence(label, tuple(_first_lines(examined.sources.get(label), of_run)))
+
+
+def _first_lines(source: Source | None, keys: Iterable[str]) -> Iterator[int]:
+    """Yield the number of the first line with each key of a log, if it can be read."""
+    left = {key: re.compile(rf'"key"\s*:\s*"{re.escape(key)}"'.encode()) for key in keys}
+    with suppress(OSError):
+        for number, line in numbered_lines(source) if source else ():
+            for key in [key for key, pattern in left.items() if pattern.search(line)]:
+                del left[key]
+                yield number
+            if not left:
+                return
 
 
 def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:

@@ -89,6 +89,18 @@ def test_the_text(a_round: Path, part: str) -> None:
         assert text in result.stdout
 
 
+def test_hyperparameters_that_differ(a_round: Path) -> None:
+    """The run with the rare value is named with its line, and one with the usual value."""
+    log = a_round / "ACME" / SET / "result_2.txt"
+    log.write_bytes(edited(log.read_bytes(), "lars_opt_base_learning_rate", value=10.5))
+    text = call("review", "objection", "SET122", a_round).stdout
+    lines = log.read_bytes().splitlines()
+    number = next(n for n, line in enumerate(lines, 1) if b'"lars_opt_base_learning_rate"' in line)
+    rare, usual = (f"`ACME/{SET}/result_{run}.txt:{number}`\n\n    :::MLLOG " for run in (2, 0))
+    assert text.index(rare) < text.index(usual)
+    assert '"value": 10.5' in text.partition(rare)[2].partition("`")[0]
+
+
 def test_the_reference_of_a_key(a_round: Path) -> None:
     for log in (a_round / "ACME" / SET).iterdir():
         log.write_bytes(edited(log.read_bytes(), "lars_opt_weight_decay", value=0.3))
