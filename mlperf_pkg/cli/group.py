@@ -37,6 +37,7 @@ RENAMED = {
     "report --chart": "--draw",
     "results --ids": "--private-ids",
     "review --one-spelling": "no option: spellings of a name always count as one",
+    "review objections --percent": "TREE, in which the difference is measured",
     "review previews": "'review compare previews'",
     "review resubmitted": "'review compare resubmitted'",
     "simulate --systems": "--system-count",

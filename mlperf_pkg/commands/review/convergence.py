@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
 from operator import attrgetter
 
 from msgspec import Struct
 
+from mlperf_pkg.commands.review.calendar import SUBMISSION
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Cell, Section, column
 from mlperf_pkg.findings import Basis, Finding
@@ -20,14 +20,11 @@ from mlperf_pkg.render.table import Table, by_key, table_of
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.documents import usages
-from mlperf_pkg.rulebook.load import submission_date
 
 PASS, FAIL, MISSING, BYPASSED, OPEN = "pass", "FAIL", "missing", "bypassed", "not compared"
 OFFICIAL = "official only"
 
-_EARLY = {"gpt3": timedelta(weeks=-5), "llama31_405b": timedelta(weeks=-5)}
-_LATE = timedelta(days=1)
+_EARLY = ("gpt3", "llama31_405b")
 _REFERENCE_RUNS = 2  # times the runs that a result set needs
 _ALLOWED_ONCE = "RCP105"  # by the official checker, in all rounds
 _CODES = ("RCP101", "RCP102", "RCP103", _ALLOWED_ONCE)  # of the findings on the test
@@ -103,12 +100,16 @@ def section(reviewed: Round) -> Section:
             _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
         ),
     }
-    counts, submitted = Counter(test.state for test in tests), _submitted(reviewed) or "unknown"
+    counts, dates = Counter(test.state for test in tests), reviewed.calendar or {}
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     return Section(
         "convergence",
         "Convergence",
-        tuple(text.format(date=submitted) for word, text in _TEXTS.items() if counts[word]),
+        tuple(
+            text.format(date=dates.get(SUBMISSION, "unknown"))
+            for word, text in _TEXTS.items()
+            if counts[word]
+        ),
         {name: table for name, table in tables.items() if table.rows},
         (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(tests, missing, scaled)),
     )
@@ -139,17 +140,17 @@ def _sets(tests: Sequence[RcpTest]) -> Table:
 
 
 def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
-    submitted = _submitted(reviewed)
+    dates = reviewed.calendar or {}
     groups = by_key(((row.benchmark, _size(row)), row) for row in rows)
     for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
         sets = groups[benchmark, size]
         runs = max(row.runs_required or 0 for row in sets)
-        due = str(submitted + _EARLY.get(benchmark, _LATE)) if submitted else None
+        due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
         yield (
             benchmark,
             size,
             _REFERENCE_RUNS * runs or None,
-            due,
+            str(due) if due else None,
             ", ".join(sorted({row.submitter or wording.NOTHING for row in sets})),
             len(sets),
         )
@@ -203,18 +204,11 @@ _NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by th
 # ---- words ----------------------------------------------------------------------------------
 
 
-def _submitted(reviewed: Round) -> date | None:
-    """Return the submission date of the round in the rulebook; None for several rounds."""
-    report = reviewed.report
-    is_one = report.round is not None and report.usage in usages()
-    return submission_date(report.usage, report.round or "") if is_one else None
-
-
 _TEXTS = {
     FAIL: "A set that fails is rejected by default; evidence in its favour is due by the end of"
     " the first week of the review (training_rules, Handling RCP Failures).",
     MISSING: "Missing reference points are due 24 hours after the submission deadline, those of"
-    " gpt3 and llama31_405b five weeks before it. The rulebook has the submission date {date}.",
+    " gpt3 and llama31_405b five weeks before it. The submission date is {date}.",
     OFFICIAL: "Official only: the official checker fails the set by a rule that is newer than the"
     " round.",
     BYPASSED: "Bypassed: package_checker_params contains rcp-bypass, which only a review may"

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.review import (
     checklist,
     convergence,
     hyperparameters,
-    objections,
+    objection_text,
     previews,
     resubmitted,
     submitters,
@@ -54,7 +54,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("previews", previews.section),
     ("resubmitted", resubmitted.section),
     ("checklist", checklist.section),
-    ("objections", objections.section),
+    ("objections", objection_text.section),
 )
 """The sections in their order."""
 

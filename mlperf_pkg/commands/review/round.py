@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
+from mlperf_pkg.commands.review import objections
+from mlperf_pkg.commands.review.calendar import Calendar, calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.infra.text import did_you_mean, letters
@@ -20,7 +22,8 @@ from mlperf_pkg.published.results import published_results, usable_results
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.documents import usages
+from mlperf_pkg.rulebook.load import codes, submission_date
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
 from mlperf_pkg.submission.membership import spellings, submitters
@@ -29,6 +32,10 @@ from mlperf_pkg.submission.model import Submission
 _NAMED = 3
 _UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004")
 _UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
+
+
+STATES = (Path("objections") / objections.NAME, Path(objections.NAME))
+"""Where a review looks for the states of its objections, in the current folder."""
 
 
 class Choices(Struct, frozen=True):
@@ -46,13 +53,16 @@ class Choices(Struct, frozen=True):
 class Round(Struct, frozen=True, dict=True):
     """A checked round. ``problems`` are sentences about missing or unclear parts.
 
-    ``previous`` is an earlier round; without it, the published record has those.
+    ``previous`` is an earlier round; without it, the published record has those. ``entries`` are
+    the objections in the file of their states.
     """
 
     checked: Checked
     choices: Choices = Choices()
     problems: tuple[str, ...] = ()
     previous: Side | None = None
+    entries: tuple[objections.Entry, ...] = ()
+    calendar: Calendar | None = None
 
     @property
     def report(self) -> Report:
@@ -142,7 +152,14 @@ def read_round(path: str, options: Options, choices: Choices, previous: str | No
         UserError: as ``check``, there is no submission, or the ``previous`` round is not earlier.
     """
     side = None if previous is None else read_side(previous, replace(options, round=None))
-    reviewed = Round(check([path], options), choices, previous=side)
+    files = (file for file in STATES if file.exists())
+    entries = next(map(objections.read_entries, files), ())
+    dates = calendar_here()
+    checked = check([path], options)
+    report = checked.report
+    if dates is None and report.round is not None and report.usage in usages():
+        dates = calendar_of(submission_date(report.usage, report.round))
+    reviewed = Round(checked, choices, previous=side, entries=entries, calendar=dates)
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:
