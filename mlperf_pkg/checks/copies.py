@@ -20,6 +20,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.membership import submitters
 from mlperf_pkg.submission.model import SCALINGS, Place
 
 Members: TypeAlias = dict[int, list[Run]]  # the runs of sets, by the index of the set
@@ -105,7 +106,9 @@ class Owner(Struct, frozen=True, dict=True):
 
 
 def is_same_submitter(name: str, other: str) -> bool:
-    """Return whether the names of two submissions are variants of each other."""
+    """Return whether two submissions have a company in common, or names that are variants."""
+    if any(len(names) > 1 for names in submitters((name, other)).values()):
+        return True
     first, second = (text.lower().translate(_VARIANT) for text in (name, other))
     return first.split("_")[0] == second.split("_")[0] or are_alike(first, second)
 

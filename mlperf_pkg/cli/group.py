@@ -36,6 +36,8 @@ RENAMED = {
     "rcp chart": "'rcp show BENCHMARK --chart FILE'",
     "report --chart": "--draw",
     "results --ids": "--private-ids",
+    "review --one-spelling": "no option: spellings of a name always count as one",
+    "review objections --percent": "TREE, in which the difference is measured",
     "review previews": "'review compare previews'",
     "review resubmitted": "'review compare resubmitted'",
     "simulate --systems": "--system-count",

@@ -216,6 +216,9 @@ _ENDINGS = {
     ".md": "markdown",
     ".csv": "csv",
     ".log": "log",
+    ".yaml": "yaml",
+    ".ics": "ics",
+    ".sh": "gh",
 }
 _PREFIX = r"(?s:([a-z]+):(?!//)(.*))"
 

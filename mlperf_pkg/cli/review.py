@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FILE, RENAMED, Choice, Command, Group
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Output, note
+from mlperf_pkg.commands.review.calendar import CALENDAR_FORMATS, NAME
 from mlperf_pkg.commands.review.objection_text import OBJECTION_FORMATS
 from mlperf_pkg.commands.review.section import LISTING_FORMATS
 
@@ -44,6 +47,7 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 @click.command(name="review", cls=_ReviewRound)
 @click.argument("round_dir", metavar="ROUND_FOLDER", type=click.Path(), shell_complete=_completed)
 @options.judged
+@options.counting_samples
 @options.output_folder_option(
     "Write the review into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
 )
@@ -58,9 +62,12 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     "--exclude", "excluded", metavar="NAME", text="Leave NAME out of the assignments"
 )
 @options.seed_option("Break ties in the ranking of submitters with seed N.")
-@options.flag(
-    "--one-spelling",
-    text="Count names that differ only in case, spaces and punctuation as one submitter.",
+@click.option(
+    "--previous",
+    metavar="ROUND",
+    shell_complete=completion.files_or_rounds,
+    help="Compare with this earlier round, a folder or a published one (default: with all"
+    " published rounds).",
 )
 def review_round(
     *,
@@ -68,6 +75,7 @@ def review_round(
     check_options: Options,
     output: Path,
     force: bool,
+    previous: str | None,
     **choices: Any,
 ) -> int:
     """Write a review of a round, and print its summary.
@@ -90,8 +98,8 @@ def review_round(
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
-    files.refuse_early(output, [round_dir], force=force)
-    reviewed = read_round(round_dir, check_options, Choices(**choices))
+    files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
+    reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
     parts = list(files.sections(reviewed))
     files.write_review(output, files.files_of(reviewed, parts), force=force)
     click.echo(files.summary(reviewed, parts), nl=False)
@@ -194,13 +202,7 @@ def objection(
 @options.repeatable("--id", "ids", metavar="ID", text="Change this objection")
 @click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
 @click.option("--issue", metavar="URL", help="Record the issue of the objection.")
-@click.option(
-    "--percent",
-    type=float,
-    metavar="P",
-    help="Record the total difference; expected with the state waived.",
-)
-@click.option("--note", metavar="TEXT", help="Record a note.")
+@click.option("--note", "note_", metavar="TEXT", help="Record a note.")
 @options.written(OBJECTION_FORMATS)
 def objections(
     *,
@@ -210,19 +212,23 @@ def objections(
     ids: tuple[str, ...],
     state: str | None,
     issue: str | None,
-    percent: float | None,
-    note: str | None,
+    note_: str | None,
     target: Output,
 ) -> int:
     """Show or change the states of objections.
 
     FILE is an objections.yaml written by 'review objection -o'. States are drafted,
-    filed, acknowledged, fix_required, fixed, withdrawn and waived; only differences
-    below 2 % may be waived.
+    filed, acknowledged, fix_required, fixed, withdrawn and waived. Deadlines are those
+    of calendar.yaml in the current folder, if there is one.
 
     TREE is the corrected round, or a submission. An objection is settled if its
     findings are gone, and removed if its result sets and descriptions are gone, as
-    after a withdrawal. New errors, which no objection names, follow.
+    after a withdrawal. New errors, which no objection names, follow. A waiver requires
+    TREE: the scores there may differ by less than 2 % from those in FILE, in the same
+    order of competitors.
+
+    --format gh writes shell commands that file the objections with GitHub's client and
+    record the issues in FILE. This command itself sends nothing.
 
     Exit status: 0 if no objection stands, except withdrawn and waived ones, 1 if one
     does, 2 if the command could not do its work.
@@ -231,13 +237,15 @@ def objections(
     Examples:
       mlperf-pkg review objections objections/objections.yaml
       mlperf-pkg review objections o.yaml --id a-1 --state filed
-      mlperf-pkg review objections o.yaml --id a-1 --state waived --percent 1.2
       mlperf-pkg review objections o.yaml training_results_v5.1
+      mlperf-pkg review objections o.yaml corrected_v5.1 --id a-1 --state waived
+      mlperf-pkg review objections o.yaml --format gh -o file-objections.sh
     """
-    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415 - slow to import  # noqa: PLC0415
-        Change,
+    from mlperf_pkg.commands.review.calendar import calendar_here  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415
         Judged,
         Outcome,
+        State,
         change_states,
         examine,
         judge,
@@ -247,18 +255,83 @@ def objections(
 
     if bool(ids) != bool(state):
         raise click.UsageError("--id and --state belong together")
-    if not state and not (issue is None and percent is None and note is None):
-        raise click.UsageError("--issue, --percent and --note need --id and --state")
+    if not state and not (issue is None and note_ is None):
+        raise click.UsageError("--issue and --note need --id and --state")
+    new = state_of(state, "--state") if state else None
+    if new is State.WAIVED and tree is None:
+        raise click.UsageError("the state waived needs TREE, the round with the correction")
     target.refuse_early(tuple(filter(None, [tree])))
-    if state:
-        change_states(file, ids, Change(state_of(state, "--state"), issue, percent, note))
-    entries = read_entries(file)
-    if tree is None:
-        outcome = Outcome(tuple(map(Judged, entries)))
-    else:
-        outcome = judge(entries, examine(tree, check_options))
-    target.show(outcome)
+    calendar, entries = calendar_here(), read_entries(file)
+    examined = examine(tree, check_options) if tree else None
+    if new:
+        fields = {"state": new.value, "issue": issue, "note": note_}
+        texts = {name: text for name, text in fields.items() if text is not None}
+        change_states(file, ids, texts, examined if new is State.WAIVED else None)
+        entries = read_entries(file)
+    outcome = Outcome(tuple(map(Judged, entries))) if examined is None else judge(entries, examined)
+    target.show(replace(outcome, file=file, calendar=calendar))
     return int(not outcome.is_settled)
+
+
+@command.command(name="agenda")
+@click.argument("file", type=FILE)
+def agenda(*, file: Path) -> int:
+    """Print the agenda of the next meeting, as Markdown.
+
+    FILE is an objections.yaml. Objections on which somebody still has to act come
+    first, by submitter; those that are fixed, withdrawn or waived follow, with the
+    decisions that were noted. Deadlines are those of calendar.yaml in the current
+    folder, if there is one.
+
+    \b
+    Examples:
+      mlperf-pkg review agenda objections/objections.yaml
+      mlperf-pkg review agenda objections/objections.yaml > agenda.md
+    """
+    from mlperf_pkg.commands.review import objection_text  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.calendar import calendar_here  # noqa: PLC0415
+    from mlperf_pkg.commands.review.objections import read_entries  # noqa: PLC0415
+
+    Output().write(objection_text.agenda(read_entries(file), calendar_here()))
+    return 0
+
+
+@command.command(name="calendar")
+@click.option(
+    "--start",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help=f"Count from this day of submission, such as 2026-10-16 (default: read {NAME}).",
+)
+@options.written(CALENDAR_FORMATS)
+def calendar(*, start: datetime | None, target: Output) -> int:
+    """Write the dates of a review: text, YAML, JSON, or iCalendar.
+
+    All dates follow from the deadline of submissions, a Friday. To change one, write
+    calendar.yaml into the current folder and edit it: 'review', 'review objections' and
+    'review agenda' read it there. Without it, 'review' takes the deadline of the
+    rulebook.
+
+    \b
+    Examples:
+      mlperf-pkg review calendar --start 2026-10-16
+      mlperf-pkg review calendar --start 2026-10-16 -o calendar.yaml
+      mlperf-pkg review calendar -o calendar.ics
+    """
+    from mlperf_pkg.commands.review.calendar import (  # noqa: PLC0415 - slow to import
+        FRIDAY,
+        calendar_here,
+        calendar_of,
+    )
+
+    target.refuse_early(())
+    dates = calendar_of(start.date()) if start else calendar_here()
+    if dates is None:
+        raise click.UsageError(f"no --start DATE, and there is no {NAME} here")
+    if start and start.weekday() != FRIDAY:
+        note(f"{start:%Y-%m-%d} is a {start:%A}; by the rules, submissions are due on a Friday")
+    target.show(dates)
+    return 0
 
 
 # ---- two rounds ---------------------------------------------------------------------------
@@ -298,8 +371,8 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
 
     resubmitted: Logs of OLD may be in NEW if the system description is the same in both
     rounds and the logs pass the checker of the newer round. Logs of a Preview do not
-    prove an Available result. Of published rounds, only a few fields of a description
-    are compared, and the logs are not checked.
+    prove an Available result. The record of a published round has few fields of a
+    description, none of them the libraries: whether they are the same cannot be told.
 
     Exit status: 0 if all Previews are settled or all sets are allowed, 1 if not, 2 if
     the rounds could not be compared.
@@ -313,16 +386,11 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
       mlperf-pkg review compare resubmitted round_v5.0 round_v5.1 -v
     """
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.previews import Outcome  # noqa: PLC0415
     from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
     old_and_new = read_sides(sides, check_options)
-    if what == "previews":
-        listing = previews.previews(*old_and_new)
-        fails = any(Outcome(name).is_open for name in listing.counts)
-    else:
-        listing = resubmitted.resubmitted(*old_and_new)
-        fails = listing.counts[resubmitted.NOT_ALLOWED] > 0
+    made = previews.previews if what == "previews" else resubmitted.resubmitted
+    listing = made(*old_and_new)
     target.show(listing)
-    return int(fails)
+    return int(any(map(listing.is_open, listing.rows)))

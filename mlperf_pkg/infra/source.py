@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from io import BufferedReader, BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -250,12 +251,23 @@ def raw_lines(source: Source, numbers: Collection[int], limit: int) -> dict[int,
         OSError: the file cannot be read.
     """
     lines: dict[int, str] = {}
-    last, line, start = max(numbers, default=0), 1, True
+    for number, line in islice(numbered_lines(source), max(numbers, default=0)):
+        if number in numbers:
+            text = line.decode("utf-8", "replace").strip()
+            lines[number] = text if len(text) <= limit else f"{text[: limit - 3]}..."
+    return lines
+
+
+def numbered_lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines, from 1, each up to ``_LINE_BYTES``.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    line, start = 1, True
     with source.open() as stream:
-        while line <= last and (piece := stream.readline(_LINE_BYTES)):
-            if start and line in numbers:
-                text = piece.decode("utf-8", "replace").strip()
-                lines[line] = text if len(text) <= limit else f"{text[: limit - 3]}..."
+        while piece := stream.readline(_LINE_BYTES):
+            if start:
+                yield line, piece
             start = piece.endswith(b"\n")
             line += start
-    return lines

@@ -30,7 +30,7 @@ from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.membership import spellings
 
 _Row = TypeVar("_Row")
 
@@ -334,9 +334,9 @@ class Submitters:
         self._report = report
         named = [row for row in report.result_sets if row.submitter is not None]
         submitted = [row for row in named if "/results/" in f"/{row.path}"]
-        by_name = submitters(row.submitter or "" for row in named)
+        by_name = spellings(row.submitter or "" for row in named)
         names = {spelling: name for name, alike in by_name.items() for spelling in alike}
-        self.number = len(submitters(row.submitter for row in report.results if row.submitter))
+        self.number = len(spellings(row.submitter for row in report.results if row.submitter))
         self._names = {root(row.path): names[row.submitter or ""] for row in submitted}
         self._by_set = {row.id: names[row.submitter or ""] for row in named}
 

@@ -383,6 +383,7 @@ NO_LIMIT = "no lower limit"
 # 0.84, except one whose t-test has no power (gpt3 of 4.1 at batch size 3072: 3e-14), and what is
 # interpolated from it.
 _SMALLEST_SHARE = 0.5
+_ANOTHER_UNIT = 100  # times the mean: BERT logs epochs or samples, its reference points samples
 _OUTLIER = 2.0  # times the median
 _WHOLE = 100  # percent: margins from here on are shown without decimals
 
@@ -391,9 +392,9 @@ def margin_percent(result: RcpResult) -> float | None:
     """Return the RCP margin: by how much the mean exceeds the smallest acceptable mean, in percent.
 
     It is negative for a set that converges too fast, and None where there is nothing to compare
-    with or where the smallest acceptable mean limits nothing.
+    with, where the smallest acceptable mean limits nothing, or where the units differ.
     """
-    if result.mean is None or result.minimum is None or not _limits(result):
+    if result.mean is None or result.minimum is None or not _limits(result) or _is_odd(result):
         return None
     margin = 100 * (divide(result.mean, result.minimum) - 1)
     return margin if math.isfinite(margin) else None
@@ -433,6 +434,11 @@ def margin_in_words(margin: float) -> str:
     return f"{margin:+,.0f} %" if abs(margin) >= _WHOLE else f"{margin:+.1f} %"
 
 
+def _is_odd(result: RcpResult) -> bool:
+    """Return whether a mean is so small that it has another unit: epochs, not samples."""
+    return (result.mean or 0) * _ANOTHER_UNIT < (result.minimum or 0)
+
+
 def _limits(result: RcpResult) -> bool:
     if result.minimum is None or result.reference_mean is None:
         return True
@@ -446,6 +452,7 @@ def _comparison(result: RcpResult, points: Sequence[ReferencePoint], *, accepted
         return f"{subject}, with {NO_LIMIT} {place}: {reason}"
     margin = margin_percent(result)
     shown = "" if margin is None else f": RCP margin {margin_in_words(margin)}"
+    shown = ", which is in another unit" if _is_odd(result) else shown
     minimum = _number(result.minimum or 0)
     separator = "," if accepted else "; expected"
     return f"{subject}{separator} at least {minimum} {place}{shown}"

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts
+from mlperf_pkg.submission.membership import submitters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,6 +144,22 @@ class Report(Struct, frozen=True):
     def results(self) -> tuple[ResultSetRow, ...]:
         """The result sets that count as results: those with a log."""
         return tuple(row for row in self.result_sets if row.runs_found)
+
+    @property
+    def submitters(self) -> dict[str, list[str]]:
+        """The submitters with results, each with the names of its submissions."""
+        named = (row.submitter for row in self.results if row.submitter)
+        return submitters(named, self.described)
+
+    @property
+    def described(self) -> dict[str, set[str]]:
+        """The submitters that the system descriptions of a submission name, by its name."""
+        of_path = {system.path: system.submitter for system in self.systems}
+        named: dict[str, set[str]] = {}
+        for row in self.result_sets:
+            if submitter := of_path.get(description_path(row)):
+                named.setdefault(row.submitter or "", set()).add(submitter)
+        return named
 
     @property
     def has_errors(self) -> bool:

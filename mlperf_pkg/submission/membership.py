@@ -7,8 +7,9 @@ evidence; if the evidence is not conclusive, it stays open.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -127,16 +128,50 @@ def is_placeholder(text: str) -> bool:
     return "PLACEHOLDER" in text.upper()
 
 
-def submitters(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the submitters of result sets by name, each with all spellings of its name, sorted.
-
-    Spellings differ in nothing but case, spaces and punctuation. A joint submission is one
-    submitter under its own name: ``A+B`` and ``A_B`` are spellings of it.
-    """
+def spellings(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return names by the first that differs in nothing but case, spaces and punctuation."""
     by_letters: dict[str, list[str]] = {}
     for name in sorted({*names}):
         by_letters.setdefault(letters(name) or name, []).append(name)
-    return {spellings[0]: spellings for spellings in by_letters.values()}
+    return {alike[0]: alike for alike in by_letters.values()}
+
+
+def submitters(
+    names: Iterable[str], described: Mapping[str, Iterable[str]] = MappingProxyType({})
+) -> dict[str, list[str]]:
+    """Return the submitters by name, each with the names of its submissions, sorted.
+
+    The companies of a joint submission are submitters of their own: ``A+B`` names two, and so does
+    ``A_B`` if both are named elsewhere. ``described`` are the submitters in the descriptions of a
+    submission, by its name. A submitter is spelt like its own submission, if it has any.
+    """
+    texts = {name: (*sorted(described.get(name, ())), name) for name in sorted({*names})}
+    parts = (part for of_name in texts.values() for text in of_name for part in _named_in(text))
+    known = {letters(part) for part in parts}
+    joint = {name: _companies(of_name, known) for name, of_name in texts.items()}
+    spelt: dict[str, str] = {}
+    members: dict[str, set[str]] = {}
+    for name, companies in sorted(joint.items(), key=lambda item: (len(item[1]), item[0])):
+        for company in companies:
+            spelling = spelt.setdefault(letters(company) or company, company)
+            members.setdefault(spelling, set()).add(name)
+    return {name: sorted(members[name]) for name in sorted(members)}
+
+
+def _companies(texts: Sequence[str], known: Container[str]) -> list[str]:
+    """Return the companies in the first text that names several; else the last text."""
+    for text in texts:
+        words = [word for word in text.split("_") if letters(word)]
+        is_listed = all(letters(word) in known for word in words)
+        for parts in (_named_in(text), words if is_listed else []):
+            if len({letters(part) for part in parts}) > 1:
+                return parts
+    return [texts[-1]]
+
+
+def _named_in(text: str) -> list[str]:
+    """Return the names between plus signs."""
+    return [part.strip() for part in text.split("+") if letters(part)] or [text]
 
 
 def set_id(

@@ -402,6 +402,7 @@ def test_logs(tmp_path: Path, batch_size: int | None, epochs: list[float], abort
         (64, [20] * 5, 31.47),
         (64, [14] * 5, -7.97),
         (2048, [20] * 5, None),
+        (128, [0.1] * 5, None),  # of another unit
         (128, None, None),
         (128, [], None),
     ],

@@ -31,7 +31,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, name
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import SCALINGS
 
 FORMAT = "mlperf-pkg/publication/1"
@@ -342,9 +342,10 @@ def _submitters(
     """Return the submitters with a result set, by rank."""
     both = zip(systems, rows, strict=True)
     by_name = by_key((system.submitter, row) for system, row in both if system.results)
+    described = {name: {row.submitter for row in own} for name, own in by_name.items()}
     unranked = []
-    for submitter, spellings in submitters(by_name).items():
-        own = {row.key: row.accelerators for spelling in spellings for row in by_name[spelling]}
+    for submitter, names in submitters(by_name, described).items():
+        own = {row.key: row.accelerators for name in names for row in by_name[name]}
         reasons = [score.reason for score in scores if score.row in own]
         largest = max((size for size in own.values() if size is not None), default=None)
         unranked.append(Submitter(submitter, len(reasons), reasons.count(""), largest))
@@ -372,7 +373,7 @@ def _missing(
 
 
 def _spellings(rows: Sequence[Row]) -> Iterator[str]:
-    for names in submitters(row.submitter for row in rows).values():
+    for names in spellings(row.submitter for row in rows).values():
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
-from mlperf_pkg.commands.review.convergence import MISSING, state
+from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
 from mlperf_pkg.commands.review.round import Round, failing
 from mlperf_pkg.commands.review.section import Section, column
@@ -22,7 +22,6 @@ from mlperf_pkg.commands.review.submitters import CHAIRS, Assignment, assignment
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.published.results import usable_results
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
@@ -202,9 +201,8 @@ def subjects(reviewed: Round) -> Iterator[Subject]:
     unlike = outliers_of(groups_of(checked.contexts), report.findings)
     outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
     systems = {system.path: system for system in checked.systems}
-    results = usable_results()
-    rows = (row for row in (results.sets if results else ()) if is_round_name(row.round))
-    published = by_key((letters(row.submitter), row) for row in rows)
+    rows = (entry.row for entry in reviewed.earlier.entries)
+    published = by_key((letters(r.submitter), r) for r in rows if is_round_name(r.round))
     for submission in reviewed.submissions:
         label = submission.place.label
         own = sets.get(label, [])
@@ -418,7 +416,8 @@ def convergence(subject: Subject) -> Iterator[str]:
             f"{name} {margin_in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0))
         )
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
-    if missing := [item.name for item in subject.sets if state(item.row) == MISSING]:
+    tests = tests_of((item.row for item in subject.sets), subject.findings)
+    if missing := [short(test.row.path) for test in tests if test.state == MISSING]:
         yield f"no reference point: {_sets(missing)}"
     if other := [f for f in subject.findings if f.code in _OTHER_FACTORS]:
         words = (f"{short(finding.about)} {finding.found:.4g}" for finding in other)

@@ -7,37 +7,92 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
+from msgspec import Struct
+
+from mlperf_pkg.commands.review.calendar import SUBMISSION
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Cell, Section, column
-from mlperf_pkg.render.table import Column, Table, by_key, table_of
+from mlperf_pkg.findings import Basis, Finding
+from mlperf_pkg.render.table import Table, by_key, table_of
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.documents import usages
-from mlperf_pkg.rulebook.load import submission_date
 
 PASS, FAIL, MISSING, BYPASSED, OPEN = "pass", "FAIL", "missing", "bypassed", "not compared"
+OFFICIAL = "official only"
 
-_EARLY = {"gpt3": timedelta(weeks=-5), "llama31_405b": timedelta(weeks=-5)}
-_LATE = timedelta(days=1)
+_EARLY = ("gpt3", "llama31_405b")
 _REFERENCE_RUNS = 2  # times the runs that a result set needs
-_CRASHES = "RCP103"
-_ORDER = (FAIL, MISSING, BYPASSED, OPEN)
+_ALLOWED_ONCE = "RCP105"  # by the official checker, in all rounds
+_CODES = ("RCP101", "RCP102", "RCP103", _ALLOWED_ONCE)  # of the findings on the test
+_ORDER = (FAIL, MISSING, OFFICIAL, BYPASSED, OPEN)
+
+
+class RcpTest(Struct, frozen=True):
+    """The RCP test of a Closed set, and the first finding on it."""
+
+    row: ResultSetRow
+    finding: Finding | None = None
+
+    @property
+    def state(self) -> str:
+        """The outcome by the rules of the round.
+
+        MISSING: there is no reference point for the batch size, so it neither passes nor fails.
+        OFFICIAL: only the official checker fails it, as the rule is newer than the round.
+        """
+        test, finding = self.row.rcp, self.finding
+        if test is None or (test.mean is not None and math.isnan(test.mean)):
+            return OPEN
+        fails = finding is not None and finding.fails(Basis.RULES)
+        if test.official_pass:
+            return FAIL if fails else BYPASSED if finding else PASS
+        of_message = {
+            (rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED): OPEN,
+            (rcp.MISSING, rcp.NO_POINTS): MISSING,
+        }
+        states = (state for start, state in of_message.items() if test.message.startswith(start))
+        return next(states, BYPASSED if test.bypassed else FAIL if fails else OFFICIAL)
+
+    @property
+    def margin(self) -> float | None:
+        """The RCP margin in percent: by the limit of the rules, if it is another one."""
+        finding = self.finding
+        if finding is not None and finding.code == _ALLOWED_ONCE:
+            return 100 * float(finding.found / finding.expected - 1)
+        return self.row.rcp.margin_percent if self.row.rcp else None
+
+    @property
+    def words(self) -> str:
+        """The message of the finding on it, else of the official checker."""
+        message = self.row.rcp.message if self.row.rcp else _NO_TEST
+        if self.finding is None:
+            return message
+        return f"{self.finding.code}: {message if self.row.rcp else self.finding.text}"
+
+
+def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[RcpTest]:
+    """Return the RCP tests of Closed sets, with the findings on them."""
+    last_first = sorted((f for f in findings if f.code in _CODES), key=lambda f: f.code)[::-1]
+    of_set = {finding.about: finding for finding in last_first}
+    return [
+        RcpTest(row, of_set.get(row.path)) for row in rows if wording.rcp_state(row) is not None
+    ]
 
 
 def section(reviewed: Round) -> Section:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
-    rows = [row for row in reviewed.report.result_sets if state(row) is not None]
-    rows.sort(key=_sort_key)
+    tests = tests_of(reviewed.report.results, reviewed.report.findings)
+    tests.sort(key=_sort_key)
+    rows = [test.row for test in tests]
     scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
     scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
-    missing = list(_missing(reviewed, rows))
+    missing = list(_missing(reviewed, [test.row for test in tests if test.state == MISSING]))
     tables = {
-        "sets": _sets(reviewed, rows),
+        "sets": _sets(tests),
         "missing": table_of(
             _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
         ),
@@ -45,75 +100,57 @@ def section(reviewed: Round) -> Section:
             _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
         ),
     }
-    counts, submitted = Counter(map(state, rows)), _submitted(reviewed) or "unknown"
+    counts, dates = Counter(test.state for test in tests), reviewed.calendar or {}
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     return Section(
         "convergence",
         "Convergence",
-        tuple(text.format(date=submitted) for word, text in _TEXTS.items() if counts[word]),
+        tuple(
+            text.format(date=dates.get(SUBMISSION, "unknown"))
+            for word, text in _TEXTS.items()
+            if counts[word]
+        ),
         {name: table for name, table in tables.items() if table.rows},
-        (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(rows, missing, scaled)),
+        (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(tests, missing, scaled)),
     )
-
-
-def state(row: ResultSetRow) -> str | None:
-    """Return the outcome of the RCP test of a set; None if no test is required.
-
-    MISSING: there is no reference point for its batch size, so it neither passes nor fails.
-    """
-    word = wording.rcp_state(row)
-    if word in (None, PASS):
-        return word
-    if row.rcp is None or row.rcp.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
-        return OPEN
-    if row.rcp.mean is not None and math.isnan(row.rcp.mean):
-        return OPEN
-    if row.rcp.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
-        return MISSING
-    return BYPASSED if row.rcp.bypassed else FAIL
 
 
 # ---- tables ---------------------------------------------------------------------------------
 
 
-def _sort_key(row: ResultSetRow) -> tuple[float, str, str]:
-    margin = row.rcp.margin_percent if row.rcp else None
-    return (math.inf if margin is None else margin, row.benchmark, row.path)
+def _sort_key(test: RcpTest) -> tuple[float, str, str]:
+    margin = math.inf if test.margin is None else test.margin
+    return (margin, test.row.benchmark, test.row.path)
 
 
-def _sets(reviewed: Round, rows: Sequence[ResultSetRow]) -> Table:
-    crashes = {f.about: f.text for f in reviewed.report.findings if f.code == _CRASHES}
+def _sets(tests: Sequence[RcpTest]) -> Table:
     columns = (
-        *_NAMES,
-        column("Batch size", _size, numbers=True),
-        column("Test", state),
-        _of_test("Margin %", "margin_percent", 2),
-        _of_test("Mean", "mean"),
-        _of_test("Least accepted", "minimum"),
-        column(
-            "Official checker",
-            lambda row: row.rcp.message if row.rcp else crashes.get(row.path, _NO_TEST),
-        ),
+        *(column(c.heading, attrgetter(f"row.{c.heading.lower()}")) for c in _NAMES),
+        column("Batch size", lambda test: _size(test.row), numbers=True),
+        column("Test", attrgetter("state")),
+        column("Margin %", lambda test: _rounded(test.margin, 2), numbers=True),
+        column("Mean", lambda test: test.row.rcp and _rounded(test.row.rcp.mean), numbers=True),
+        column("Least accepted", lambda t: t.row.rcp and _rounded(t.row.rcp.minimum), numbers=True),
+        column("Official checker", attrgetter("words")),
     )
-    test = len(_NAMES) + 1
-    marked = {(number, test) for number, row in enumerate(rows) if state(row) in (FAIL, MISSING)}
+    place = len(_NAMES) + 1
+    marked = {(number, place) for number, t in enumerate(tests) if t.state in (FAIL, MISSING)}
     title = "RCP tests by margin"
-    return table_of(columns, rows, title=title, marked=frozenset(marked), note=_SETS_NOTE)
+    return table_of(columns, tests, title=title, marked=frozenset(marked), note=_SETS_NOTE)
 
 
 def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
-    submitted = _submitted(reviewed)
-    missing = (row for row in rows if state(row) == MISSING)
-    groups = by_key(((row.benchmark, _size(row)), row) for row in missing)
+    dates = reviewed.calendar or {}
+    groups = by_key(((row.benchmark, _size(row)), row) for row in rows)
     for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
         sets = groups[benchmark, size]
         runs = max(row.runs_required or 0 for row in sets)
-        due = str(submitted + _EARLY.get(benchmark, _LATE)) if submitted else None
+        due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
         yield (
             benchmark,
             size,
             _REFERENCE_RUNS * runs or None,
-            due,
+            str(due) if due else None,
             ", ".join(sorted({row.submitter or wording.NOTHING for row in sets})),
             len(sets),
         )
@@ -128,11 +165,6 @@ def _size(row: ResultSetRow) -> int | float | None:
 
 def _rounded(value: float | None, digits: int = 4) -> float | None:
     return value if value is None or not math.isfinite(value) else round(value, digits)
-
-
-def _of_test(title: str, field: str, digits: int = 4) -> Column:
-    """Return the column of a number of the RCP test."""
-    return column(title, lambda r: r.rcp and _rounded(getattr(r.rcp, field), digits), numbers=True)
 
 
 _NAMES = (
@@ -172,18 +204,13 @@ _NORMALISED_NOTE = "Minutes and percent: the increase of the time-to-train by th
 # ---- words ----------------------------------------------------------------------------------
 
 
-def _submitted(reviewed: Round) -> date | None:
-    """Return the submission date of the round in the rulebook; None for several rounds."""
-    report = reviewed.report
-    is_one = report.round is not None and report.usage in usages()
-    return submission_date(report.usage, report.round or "") if is_one else None
-
-
 _TEXTS = {
     FAIL: "A set that fails is rejected by default; evidence in its favour is due by the end of"
     " the first week of the review (training_rules, Handling RCP Failures).",
     MISSING: "Missing reference points are due 24 hours after the submission deadline, those of"
-    " gpt3 and llama31_405b five weeks before it. The rulebook has the submission date {date}.",
+    " gpt3 and llama31_405b five weeks before it. The submission date is {date}.",
+    OFFICIAL: "Official only: the official checker fails the set by a rule that is newer than the"
+    " round.",
     BYPASSED: "Bypassed: package_checker_params contains rcp-bypass, which only a review may"
     " grant.",
     OPEN: "Not compared: the official checker crashes or has no test for the benchmark, or the set"
@@ -192,15 +219,16 @@ _TEXTS = {
 
 
 def _summary(
-    rows: Sequence[ResultSetRow],
+    tests: Sequence[RcpTest],
     missing: Sequence[tuple[Cell, ...]],
     scaled: Sequence[ResultSetRow],
 ) -> Iterator[str]:
-    for row in rows:
-        if state(row) in (FAIL, BYPASSED):
-            margin = row.rcp.margin_percent if row.rcp else None
+    for test in tests:
+        if test.state in (FAIL, OFFICIAL, BYPASSED):
+            row, margin = test.row, test.margin
             shown = "" if margin is None else f", margin {margin_in_words(margin)}"
-            yield f"{state(row)}: {row.submitter} {row.benchmark} on {row.system}{shown}"
+            shown += f" ({test.finding.code})" if test.finding else ""
+            yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:
         yield (
             f"missing: {benchmark} at batch size {size} ({submitters}): {runs} reference runs due"

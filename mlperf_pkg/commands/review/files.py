@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from msgspec.structs import asdict
+
 from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.commands.page.template import file, page_head
 from mlperf_pkg.commands.review import (
     checklist,
     convergence,
     hyperparameters,
-    objections,
+    objection_text,
     previews,
     resubmitted,
     submitters,
@@ -52,7 +54,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("previews", previews.section),
     ("resubmitted", resubmitted.section),
     ("checklist", checklist.section),
-    ("objections", objections.section),
+    ("objections", objection_text.section),
 )
 """The sections in their order."""
 
@@ -130,7 +132,7 @@ def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str])
         {
             "format": FORMAT,
             **{name: getattr(report, name) for name in HEAD},
-            "choices": reviewed.choices,
+            "choices": {**asdict(reviewed.choices), "one_spelling": True},
             "problems": reviewed.problems,
             "sections": [_section_json(section, files) for section in sections],
         }

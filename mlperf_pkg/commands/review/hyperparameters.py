@@ -22,7 +22,7 @@ from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import benchmark_layers, conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.membership import spellings
 
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e6  # values of hyperparameters have six digits
@@ -430,6 +430,7 @@ def _words(rules: Sequence[Rule]) -> str:
 
 # ---- outliers -----------------------------------------------------------------------------
 
+_COMMON = 3  # times as many submitters as have yet other values
 OFTEN = 2  # other submitters that agree, or with which a value is compared
 TWICE, TENFOLD = 2.0, 10.0
 CUBED = 3  # a value is as far from the reference as the farthest other one, three times over
@@ -502,37 +503,44 @@ def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator
 
 def _reasons(entry: Entry, key: str, group: Group) -> Iterator[str]:
     reference, own = group.reference, letters(entry.submitter)
-    peers = [peer for peer in group.entries if letters(peer.submitter) != own and peer.value(key)]
+    others = [peer for peer in group.entries if letters(peer.submitter) != own]
+    peers = [peer for peer in others if peer.value(key)]
     yield from _alone(entry, key, [peer for peer in peers if peer.size == entry.size])
     if reference.values(key, entry.size):
         if not key.endswith(_IN_STEPS):
-            yield from _far(entry, key, peers, reference)
+            yield from _far(entry, key, others, reference)
     elif not key.endswith(_OF_LENGTH):
         yield from _apart(entry, key, peers)
 
 
 def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
-    """Yield a reason if all others at this batch size agree on another value."""
-    values = {peer.value(key).lower() for peer in peers}
-    names = submitters(peer.submitter for peer in peers)
-    if len(names) >= OFTEN and len(values) == 1 and entry.value(key).lower() not in values:
-        number_ = "both" if len(names) == OFTEN else f"all {len(names)}"
-        value = plain(peers[0].value(key))
-        yield f"{number_} other submitters at this batch size have {value}"
+    """Yield a reason if nearly all others at this batch size agree on another value."""
+    names = by_key((peer.value(key).lower(), peer.submitter) for peer in peers)
+    value = max(names, key=lambda value: len(spellings(names[value])), default="")
+    most = len(spellings(names.pop(value, ())))
+    rest = spellings(name for of_value in names.values() for name in of_value)
+    if most < OFTEN or value == entry.value(key).lower() or most < _COMMON * len(rest):
+        return
+    total = len(spellings(peer.submitter for peer in peers))
+    share = f"{most} of {total}" if rest else "both" if most == OFTEN else f"all {most}"
+    yield f"{share} other submitters at this batch size have {plain(value)}"
 
 
 def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry, key, reference)
-    factors = [_factor(peer, key, reference) for peer in peers]
-    most = max((value for value in factors if value is not None), default=None)
+    known = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
+    most = max(known, default=None)
     if factor is None:
         return
     if most is None:
         if factor >= TENFOLD:
             yield f"differs by a factor of {factor:.3g} from the reference"
     elif factor >= max(TWICE, most**CUBED):
-        rest = "which all others have" if most == 1 else f"all others by at most {most:.3g}"
+        others = (
+            "all others" if len(known) == len(peers) else f"{len(known)} of {len(peers)} others"
+        )
+        rest = f"which {others} have" if most == 1 else f"{others} by at most {most:.3g}"
         yield f"differs by a factor of {factor:.3g} from the reference, {rest}"
 
 
@@ -547,7 +555,7 @@ def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
 def _apart(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
     value, range_ = number(entry.value(key)), limits([peer.value(key) for peer in peers])
-    names = submitters(peer.submitter for peer in peers)
+    names = spellings(peer.submitter for peer in peers)
     if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(names) < OFTEN:
         return
     if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review.calendar import Calendar
 from mlperf_pkg.commands.review.objections import (
     ALL,
     NAME,
+    Entry,
     Examined,
     Judged,
     Objection,
     Outcome,
     Standing,
+    State,
     examine,
     find_objections,
+    judge,
     read_entries,
     with_new,
 )
+from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.section import Section, column
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
-from mlperf_pkg.infra.source import Source, raw_lines
+from mlperf_pkg.infra.source import Source, numbered_lines, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, document, table_of
+from mlperf_pkg.render.table import PLAIN, Column, by_key, document, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -43,6 +51,7 @@ from mlperf_pkg.rulebook.explain.describe import all_layers, requirement
 from mlperf_pkg.rulebook.explain.lookup import known_prefix
 from mlperf_pkg.rulebook.load import codes, load_round
 
+_DIFFER = "SET122"  # hyperparameters of the runs of a set
 _SUBJECTS = 20
 _FILES, _LINES = 3, 3  # of one finding
 _NAMED = 20  # files without an excerpt
@@ -91,9 +100,10 @@ def _subjects(objection: Objection, examined: Examined) -> Iterator[str]:
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
         yield "\n".join(f"- {line}" for line in _facts(finding))
-        for place in finding.occurrences[:_FILES]:
+        places = list(_differing(finding, examined)) or finding.occurrences
+        for place in places[:_FILES]:
             yield from _excerpt(place, sources)
-        if more := finding.occurrences[_FILES:]:
+        if more := places[_FILES:]:
             names = ", ".join(map(_short, more[:_NAMED]))
             rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
             yield f"The same in {counted(len(more), 'more file')}: {names}{rest}."
@@ -115,6 +125,38 @@ def _facts(finding: Finding) -> Iterator[str]:
         if value is not None:
             form = ":,.9g" if isinstance(value, float | int) else ""
             yield f"{label}: {escape_markdown(replace(finding, message=f'{{{label}{form}}}').text)}"
+
+
+def _differing(finding: Finding, examined: Examined) -> Iterator[Occurrence]:
+    """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
+    keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
+    contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
+    runs = [run for context in contexts for run in context.runs if not run.killed]
+    rare: dict[str, list[str]] = {}
+    usual: dict[str, list[str]] = {}
+    for key in keys:
+        values = Counter(run.hyperparameters[key] for run in runs if key in run.hyperparameters)
+        for run in runs:
+            is_usual = run.hyperparameters.get(key) == next(iter(values.most_common(1)))[0]
+            if key in run.hyperparameters and not is_usual:
+                rare.setdefault(run.path, []).append(key)
+            elif is_usual and not any(key in of_run for of_run in usual.values()):
+                usual.setdefault(run.path, []).append(key)
+    for path, of_run in (*rare.items(), *usual.items()):
+        label = examined.named(path)
+        yield Occurrence(label, tuple(_first_lines(examined.sources.get(label), of_run)))
+
+
+def _first_lines(source: Source | None, keys: Iterable[str]) -> Iterator[int]:
+    """Yield the number of the first line with each key of a log, if it can be read."""
+    left = {key: re.compile(rf'"key"\s*:\s*"{re.escape(key)}"'.encode()) for key in keys}
+    with suppress(OSError):
+        for number, line in numbered_lines(source) if source else ():
+            for key in [key for key, pattern in left.items() if pattern.search(line)]:
+                del left[key]
+                yield number
+            if not left:
+                return
 
 
 def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
@@ -182,6 +224,7 @@ def _values(values: Mapping[str, Any]) -> str:
 FORMAT = "mlperf-pkg/objections/1"
 _COUNTED = {Standing.STANDS: "standing"}  # other names follow a number as they are
 _ERRORS = 10
+_LABEL = 50  # characters of a label at GitHub
 
 
 def _state(item: Judged) -> str:
@@ -196,18 +239,18 @@ def _standing(item: Judged) -> str:
     return f"{item.standing or wording.NOTHING}{left}"
 
 
-_COLUMNS = (
-    Column("Objection", 60, whole=True, of=attrgetter("entry.id")),
-    Column("State", 14, of=_state),
-    Column("In the tree", 30, of=_standing),
-)
-
-
 def text(outcome: Outcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
-        terminal.table(table_of(_COLUMNS, outcome.objections))
+        columns = [
+            Column("Objection", 60, whole=True, of=attrgetter("entry.id")),
+            Column("State", 14, of=_state),
+            Column("In the tree", 30, of=_standing),
+        ]
+        if outcome.calendar:
+            columns.insert(2, Column("Due", 10, of=lambda item: outcome.due(item.entry)))
+        terminal.table(table_of(columns, outcome.objections))
     shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
     if shown:
         terminal.line(("Errors without an objection", PLAIN))
@@ -245,13 +288,131 @@ def json(outcome: Outcome, _: View) -> str:
         {
             "format": FORMAT,
             "settled": outcome.is_settled,
-            "objections": outcome.objections,
+            "objections": [
+                {**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections
+            ],
             "new": new,
         }
     )
 
 
-OBJECTION_FORMATS: Mapping[str, Callable[[Outcome, View], str]] = {"text": text, "json": json}
+_SCRIPT = """\
+#!/bin/sh
+# Files and labels the objections with GitHub's client, gh, and records the issues in {file}.
+# Read it, then run it in a clone of the repository of the issues, or with GH_REPO=owner/name.
+set -eu
+"""
+
+
+def github(outcome: Outcome, _: View) -> str:
+    """Return a shell script that files drafted objections, and labels those to be fixed."""
+    file = outcome.file.absolute()
+    lines, labels = [], dict[str, None]()
+    for entry in (item.entry for item in outcome.objections):
+        own = {"by": entry.by or "<org>", "against": entry.against}
+        names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items()]
+        if entry.state is State.DRAFTED:
+            labels |= dict.fromkeys(names)
+            issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
+            issue += [f"--body-file={file.parent / entry.id}.md"]
+            issue += [f"--label={_quoted(name)}" for name in names]
+            known = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
+            lines.append(f"url=$({shlex.join(issue)})")
+            lines.append(f'{shlex.join(known)} --state=filed --issue="$url"')
+        elif entry.state is State.FIX_REQUIRED and entry.issue:
+            labels[State.FIX_REQUIRED] = None
+            label = f"--add-label={State.FIX_REQUIRED}"
+            lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
+    made = (shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels)
+    return _SCRIPT.format(file=visible(str(file))) + "".join(
+        f"{line}\n" for line in (*made, *lines)
+    )
+
+
+def _quoted(label: str) -> str:
+    """Return a label as an item of a list of labels, which gh splits at commas as in CSV."""
+    return '"{}"'.format(label.replace('"', '""')) if {*label} & {*',"'} else label
+
+
+def agenda(entries: Sequence[Entry], calendar: Calendar | None) -> str:
+    """Return the agenda of a meeting: what is open by submitter, then what was decided."""
+    outcome = Outcome((), calendar=calendar)
+    days = [calendar[name] for name in ("first_decisions", "second_decisions")] if calendar else []
+    dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
+    groups = by_key((e.against if e.is_open else None, e) for e in entries)
+    decided = groups.pop(None, [])
+    parts = ["# Agenda of the review", f"The committee decides on {dates}." if dates else ""]
+    for against, members in (*sorted(groups.items()), *([("Decided", decided)] if decided else [])):
+        parts.append(f"## {escape_markdown(str(against))} ({len(members)})")
+        parts.append("\n".join(_item(entry, outcome.due(entry)) for entry in members))
+    return document(*parts, "" if groups else "Nothing is open.")
+
+
+def _item(entry: Entry, due: str | None) -> str:
+    state = f"{_state(Judged(entry))}, due {due}" if due else _state(Judged(entry))
+    box = "- [ ]" if entry.is_open else "-"
+    title = ": ".join(filter(None, [entry.code, entry.title]))
+    words = [f"{entry.against}, {title}" if box == "-" else title, entry.issue, entry.note]
+    text = ". ".join(filter(None, words))
+    return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
+
+
+OBJECTION_FORMATS: Mapping[str, Callable[[Outcome, View], str]] = {
+    "text": text,
+    "json": json,
+    "gh": github,
+}
+
+
+# ---- objections in a review ---------------------------------------------------------------
+
+
+def found(reviewed: Round) -> Outcome:
+    """Return the objections of a round: those in its file, and errors without an objection."""
+    outcome = judge(reviewed.entries, Examined(reviewed.checked))
+    return replace(outcome, calendar=reviewed.calendar)
+
+
+def section(reviewed: Round) -> Section:
+    """Return the objections with their states and deadlines, then those that may be filed."""
+    outcome = found(reviewed)
+    judged, new = outcome.objections, outcome.new
+    states = (
+        column("objection", attrgetter("entry.id")),
+        column("against", attrgetter("entry.against")),
+        column("by", lambda item: item.entry.by or None),
+        column("code", attrgetter("entry.code")),
+        column("state", _state),
+        column("due", lambda item: outcome.due(item.entry)),
+        column("in the tree", _standing),
+        column("found", attrgetter("entry.title")),
+    )
+    errors = (
+        column("against", attrgetter("against")),
+        column("code", attrgetter("code")),
+        column("places", lambda item: len(item.about), numbers=True),
+        column("found", attrgetter("title")),
+        column("rule", lambda item: item.findings[0].source),
+    )
+    tables = {
+        "states": table_of(states, judged, title="Objections and their states"),
+        "errors": table_of(errors, new, title="Errors without an objection"),
+    }
+    lines = [f"{item.entry.id}: {_state(item)}, {_standing(item)}" for item in judged]
+    lines += [f"{item.against}: {item.code}: {item.title}" for item in new]
+    dates = reviewed.calendar or {}
+    until = f", until {dates['objections']}" if dates else ""
+    return Section(
+        name="objections",
+        title="Objections",
+        text=(
+            f"Errors by the written rules may be filed as objections{until}, one for each code and"
+            " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
+            " texts.",
+        ),
+        tables={name: table for name, table in tables.items() if table.rows},
+        summary=tuple(lines) or ("no errors by the rules",),
+    )
 
 
 # ---- objections of a check ----------------------------------------------------------------
@@ -322,7 +483,8 @@ def write(
     if taken and not force:
         raise UserError(f"{folder / taken}: exists, but is not in {NAME}; --force overwrites it")
     if new:
-        write_together(folder, {**files, NAME: with_new(states, new, by)}, replace=True)
+        texts = {**files, NAME: with_new(states, new, examined, by)}
+        write_together(folder, texts, replace=True)
     for item in new:
         yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
     earlier = len(objections) - len(new)

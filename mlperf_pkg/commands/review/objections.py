@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +18,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.commands.review.calendar import Calendar
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Unchecked
 from mlperf_pkg.infra.files import write_whole
@@ -27,9 +27,8 @@ from mlperf_pkg.infra.plain_yaml import LARGEST, compose, key, kind, value
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.stores import is_url
 from mlperf_pkg.infra.text import did_you_mean, unused, visible
-from mlperf_pkg.render.table import table_of
-from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.results.wording import counted
+from mlperf_pkg.results.report import ResultSetRow, description_path
+from mlperf_pkg.results.wording import counted, minutes
 from mlperf_pkg.submission.model import Submission
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 ALL = "all"
 """Instead of codes: all errors by the rules."""
 
+NAME = "objections.yaml"
 _LONGEST = 100  # characters of an id
 _PARTS = ("results", "systems", "benchmarks")  # of a submission
 
@@ -167,33 +167,6 @@ def find_objections(
     return list(objections.values())
 
 
-_COLUMNS = (
-    column("against", attrgetter("against")),
-    column("code", attrgetter("code")),
-    column("places", lambda item: len(item.about), numbers=True),
-    column("found", attrgetter("title")),
-    column("rule", lambda item: item.findings[0].source),
-)
-
-
-def section(reviewed: Round) -> Section:
-    """Return the errors by the rules, against which objections may be filed."""
-    objections = find_objections(Examined(reviewed.checked), (ALL,))
-    table = table_of(_COLUMNS, objections, title="Errors by the rules")
-    number = counted(len(objections), "objection")
-    return Section(
-        name="objections",
-        title="Objections",
-        text=(
-            "Errors by the written rules may be filed as objections, one for each code and"
-            " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
-            " texts.",
-        ),
-        tables={"errors": table} if objections else {},
-        summary=(f"{number} to file" if objections else "no errors by the rules",),
-    )
-
-
 # ---- what a corrected tree settles --------------------------------------------------------
 
 
@@ -216,18 +189,30 @@ class Judged(Struct, frozen=True):
     standing: Standing | None = None
     left: tuple[str, ...] = ()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it stands, and is neither withdrawn nor waived."""
+        is_dropped = self.entry.state in (State.WITHDRAWN, State.WAIVED)
+        return self.standing is Standing.STANDS and not is_dropped
+
 
 class Outcome(Struct, frozen=True):
-    """All objections in the file, and those to errors by the rules that it does not name."""
+    """All objections in the ``file``, and those to errors by the rules that it does not name."""
 
     objections: tuple[Judged, ...]
     new: tuple[Objection, ...] = ()
+    file: Path = Path(NAME)
+    calendar: Calendar | None = None
+
+    def due(self, entry: Entry) -> str | None:
+        """Return the date on which an objection must have its next state, if it is known."""
+        dates = self.calendar
+        return dates[DUE[entry.state]].isoformat() if dates and entry.is_open else None
 
     @property
     def is_settled(self) -> bool:
         """Whether no objection stands, except withdrawn and waived ones."""
-        stands = [item.entry.state for item in self.objections if item.standing is Standing.STANDS]
-        return all(state in (State.WITHDRAWN, State.WAIVED) for state in stands)
+        return not any(item.is_open for item in self.objections)
 
 
 def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
@@ -255,11 +240,11 @@ def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
 #
 # The file may be edited by hand: a change of state replaces only the values that it changes.
 
-NAME = "objections.yaml"
 WAIVED_BELOW = 2.0  # percent
+_UNCHANGED = 1e-6  # percent: scores in the file are rounded
 _SOURCE = "submission_rules, Fixing objections"
 _REQUIRED = ("id", "against", "code", "state", "about")
-_OPTIONAL = ("by", "title", "issue", "percent", "note")
+_OPTIONAL = ("by", "title", "scores", "issue", "percent", "note")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
 _HEAD = """# The objections of a review. States: {states}.
 # The state waived requires percent: the total difference, below 2.
@@ -281,7 +266,11 @@ class State(StrEnum):
 
 
 class Entry(Struct, frozen=True):
-    """An objection in the file, without its text."""
+    """An objection in the file, without its text.
+
+    ``scores`` are those of its result sets, in minutes by path, when it was written. ``percent`` is
+    by how much the correction changed them.
+    """
 
     id: str
     against: str
@@ -293,15 +282,21 @@ class Entry(Struct, frozen=True):
     issue: str = ""
     percent: float | None = None
     note: str = ""
+    scores: Mapping[str, float] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody still has to act on it."""
+        return self.state in DUE
 
 
-class Change(Struct, frozen=True):
-    """A new state, with new values of other fields; None leaves a field unchanged."""
-
-    state: State
-    issue: str | None = None
-    percent: float | None = None
-    note: str | None = None
+DUE = {
+    State.DRAFTED: "objections",
+    State.FILED: "answers",
+    State.ACKNOWLEDGED: "final",
+    State.FIX_REQUIRED: "final",
+}
+"""The dates of the calendar on which objections must have left these states."""
 
 
 def read_entries(path: Path) -> tuple[Entry, ...]:
@@ -347,20 +342,28 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, names)}")
     if missing := [name for name in _REQUIRED if not fields.get(name)]:
         raise UserError(f"{where}: an objection without {', '.join(missing)}")
-    about = fields.pop("about")
+    about, scores = fields.pop("about"), fields.pop("scores", None) or {}
+    if not isinstance(scores, dict):
+        raise UserError(f"{where}: scores is not a mapping of paths to minutes")
     if not isinstance(about, list) or not all(isinstance(item, str) for item in about):
         raise UserError(f"{where}: about is not a list of paths")
     if wrong := next((name for name, text in fields.items() if not isinstance(text, str)), None):
         raise UserError(f"{where}: {wrong} is not text")
     fields["state"] = state_of(fields["state"], where)
-    percent = None
-    if (text := fields.pop("percent", None)) is not None:
-        try:
-            percent = float(text.removesuffix("%"))
-        except ValueError as error:
-            raise UserError(f"{where}: percent is {text!r}; expected a number") from error
-    _require_share(fields["state"], percent, where)
-    return Entry(about=tuple(about), percent=percent, **fields)
+    percent = fields.pop("percent", None)
+    share = None if percent is None else _number(percent.removesuffix("%"), f"{where}: percent")
+    _require_share(fields["state"], share, where)
+    minutes = {
+        path: _number(text, f"{where}: the score of {path}") for path, text in scores.items()
+    }
+    return Entry(about=tuple(about), percent=share, scores=minutes, **fields)
+
+
+def _number(text: Any, where: str) -> float:
+    try:
+        return float(text)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{where} is {text!r}; expected a number") from error
 
 
 def state_of(text: str, where: str) -> State:
@@ -391,7 +394,49 @@ def _require_share(state: State, percent: float | None, where: str) -> None:
         )
 
 
-def with_new(path: Path, objections: Iterable[Objection], by: str | None) -> str:
+def measured(entry: Entry, corrected: Examined) -> float:
+    """Return by how many percent a corrected round changes the scores of an objection.
+
+    Raises:
+        UserError: nothing can be measured, or the order of competitors changes.
+    """
+    if not entry.scores:
+        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
+    if corrected.alone is not None:
+        raise UserError(f"{entry.id}: expected the round with the correction, not one submission")
+    differences = [0.0]
+    for path, before in entry.scores.items():
+        row = corrected.rows.get(path)
+        after = row.score_minutes if row else None
+        if row is None or after is None:
+            raise UserError(f"{entry.id}: {path} has no score in the corrected round")
+        for other in corrected.rows.values():
+            if _competes(row, other) and _is_between(other.score_minutes, before, after):
+                raise UserError(
+                    f"{entry.id}: the order of competitors changes: {path} takes"
+                    f" {minutes(after)} minutes, not {minutes(before)};"
+                    f" {other.submitter} {other.system} takes {minutes(other.score_minutes)}"
+                )
+        differences.append(100 * abs(after / before - 1) if before else math.inf)
+    left = [f for _, f in corrected.findings if f.code == entry.code and f.about in entry.about]
+    if left and max(differences) < _UNCHANGED:
+        raise UserError(f"{entry.id}: not corrected in this round, so there is nothing to measure")
+    return max(differences)
+
+
+def _competes(row: ResultSetRow, other: ResultSetRow) -> bool:
+    names = attrgetter("benchmark", "division", "scaling", "round")
+    return names(row) == names(other) and row.submitter != other.submitter
+
+
+def _is_between(value: float | None, before: float, after: float) -> bool:
+    low, high = sorted((before, after))
+    return value is not None and low <= value <= high and low < high
+
+
+def with_new(
+    path: Path, objections: Iterable[Objection], examined: Examined, by: str | None
+) -> str:
     """Return the text of the file with these objections appended.
 
     Raises:
@@ -405,13 +450,13 @@ def with_new(path: Path, objections: Iterable[Objection], by: str | None) -> str
     else:
         text = read_file(path, LARGEST).decode("utf-8").rstrip() + "\n"
         indent = " " * items.start_mark.column
-    text += "".join(_item(objection, by, indent) for objection in objections)
+    text += "".join(_item(objection, examined, by, indent) for objection in objections)
     if len(text.encode()) > LARGEST:
         raise UserError(f"{path}: more than {LARGEST >> 10} KiB of objections; choose fewer CODES")
     return text
 
 
-def _item(objection: Objection, by: str | None, indent: str) -> str:
+def _item(objection: Objection, examined: Examined, by: str | None, indent: str) -> str:
     fields = {
         "id": objection.id,
         "against": objection.against,
@@ -422,6 +467,14 @@ def _item(objection: Objection, by: str | None, indent: str) -> str:
     }
     lines = [f"{name}: {_scalar(text)}" for name, text in fields.items()]
     lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
+    scores = [
+        f"  {_scalar(path)}: {row.score_minutes:.9g}"
+        for path, row in examined.rows.items()
+        if row.score_minutes is not None
+        if any(f"{about}/".startswith(f"{path}/") for about in objection.about)
+        or examined.named(description_path(row)) in objection.about
+    ]
+    lines += ["scores:", *scores] if scores else []
     return "".join(
         f"{indent}{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines)
     )
@@ -431,31 +484,30 @@ def _scalar(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(visible(text), ensure_ascii=False)
 
 
-def change_states(path: Path, ids: Sequence[str], change: Change) -> None:
-    """Write a change into the objections with these ids, and keep comments and order.
+def change_states(
+    path: Path, ids: Sequence[str], fields: Mapping[str, str], corrected: Examined | None = None
+) -> None:
+    """Write values of fields into the objections with these ids, and keep comments and order.
+
+    The ``percent`` of a waiver is measured in the ``corrected`` round.
 
     Raises:
         UserError: an id is unknown, the change is not allowed, or the file cannot be written.
     """
     entries = {entry.id: entry for entry in read_entries(path)}
-    for name in ids:
-        if name not in entries:
-            raise UserError(f"{path}: no objection {name!r}{did_you_mean(name, entries)}")
-        percent = entries[name].percent if change.percent is None else change.percent
-        _require_share(change.state, percent, name)
+    if unknown := next((name for name in ids if name not in entries), None):
+        raise UserError(f"{path}: no objection {unknown!r}{did_you_mean(unknown, entries)}")
+    new = dict.fromkeys(ids, fields)
+    if corrected is not None:
+        for name in ids:
+            percent = measured(entries[name], corrected)
+            _require_share(State.WAIVED, percent, name)
+            new[name] = {**fields, "percent": f"{percent:.3g}"}
     text = read_file(path, LARGEST).decode("utf-8")
     items = _items(path)
-    fields = {
-        "state": change.state.value,
-        "issue": change.issue,
-        "note": change.note,
-        "percent": None if change.percent is None else f"{change.percent:g}",
-    }
-    new = {name: words for name, words in fields.items() if words is not None}
     nodes = {value(node)["id"]: node for node in (items.value if items else ())}
-    last_first = sorted(set(ids), key=lambda name: nodes[name].start_mark.index, reverse=True)
-    for node in (nodes[name] for name in last_first):
-        text = _edited(path, text, node, new)
+    for name in sorted(new, key=lambda name: nodes[name].start_mark.index, reverse=True):
+        text = _edited(path, text, nodes[name], new[name])
     write_whole(path, text, replace=True)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
-from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
+from mlperf_pkg.commands.review.round import Entry, Round, Side
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
@@ -182,10 +182,10 @@ def section(reviewed: Round) -> Section:
     rounds = {(entry.row.usage, entry.row.round) for entry in side.entries}
     due = (
         entry
-        for entry in published_before(side)
+        for entry in reviewed.earlier.entries
         if (entry.row.usage, due_round(entry.row.usage, entry.row.round)) in rounds
     )
-    listing = previews(Side("earlier rounds (published)", (*due, *side.entries)), side)
+    listing = previews(Side(reviewed.earlier.name, (*due, *side.entries)), side)
     return listed_section(listing, "Previews")
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Round, Side, published_before
+from mlperf_pkg.commands.review.round import Entry, Round, Side
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
@@ -33,6 +33,7 @@ _BRIEF = (
 )
 _MOST = 100  # sets with the same run that are compared
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
+UNKNOWN = "cannot be told from the record"
 _COMPLETE, _PUBLISHED, _UNKNOWN = "same", "same as far as published", "not known"
 
 
@@ -50,6 +51,13 @@ class Resubmission(Struct, frozen=True):
     description: str
     fields: tuple[str, ...]
     problems: tuple[str, ...]
+
+    @property
+    def outcome(self) -> str:
+        """Whether the rules allow it; the record lacks most of a description, such as libraries."""
+        if self.problems:
+            return NOT_ALLOWED
+        return ALLOWED if self.description == _COMPLETE else UNKNOWN
 
 
 def resubmissions(old: Side, new: Side) -> list[Resubmission]:
@@ -77,17 +85,17 @@ def resubmissions(old: Side, new: Side) -> list[Resubmission]:
 def resubmitted(old: Side, new: Side) -> Listing:
     """Return the sets of the new side that have logs of the old one."""
     rows = resubmissions(old, new)
-    bad = sum(bool(row.problems) for row in rows)
+    counts = Counter(row.outcome for row in rows)
     sides = old.name if old is new else f"{new.name}, from {old.name}"
     return Listing(
         name="resubmitted",
         title=f"Resubmitted logs in {sides}",
         summary=tuple(_summary(rows, old, new)),
-        counts={ALLOWED: len(rows) - bad, NOT_ALLOWED: bad},
+        counts={outcome: counts[outcome] for outcome in (ALLOWED, NOT_ALLOWED, UNKNOWN)},
         columns=COLUMNS,
         rows=rows,
         group_of=_title,
-        is_open=lambda row: bool(row.problems),
+        is_open=lambda row: row.outcome != ALLOWED,
         brief=_BRIEF,
     )
 
@@ -142,11 +150,11 @@ def _problems(old: Entry, new: Entry, fields: Sequence[str]) -> Iterator[str]:
 def _summary(rows: Sequence[Resubmission], old: Side, new: Side) -> Iterator[str]:
     number = len({row.new.name for row in rows})
     total = wording.counted(len(new.entries), "result set")
-    allowed = sum(not row.problems for row in rows)
     yield f"{number} of {total} {'has' if number == 1 else 'have'} logs of an earlier round"
     if rows:
         pairs = f"{wording.counted(len(rows), 'pair')}: " if old is new else ""
-        yield f"{pairs}{allowed} allowed, {len(rows) - allowed} not allowed"
+        counts = Counter(row.outcome for row in rows)
+        yield pairs + ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     kinds = Counter(kind for row in rows for kind in _kinds(row))
     for kind, count in kinds.most_common():
         yield f"{count} {kind}"
@@ -166,7 +174,7 @@ def _kinds(row: Resubmission) -> Iterator[str]:
 def _title(row: Resubmission) -> str:
     if row.problems:
         return f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
-    return f"{ALLOWED}; description: {row.description}"
+    return f"{row.outcome}; description: {row.description}"
 
 
 def _origin(old: PublishedSet, new: PublishedSet) -> str:
@@ -188,7 +196,7 @@ COLUMNS = (
     Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),
-    Column(key="outcome", of=lambda row: NOT_ALLOWED if row.problems else ALLOWED),
+    Column(key="outcome", of=attrgetter("outcome")),
     Column(key="round", of=attrgetter("new.row.round")),
     Column(key="path", of=attrgetter("new.row.path")),
     Column(key="old_round", of=attrgetter("old.row.round")),
@@ -205,6 +213,5 @@ COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return the sets of a round that have published logs of an earlier one."""
-    old = Side("earlier rounds (published)", published_before(reviewed.side))
-    listing = resubmitted(old, reviewed.side)
+    listing = resubmitted(reviewed.earlier, reviewed.side)
     return listed_section(listing, "Resubmitted logs")

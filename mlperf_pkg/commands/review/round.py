@@ -12,17 +12,21 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
+from mlperf_pkg.commands.review import objections
+from mlperf_pkg.commands.review.calendar import Calendar, calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
+from mlperf_pkg.infra.text import did_you_mean, letters
 from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash
 from mlperf_pkg.published.results import published_results, usable_results
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.documents import usages
+from mlperf_pkg.rulebook.load import codes, submission_date
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
-from mlperf_pkg.submission.membership import submitters
+from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import Submission
 
 _NAMED = 3
@@ -30,26 +34,35 @@ _UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004")
 _UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
 
 
+STATES = (Path("objections") / objections.NAME, Path(objections.NAME))
+"""Where a review looks for the states of its objections, in the current folder."""
+
+
 class Choices(Struct, frozen=True):
     """The options that the chair chooses for a review.
 
     ``joint`` are the joint submissions, as A+B or FOLDER=A+B. ``excluded`` submitters have no
-    assignments. ``seed`` breaks ties. ``one_spelling`` counts spellings of a name that differ only
-    in case, spaces and punctuation as one submitter.
+    assignments. ``seed`` breaks ties.
     """
 
     joint: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     seed: int = 0
-    one_spelling: bool = False
 
 
 class Round(Struct, frozen=True, dict=True):
-    """A checked round. ``problems`` are sentences about missing or unclear parts."""
+    """A checked round. ``problems`` are sentences about missing or unclear parts.
+
+    ``previous`` is an earlier round; without it, the published record has those. ``entries`` are
+    the objections in the file of their states.
+    """
 
     checked: Checked
     choices: Choices = Choices()
     problems: tuple[str, ...] = ()
+    previous: Side | None = None
+    entries: tuple[objections.Entry, ...] = ()
+    calendar: Calendar | None = None
 
     @property
     def report(self) -> Report:
@@ -66,11 +79,25 @@ class Round(Struct, frozen=True, dict=True):
         """The submissions by name."""
         return tuple(sorted(self.checked.submissions, key=lambda submission: submission.name))
 
-    @property
-    def spellings(self) -> list[list[str]]:
-        """The names of submissions that differ only in case, spaces and punctuation."""
-        names = submitters(submission.name for submission in self.submissions)
-        return [alike for alike in names.values() if len(alike) > 1]
+    @cached_property
+    def submitters(self) -> Mapping[str, list[str]]:
+        """The companies that submit, each with the names of its submissions.
+
+        Raises:
+            UserError: ``--joint`` names fewer than two companies, or an unknown submission.
+        """
+        names = [submission.name for submission in self.submissions]
+        described: dict[str, Iterable[str]] = {**self.report.described}
+        for text in self.choices.joint:
+            folder, equals, companies = text.rpartition("=")
+            if len(list(filter(letters, companies.split("+")))) <= 1:
+                raise UserError(
+                    f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a"
+                    " folder with another name"
+                )
+            if equals or letters(companies) in map(letters, names):
+                described[known_name(folder or companies, names, "--joint")] = (companies,)
+        return submitters(names, described)
 
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
@@ -89,6 +116,27 @@ class Round(Struct, frozen=True, dict=True):
         """The result sets with the hashes of their logs, to compare with other rounds."""
         return checked_side(self.title, self.checked)
 
+    @cached_property
+    def earlier(self) -> Side:
+        """The previous round, else all published ones; empty if these are unreadable (CHECK103)."""
+        if self.previous is not None:
+            return self.previous
+        entries = () if usable_results() is None else record_side(self.report.usage).entries
+        return Side("earlier rounds (published)", entries)
+
+
+def known_name(name: str, names: Iterable[str], option: str) -> str:
+    """Return the one of ``names`` that is spelt like ``name``.
+
+    Raises:
+        UserError: there is none; the message starts with the ``option``.
+    """
+    alike = [known for known in names if letters(known) == letters(name)]
+    if alike:
+        return name if name in alike else alike[0]
+    suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
+    raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
+
 
 def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
     """Return how many result sets fail officially, and how many by the rules."""
@@ -97,13 +145,23 @@ def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
     return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
-def read_round(path: str, options: Options, choices: Choices) -> Round:
+def read_round(path: str, options: Options, choices: Choices, previous: str | None = None) -> Round:
     """Check a round, or any folder of submissions, for its review.
 
     Raises:
-        UserError: as ``check``, or there is no submission.
+        UserError: as ``check``, there is no submission, or the ``previous`` round is not earlier.
     """
-    reviewed = Round(check([path], options), choices)
+    side = None if previous is None else read_side(previous, replace(options, round=None))
+    files = (file for file in STATES if file.exists())
+    entries = next(map(objections.read_entries, files), ())
+    dates = calendar_here()
+    checked = check([path], options)
+    report = checked.report
+    if dates is None and report.round is not None and report.usage in usages():
+        dates = calendar_of(submission_date(report.usage, report.round))
+    reviewed = Round(checked, choices, previous=side, entries=entries, calendar=dates)
+    if side is not None:
+        _require_later(side, reviewed.side)
     if not reviewed.submissions:
         raise UserError(
             f"{path}: no submission; expected the folder of one round, with a folder for each"
@@ -115,10 +173,9 @@ def read_round(path: str, options: Options, choices: Choices) -> Round:
 def _problems(reviewed: Round) -> Iterator[str]:
     if reviewed.report.round is None:
         yield f"{reviewed.report.round_reason}; review each round by itself"
-    if not reviewed.choices.one_spelling:
-        for names in reviewed.spellings:
-            alike = wording.enumerated(names)
-            yield f"{alike} may be one submitter; --one-spelling counts them as one"
+    for names in spellings(submission.name for submission in reviewed.submissions).values():
+        if len(names) > 1:
+            yield f"{wording.enumerated(names)} are counted as one submitter"
     if len(reviewed.submissions) == 1:
         yield f"only one submission: {reviewed.submissions[0].name}; nobody can review it"
     for name, rows in reviewed.sets.items():
@@ -221,9 +278,13 @@ def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
         side = record_side(options.usage or options.config.usage or TRAINING)
         return side, side
     old, new = (read_side(argument, options) for argument in arguments)
+    _require_later(old, new)
+    return old, new
+
+
+def _require_later(old: Side, new: Side) -> None:
     if new.newest <= min(entry.version for entry in old.entries):
         raise UserError(f"{new.name}: not later than {old.name}; expected OLD, then NEW")
-    return old, new
 
 
 def read_side(argument: str, options: Options) -> Side:
@@ -263,14 +324,6 @@ def record_side(usage: str, round_: str | None = None) -> Side:
         if row.usage == usage and round_ in (None, row.round)
     )
     return Side(f"{round_ or 'all rounds'} (published)", tuple(entries))
-
-
-def published_before(side: Side) -> tuple[Entry, ...]:
-    """Return the published sets of the usages of a side, empty if unreadable (CHECK103)."""
-    if usable_results() is None:
-        return ()
-    usages = sorted({entry.row.usage for entry in side.entries})
-    return tuple(entry for usage in usages for entry in record_side(usage).entries)
 
 
 def checked_side(name: str, checked: Checked) -> Side:

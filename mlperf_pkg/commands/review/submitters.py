@@ -9,20 +9,17 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
 from operator import attrgetter
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import whole_number
-from mlperf_pkg.commands.review.round import Round, failing
+from mlperf_pkg.commands.review.round import Round, failing, known_name
 from mlperf_pkg.commands.review.section import Section, column
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Severity
-from mlperf_pkg.infra.text import did_you_mean, letters
-from mlperf_pkg.render.table import table_of
+from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
-from mlperf_pkg.submission.membership import submitters
 
 CHAIRS = "volunteers or the chairs"
 LARGE = 512
@@ -31,7 +28,9 @@ LARGE = 512
 Source: submission_rules, Required reviews (large scale submission review assignment).
 """
 
-_PLUS = "+"  # between the names of a joint submission
+By = Literal["results", "scale"]
+"""The rankings: "scale" for results on systems with ``LARGE`` or more accelerators."""
+
 _THREE = 3
 _RULES = (
     "Submitters are ranked by their number of results and paired down the ranking; the two of a"
@@ -80,9 +79,8 @@ def submitters_section(reviewed: Round) -> Section:
     report = reviewed.report
     note = "Largest: accelerators of the largest system with results."
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
-    names = submitters(name for name, rows in reviewed.sets.items() if rows)
     numbers = (
-        wording.counted(len(names), "submitter"),
+        wording.counted(len(report.submitters), "submitter"),
         wording.counted(len({(row.submitter, row.system) for row in report.results}), "system"),
         wording.counted(len(report.results), "result set"),
         wording.counted(len(report.runs), "run"),
@@ -95,12 +93,12 @@ def submitters_section(reviewed: Round) -> Section:
 
 def _submitters(reviewed: Round) -> Iterator[_Submitter]:
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
-    for name, spellings in submitters(reviewed.sets).items():
-        rows = [row for spelling in spellings for row in reviewed.sets[spelling]]
+    for name, folders in reviewed.submitters.items():
+        rows = [row for folder in folders for row in reviewed.sets[folder]]
         # The only submission of a round may have no label: all findings are about it.
         findings = [
             finding
-            for label in map(labels.__getitem__, spellings)
+            for label in map(labels.__getitem__, folders)
             for finding in reviewed.report.findings
             if not label or f"{finding.about}/".startswith(f"{label}/")
         ]
@@ -112,18 +110,19 @@ def _submitters(reviewed: Round) -> Iterator[_Submitter]:
 
 
 class Company(Struct, frozen=True):
-    """A company that counts as a submitter: ``folders`` are the names of its submissions.
+    """A company that counts as a submitter, with its ``results`` by the rank in which they count.
 
-    ``results`` is the number of results on systems below ``LARGE``, ``large`` that on all others;
-    ``scale`` is the number of accelerators of the largest system, or of processors if it has none.
+    ``scale`` is the number of accelerators of its largest system, or of processors if it has none.
     """
 
     name: str
-    folders: tuple[str, ...]
-    partners: frozenset[str] = frozenset()
-    results: int = 0
-    large: int = 0
-    scale: int = 0
+    partners: frozenset[str]
+    results: Mapping[By, Sequence[ResultSetRow]]
+    scale: int
+
+    def folders(self, by: By) -> tuple[str, ...]:
+        """Return the names of its submissions with results in a rank."""
+        return tuple(dict.fromkeys(row.submitter or "" for row in self.results[by]))
 
 
 def companies(reviewed: Round) -> tuple[Company, ...]:
@@ -132,22 +131,18 @@ def companies(reviewed: Round) -> tuple[Company, ...]:
     Raises:
         UserError: a name of ``--joint`` or ``--exclude`` is not that of a submitter.
     """
-    folders = _spelled(reviewed)
-    partners: dict[str, set[str]] = {}
-    for joint in joints(reviewed):
-        own = () if joint.folder is None else folders.pop(joint.folder, ())
-        for name in joint.companies:
-            folders[name] = (*folders.get(name, ()), *own)
-            partners.setdefault(name, set()).update({*joint.companies} - {name})
-    excluded = {_known(name, folders, "--exclude") for name in reviewed.choices.excluded}
+    folders = reviewed.submitters
+    excluded = {known_name(name, folders, "--exclude") for name in reviewed.choices.excluded}
     scales, has_large = _scales(reviewed), reviewed.report.usage != "hpc"
     members = []
     for name in sorted(folders.keys() - excluded):
         rows = [row for folder in folders[name] for row in reviewed.sets[folder]]
         sizes = [scales.get(description_path(row), 0) for row in rows]
-        large = sum(size >= LARGE for size in sizes) if has_large else 0
-        others, scale = frozenset(partners.get(name, ())), max(sizes, default=0)
-        members.append(Company(name, folders[name], others, len(rows) - large, large, scale))
+        ranked: list[By] = ["scale" if has_large and n >= LARGE else "results" for n in sizes]
+        results: Any = {"results": [], "scale": [], **by_key(zip(ranked, rows, strict=True))}
+        partners = (joint for joint in joints(reviewed) if name in joint)
+        others = frozenset(chain.from_iterable(partners)) - {name}
+        members.append(Company(name, others, results, max(sizes, default=0)))
     return tuple(members)
 
 
@@ -161,76 +156,20 @@ def _scales(reviewed: Round) -> dict[str, int]:
     return scales
 
 
-class Joint(Struct, frozen=True):
-    """Companies that submit together: in a ``folder``, or each in its own."""
-
-    folder: str | None
-    companies: tuple[str, ...]
-
-
-def joints(reviewed: Round) -> list[Joint]:
-    """Return the joint submissions: those of ``--joint``, and the folders named like A+B.
+def joints(reviewed: Round) -> list[tuple[str, ...]]:
+    """Return the companies that submit together: in one folder, or by ``--joint``.
 
     Raises:
         UserError: as ``companies``.
     """
-    folders = _spelled(reviewed)
-    chosen = [_parsed(text, folders) for text in reviewed.choices.joint]
-    named = {joint.folder for joint in chosen}
-    others = (Joint(name, _companies(name, folders)) for name in folders if name not in named)
-    return [*chosen, *(joint for joint in others if len(joint.companies) > 1)]
-
-
-# ---- names --------------------------------------------------------------------------------
-
-
-def _spelled(reviewed: Round) -> dict[str, tuple[str, ...]]:
-    """Return the folders by submitter: one folder, or those of all spellings of the name."""
-    names = [submission.name for submission in reviewed.submissions]
-    folders: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
-    if reviewed.choices.one_spelling:
-        for alike in reviewed.spellings:
-            folders[alike[0]] = tuple(alike)
-            for name in alike[1:]:
-                del folders[name]
-    return folders
-
-
-def _parsed(text: str, folders: Mapping[str, tuple[str, ...]]) -> Joint:
-    """Return the joint submission that ``A+B`` or ``FOLDER=A+B`` names."""
-    label, equals, after = text.partition("=")
-    folder = _known(label.strip(), folders, "--joint") if equals else _alike(text, folders)
-    joint = Joint(folder, _companies(after if equals else text, folders))
-    if len(joint.companies) <= 1:
-        raise UserError(
-            f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a folder"
-            " with another name"
-        )
-    if folder is None:
-        for name in joint.companies:
-            _known(name, folders, "--joint")
+    companies = reviewed.submitters
+    of_folder = by_key((folder, name) for name in companies for folder in companies[name])
+    joint = [tuple(names) for names in of_folder.values() if len(names) > 1]
+    for text in reviewed.choices.joint:
+        parts = text.rpartition("=")[2].split("+")
+        names = tuple(known_name(name, companies, "--joint") for name in parts)
+        joint += [names] if names not in joint else []
     return joint
-
-
-def _companies(text: str, folders: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the names between plus signs, spelt like their folders if they have any."""
-    names = [name.strip() for name in text.split(_PLUS)]
-    return tuple(dict.fromkeys(_alike(name, folders) or name for name in names if name))
-
-
-def _alike(name: str, folders: Mapping[str, tuple[str, ...]]) -> str | None:
-    """Return the folder of this name, or the only one in another spelling."""
-    if name in folders:
-        return name
-    alike = [folder for folder in folders if letters(folder) == letters(name)]
-    return alike[0] if len(alike) == 1 else None
-
-
-def _known(name: str, folders: Mapping[str, tuple[str, ...]], option: str) -> str:
-    if folder := _alike(name, folders):
-        return folder
-    suggestion = did_you_mean(name, folders) or f"; expected one of {', '.join(sorted(folders))}"
-    raise UserError(f"{option}: {name!r} is not a submitter of the round{suggestion}")
 
 
 # ---- pairs down a ranking -----------------------------------------------------------------
@@ -292,15 +231,11 @@ def _swap(formed: list[Group], index: int, may: May) -> None:
 # ---- assignments --------------------------------------------------------------------------
 
 
-By = Literal["results", "scale"]
-
-
 class Assignment(Struct, frozen=True):
     """``reviewer`` reviews the submissions ``folders`` of ``submitter``.
 
-    ``by`` is the ranking that paired them: "scale" for the results on systems with ``LARGE`` or
-    more accelerators, "results" for all others. Without a ``reviewer``, volunteers or the chairs
-    review them.
+    ``by`` is the ranking that paired them. Without a ``reviewer``, volunteers or the chairs review
+    them.
     """
 
     reviewer: str | None
@@ -319,7 +254,11 @@ class _Rank(Struct, frozen=True):
         return self.members[second].name not in self.members[first].partners
 
     def value(self, company: Company) -> int:
-        return company.results if self.by == "results" else company.scale
+        return len(company.results["results"]) if self.by == "results" else company.scale
+
+    def key(self, company: Company) -> tuple[int, bytes]:
+        text = f"{self.seed} {company.name}".encode("utf-8", "backslashreplace")
+        return -self.value(company), hashlib.sha256(text).digest()
 
     @property
     def unit(self) -> str:
@@ -337,8 +276,8 @@ _RANKS = (
     column("By", lambda row: row[0]),
     column("Rank", lambda row: row[1], numbers=True),
     column("Submitter", lambda row: row[2].name),
-    column("Results", lambda row: row[2].results, numbers=True),
-    column("Large results", lambda row: row[2].large, numbers=True),
+    column("Results", lambda row: len(row[2].results["results"]), numbers=True),
+    column("Large results", lambda row: len(row[2].results["scale"]), numbers=True),
     column("Largest", lambda row: row[2].scale or None, numbers=True),
 )
 _RANKS_NOTE = (
@@ -381,15 +320,10 @@ def assignments_section(reviewed: Round) -> Section:
 
 def _ranks(reviewed: Round) -> list[_Rank]:
     members, seed = companies(reviewed), reviewed.choices.seed
-
-    def tie_break(company: Company) -> bytes:
-        return hashlib.sha256(f"{seed} {company.name}".encode("utf-8", "backslashreplace")).digest()
-
-    results, large = ([c for c in members if c.results], [c for c in members if c.large])
-    return [
-        _Rank("results", sorted(results, key=lambda c: (-c.results, tie_break(c))), seed),
-        _Rank("scale", sorted(large, key=lambda c: (-c.scale, tie_break(c))), seed),
-    ]
+    ranks = [_Rank(by, [c for c in members if c.results[by]], seed) for by in get_args(By)]
+    for rank in ranks:
+        rank.members.sort(key=rank.key)
+    return ranks
 
 
 def _assigned(rank: _Rank) -> Iterator[Assignment]:
@@ -398,13 +332,14 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
         for reviewer, submitter in pairs:
             company = rank.members[submitter]
             name, why = rank.members[reviewer].name, _why(rank, group)
-            yield Assignment(name, company.name, company.folders, rank.by, why)
+            yield Assignment(name, company.name, company.folders(rank.by), rank.by, why)
         for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
             company, is_only = rank.members[submitter], len(rank.members) == 1
             why = (
                 "the only one ranked" if is_only else "a partner of all others left in the ranking"
             )
-            yield Assignment(None, company.name, company.folders, rank.by, f"{why} by {rank.unit}")
+            folders = company.folders(rank.by)
+            yield Assignment(None, company.name, folders, rank.by, f"{why} by {rank.unit}")
 
 
 def _why(rank: _Rank, group: Group) -> str:
@@ -430,14 +365,10 @@ def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
 
 def _chosen(reviewed: Round) -> Iterator[str]:
     choices = reviewed.choices
-    if choices.one_spelling:
-        yield from (f"Counted as one: {wording.enumerated(n)}." for n in reviewed.spellings)
-    for joint in joints(reviewed):
-        where = "" if joint.folder is None else f" in {joint.folder}"
-        yield f"{wording.enumerated(joint.companies)} submit together{where}."
+    yield from (f"{wording.enumerated(joint)} submit together." for joint in joints(reviewed))
     if choices.excluded:
         yield f"Excluded: {', '.join(choices.excluded)}."
-    if idle := [item.name for item in companies(reviewed) if not item.results + item.large]:
+    if idle := [item.name for item in companies(reviewed) if not any(item.results.values())]:
         yield f"Without results and therefore without assignments: {', '.join(idle)}."
     yield f"Ties are broken by seed {choices.seed}."
 

@@ -15,22 +15,25 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import checklist
 from mlperf_pkg.commands.review.checklist import subjects
 from mlperf_pkg.commands.review.files import markdown, page
-from mlperf_pkg.commands.review.round import Round
+from mlperf_pkg.commands.review.round import Entry, Round, Side
+from mlperf_pkg.published.model import PublishedSet
 from tests.helpers.logs import edited, without
-from tests.helpers.published import published_set, results_of
+from tests.helpers.published import published_set
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 LOGS = f"results/{SYSTEM}/resnet"
 SET = f"{SYSTEM}/resnet"
 
 
-def reviewed(root: Path) -> Round:
-    return Round(check([str(root)], Options(jobs=1)))
+def reviewed(root: Path, *published: PublishedSet) -> Round:
+    earlier = Side("earlier", tuple(Entry(row, ()) for row in published))
+    return Round(check([str(root)], Options(jobs=1)), previous=earlier)
 
 
-def texts(root: Path, name: str = "ACME") -> list[str]:
-    """The items of one submission, with their topics."""
-    subject = next(subject for subject in subjects(reviewed(root)) if subject.name == name)
+def texts(root: Path, *published: PublishedSet, name: str = "ACME") -> list[str]:
+    """The items of one submission, with their topics; ``published`` are sets of earlier rounds."""
+    every = subjects(reviewed(root, *published))
+    subject = next(subject for subject in every if subject.name == name)
     return [f"{item.topic}: {item.text}" for item in checklist.items(subject)]
 
 
@@ -204,26 +207,22 @@ def test_software_in_one_text(root: Path, acme: Path) -> None:
         ("PopART, Poplar-sdk v2.5.1.1", "Poplar SDK 2.5.1; before Poplar-sdk v2.5.1.1"),
     ],
 )
-def test_software_older_than_in_the_round_before(
-    root: Path, monkeypatch: pytest.MonkeyPatch, before: str, item: str | None
-) -> None:
+def test_software_older_than_in_the_round_before(root: Path, before: str, item: str | None) -> None:
     sets = [
         published_set(round="1.1", framework=before),
         published_set(round="1.0", framework="Poplar SDK 9.0"),
         published_set(round="1.1", framework="Poplar SDK 9.0", submitter="Beta"),
         published_set(round="2.1", framework="Poplar SDK 9.0"),
     ]
-    monkeypatch.setattr(checklist, "usable_results", lambda: results_of(*sets))
-    older = [text for text in texts(root) if text.startswith("Software: older")]
+    older = [text for text in texts(root, *sets) if text.startswith("Software: older")]
     assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
 
 
-def test_previews_of_the_round_before(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sets = [published_set(round="1.1", status="Preview", accelerator_model="A9")]
-    monkeypatch.setattr(checklist, "usable_results", lambda: results_of(*sets))
+def test_previews_of_the_round_before(root: Path) -> None:
+    published = published_set(round="1.1", status="Preview", accelerator_model="A9")
     assert (
         "Previews: 1 Preview result in 1.1 (A9): are successors due? See the section Previews"
-        in texts(root)
+        in texts(root, published)
     )
 
 

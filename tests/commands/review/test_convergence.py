@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.review.convergence import section, state
+from mlperf_pkg.commands.review.calendar import calendar_of
+from mlperf_pkg.commands.review.convergence import RcpTest, section
 from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.results.report import ResultSetRow
-from tests.helpers.reports import rcp
+from tests.helpers.reports import finding, rcp
 from tests.helpers.reviews import a_round, a_set, cells
 
 FAST: dict[str, Any] = {"official_pass": False, "mean": 95.0, "margin_percent": -5.0}
@@ -35,33 +39,42 @@ ROWS = [
 
 
 def of(rows: list[ResultSetRow]) -> Section:
-    return section(a_round(["ACME", "Beta", "Zeta"], rows))
+    fast = (row.path for row in rows if row.rcp and not row.rcp.official_pass)
+    findings = [finding(path, code="RCP101") for path in fast]
+    reviewed = a_round(["ACME", "Beta", "Zeta"], rows, findings=findings)
+    return section(replace(reviewed, calendar=calendar_of(date(2022, 5, 20))))
+
+
+FAILS = finding("A/results/dgx/bert", code="RCP101")
+BEFORE = replace(FAILS, basis=Basis.OFFICIAL)  # a round before the rule
+ALLOWED = replace(FAILS, code="RCP105", found=98.0, expected=100.0)
+CLOSE = {"mean": 98.0, "minimum": 95.0, "margin_percent": 3.16}
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
+    ("fields", "finding", "expected"),
     [
-        (a_set("A"), "pass"),
-        (a_set("A", division="open"), None),
-        (a_set("A", rcp=None), "not compared"),
-        (a_set("A", rcp=rcp(**FAST)), "FAIL"),
-        (a_set("A", rcp=rcp(**FAST, bypassed=True)), "bypassed"),
-        (a_set("A", rcp=rcp(**NEW)), "missing"),
-        (a_set("A", rcp=rcp(**NEW, bypassed=True)), "missing"),
-        (a_set("A", rcp=rcp(official_pass=False, message="Cannot find any RCPs")), "missing"),
-        (
-            a_set("A", rcp=rcp(official_pass=False, message="Insufficient convergence")),
-            "not compared",
-        ),
-        (a_set("A", rcp=rcp(official_pass=False, mean=math.nan)), "not compared"),
-        (
-            a_set("A", rcp=rcp(official_pass=False, message="Could not detect global_batch_size")),
-            "not compared",
-        ),
+        ({}, None, ("pass", 10.0)),
+        (FAST, FAILS, ("FAIL", -5.0)),
+        (FAST, BEFORE, ("official only", -5.0)),
+        ({**FAST, "bypassed": True}, replace(FAILS, code="RCP102"), ("bypassed", -5.0)),
+        (CLOSE | {"official_pass": True}, ALLOWED, ("FAIL", -2.0)),
+        (CLOSE, replace(ALLOWED, severity=Severity.WARNING), ("bypassed", -2.0)),
+        (NEW, FAILS, ("missing", None)),
+        ({**NEW, "bypassed": True}, None, ("missing", None)),
+        ({**NEW, "message": "Cannot find any RCPs"}, FAILS, ("missing", None)),
+        ({**NEW, "message": "Insufficient convergence"}, FAILS, ("not compared", None)),
+        ({**NEW, "mean": math.nan}, FAILS, ("not compared", None)),
+        ({**NEW, "message": "Could not detect global_batch_size"}, None, ("not compared", None)),
     ],
 )
-def test_states(row: ResultSetRow, expected: str | None) -> None:
-    assert state(row) == expected
+def test_states(
+    fields: dict[str, Any], finding: Finding | None, expected: tuple[str, float | None]
+) -> None:
+    test = RcpTest(a_set("A", rcp=rcp(**fields)), finding)
+    margin = test.margin if test.margin is None else round(test.margin, 9)
+    assert (test.state, margin) == expected
+    assert finding is None or finding.code in test.words
 
 
 def test_sets_by_margin() -> None:

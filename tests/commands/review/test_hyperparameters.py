@@ -181,6 +181,24 @@ TWICE = "differs by a factor of 2 from the reference, which all others have"
         ({"A": (8, 0.4), "B": (8, 0.4), "C": (16, 0.5)}, {}, {}),
         ({"A": (8, 0.4), "B": (8, 0.5)}, {}, {}),
         ({"A": (8, 0.4), "B": (8, 0.5), "C": (8, 0.6)}, {}, {}),
+        # two rare values, the same or not, among many
+        (
+            {"A": (8, 1), "B": (8, 1), "C": (8, 1), "D": (8, 2), "E": (8, 3)},
+            {},
+            dict.fromkeys("DE", "3 of 4 other submitters at this batch size have 1"),
+        ),
+        (
+            {"A": (8, 1), "B": (8, 1), "C": (8, 1), "D": (8, 2), "E": (8, 2)},
+            {},
+            dict.fromkeys("DE", "3 of 4 other submitters at this batch size have 1"),
+        ),
+        ({"A": (8, 1), "B": (8, 1), "C": (8, 2), "D": (8, 2)}, {}, {}),
+        # not all others log the key
+        (
+            {"A": (8, 0.4), "B": (16, ""), "C": (32, 3.2)},
+            {8: 0.4, 16: 0.8, 32: 1.6},
+            {"C": TWICE.replace("all", "1 of 2")},
+        ),
         # what the reference has is not an outlier
         ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.5)}, {8: 0.5}, {}),
         ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.5)}, {4: 0.3, 16: 0.6}, {}),

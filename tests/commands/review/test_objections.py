@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import shlex
 import shutil
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.review.objections import State, read_entries
+from mlperf_pkg.commands.review import objection_text
+from mlperf_pkg.commands.review.calendar import calendar_of
+from mlperf_pkg.commands.review.objections import Entry, Judged, Outcome, State, read_entries
 from mlperf_pkg.errors import UserError
-from tests.helpers.logs import edited
+from mlperf_pkg.render.findings import View
+from tests.helpers.logs import edited, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission
 
@@ -87,6 +93,18 @@ def test_the_text(a_round: Path, part: str) -> None:
         "- `lars_epsilon`, 2.0: once, 0.0",
     ):
         assert text in result.stdout
+
+
+def test_hyperparameters_that_differ(a_round: Path) -> None:
+    """The run with the rare value is named with its line, and one with the usual value."""
+    log = a_round / "ACME" / SET / "result_2.txt"
+    log.write_bytes(edited(log.read_bytes(), "lars_opt_base_learning_rate", value=10.5))
+    text = call("review", "objection", "SET122", a_round).stdout
+    lines = log.read_bytes().splitlines()
+    number = next(n for n, line in enumerate(lines, 1) if b'"lars_opt_base_learning_rate"' in line)
+    rare, usual = (f"`ACME/{SET}/result_{run}.txt:{number}`\n\n    :::MLLOG " for run in (2, 0))
+    assert text.index(rare) < text.index(usual)
+    assert '"value": 10.5' in text.partition(rare)[2].partition("`")[0]
 
 
 def test_the_reference_of_a_key(a_round: Path) -> None:
@@ -212,9 +230,11 @@ def test_a_change_keeps_comments(states: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--id", "one", "--state", "waived"), "one: waived without percent"),
-        (("--id", "one", "--state", "waived", "--percent", "2"), "one: waived at 2 %; only total"),
-        (("--id", "one", "--state", "waived", "--percent", "nan"), "one: waived at nan %"),
+        (("--id", "one", "--state", "waived"), "the state waived needs TREE"),
+        (
+            ("--id", "one", "--state", "fixed", "--percent", "1"),
+            "use TREE, in which the difference",
+        ),
         (("--id", "one", "--state", "settled"), "unknown state 'settled'"),
         (("--id", "three", "--state", "fixed"), "no objection 'three'"),
         (("--id", "one"), "--id and --state belong together"),
@@ -240,6 +260,9 @@ def test_refused_changes(states: Path, arguments: tuple[str, ...], message: str)
         (STATES.replace("drafted", "waived"), ":2: waived without percent"),
         (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),
         (STATES.replace("drafted", "waived\n    percent: some"), ":2: percent is 'some'"),
+        (STATES.replace("drafted", "waived\n    percent: nan"), ":2: waived at nan %"),
+        (STATES.replace("drafted", "fixed\n    scores: 1"), ":2: scores is not a mapping"),
+        (STATES.replace("drafted", "fixed\n    scores: {x: y}"), ":2: the score of x is 'y'"),
         (STATES.replace("against: ACME", "against: [A]"), ":2: against is not text"),
         (STATES.replace(f"[Beta/{SET}]", "Beta"), ":9: about is not a list of paths"),
         (STATES.replace('"two"', "one"), "the id 'one' is repeated"),
@@ -353,3 +376,113 @@ def test_check_shows_settled_objections(a_round: Path, filed: Path, tmp_path: Pa
     assert "2 objections: 1 settled, 1 standing" in result.stderr
     missing = call("check", a_round, "--objections", tmp_path / "none.yaml")
     assert (missing.exit_code, missing.stdout) == (2, "")
+
+
+# ---- waivers, which are measured ----------------------------------------------------------
+
+
+def slower(tree: Path, name: str, seconds: float) -> None:
+    """Let each run of a submitter take so much longer."""
+    for log in (tree / name / SET).iterdir():
+        (stop,) = (r["time_ms"] for r in records(log.read_bytes()) if r["key"] == "run_stop")
+        time_ms = stop + round(1000 * seconds)
+        log.write_bytes(edited(log.read_bytes(), "run_stop", time_ms=time_ms))
+
+
+def minutes(filed: Path) -> float:
+    """The score of ACME when the objection was written."""
+    entry = next(entry for entry in read_entries(filed) if entry.id == EPSILON)
+    assert list(entry.scores) == [f"ACME/{SET}"]
+    return entry.scores[f"ACME/{SET}"]
+
+
+@pytest.mark.parametrize(
+    ("percent", "message"),
+    [
+        (1.5, None),
+        (0, "not corrected in this round, so there is nothing to measure"),
+        (2.5, "waived at 2.5 %; only total differences below 2 %"),
+    ],
+)
+def test_a_waiver_is_measured(
+    a_round: Path, filed: Path, percent: float, message: str | None
+) -> None:
+    if percent:
+        corrected(a_round)
+        slower(a_round, "ACME", minutes(filed) * 60 * percent / 100)
+        slower(a_round, "Beta", 10_000)
+    result = changed(filed, a_round, "--id", EPSILON, "--state", "waived")
+    entry = next(entry for entry in read_entries(filed) if entry.id == EPSILON)
+    if message is None:
+        assert (entry.state, round(entry.percent or 0, 1)) == (State.WAIVED, percent)
+    else:
+        assert (result.exit_code, entry.state) == (2, State.DRAFTED)
+        assert message in result.stderr
+
+
+def test_a_waiver_keeps_the_order_of_competitors(a_round: Path, filed: Path) -> None:
+    corrected(a_round)
+    before = minutes(filed)
+    report = json.loads(call("check", a_round, "--format", "json").stdout)
+    beta = next(r["score_minutes"] for r in report["result_sets"] if r["submitter"] == "Beta")
+    slower(a_round, "Beta", 60 * (1.005 * before - beta))
+    slower(a_round, "ACME", 60 * 0.01 * before)
+    result = changed(filed, a_round, "--id", EPSILON, "--state", "waived")
+    assert result.exit_code == 2
+    assert f"{EPSILON}: the order of competitors changes: ACME/{SET} takes" in result.stderr
+
+
+# ---- deadlines, the agenda, and commands for GitHub ---------------------------------------
+
+HOSTILE = "A, \"B\"; rm -rf $HOME `x` 'y'"
+ENTRIES = (
+    Entry("one", HOSTILE, "SET108", State.DRAFTED, ("x",), by="Beta", title="-two $(sizes)"),
+    Entry(
+        "two", "ACME", "SET101", State.FILED, ("x",), title="a run is missing", issue="http://i/2"
+    ),
+    Entry("three", "ACME", "RN115", State.FIX_REQUIRED, ("x",), issue="http://i/3"),
+    Entry("four", "ACME", "RN112", State.WAIVED, ("x",), percent=1.2, note="agreed on Tuesday"),
+)
+DATES = calendar_of(date(2025, 10, 10))
+
+
+def test_the_agenda() -> None:
+    assert objection_text.agenda(ENTRIES[1:], DATES).splitlines() == [
+        "# Agenda of the review",
+        "",
+        "The committee decides on Tuesday 2025-10-21 and Thursday 2025-10-23.",
+        "",
+        "## ACME (2)",
+        "",
+        "- [ ] two (filed, due 2025-10-20): SET101: a run is missing. http://i/2",
+        "- [ ] three (fix required, due 2025-10-29): RN115. http://i/3",
+        "",
+        "## Decided (1)",
+        "",
+        "- four (waived (1.2 %)): ACME, RN112. agreed on Tuesday",
+    ]
+    assert "Nothing is open." in objection_text.agenda(ENTRIES[3:], None)
+
+
+def test_commands_for_github() -> None:
+    """A shell reads hostile names as one word, and gh labels with commas as one label."""
+    outcome = Outcome(tuple(map(Judged, ENTRIES)), file=Path("/o/objections.yaml"))
+    script = objection_text.github(outcome, View(80))
+    lines = [line for line in script.splitlines() if line[0] != "#"]
+    words = [shlex.split(line.removeprefix("url=$(").removesuffix(")")) for line in lines[1:]]
+    names = ["by Beta", f"against {HOSTILE}", "fix_required"]
+    assert words[:3] == [["gh", "label", "create", "--force", "--", name] for name in names]
+    assert words[3][3:5] == ["--title=-two $(sizes)", "--body-file=/o/one.md"]
+    labels = [word.removeprefix("--label=") for word in words[3][5:]]
+    assert [next(csv.reader([label])) for label in labels] == [[name] for name in names[:2]]
+    assert lines[5].startswith("mlperf-pkg review objections /o/objections.yaml --id=one --state")
+    assert words[5:] == [["gh", "issue", "edit", "--add-label=fix_required", "--", "http://i/3"]]
+
+
+def test_deadlines(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    call("review", "calendar", "--start", "2025-10-10", "-o", "calendar.yaml")
+    assert "drafted  2025-10-17" in changed(states).stdout
+    outcome = json.loads(changed(states, "--format", "json").stdout)
+    assert [item["due"] for item in outcome["objections"]] == ["2025-10-17", "2025-10-20"]
+    assert "two (filed, due 2025-10-20)" in call("review", "agenda", states).stdout

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.commands.review.resubmitted import resubmissions
+from mlperf_pkg.commands.review.round import Entry
 from mlperf_pkg.findings import Verdict
 from tests.helpers.sides import entry, side
 
@@ -26,6 +30,28 @@ CASES = [
 def test_problems(changes: Any, problems: tuple[str, ...]) -> None:
     (row,) = resubmissions(side(entry("4.0", 1, 2)), side(entry("4.1", 2, 1, **changes)))
     assert (row.problems, row.identical, row.runs) == (problems, 2, 2)
+    assert row.outcome == ("not allowed" if problems else "cannot be told from the record")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome"),
+    [
+        ("CUDA 12.1", "CUDA 12.1", "allowed"),
+        ("CUDA 12.1", "CUDA 12.4", "not allowed"),
+        ("CUDA 12.1", None, "cannot be told from the record"),
+    ],
+)
+def test_another_software_stack(before: str, after: str | None, outcome: str) -> None:
+    """Whole descriptions have the stack, the record of published rounds has not."""
+
+    def described(set_: Entry, stack: str | None) -> Entry:
+        data = json.dumps({"framework": "F1", "other_software_stack": stack}).encode()
+        system = check_system("ACME/systems/box.json", data, "training", "4.0")
+        return replace(set_, system=system if stack else None)
+
+    old, new = described(entry("4.0", 1), before), described(entry("4.1", 1), after)
+    (row,) = resubmissions(side(old), side(new))
+    assert row.outcome == outcome
 
 
 def test_the_logs_of_a_preview() -> None:

@@ -106,7 +106,9 @@ def test_nineteen_by_hand_and_by_tool() -> None:
         ({"A": 1, "B": 2, "C": 3}, {"excluded": ("B",)}, ["C and A"]),
         ({"A": 1, "B": 2, "C": 3, "D": 4}, {"joint": ("C+D",)}, ["D and B; C and A"]),
         ({"A": 0, "B": 2, "C": 3}, {}, ["C and B"]),
-        ({"a_b": 1, "A B": 2, "C": 2}, {"one_spelling": True}, ["A B and C"]),
+        ({"a_b": 1, "A B": 2, "C": 2}, {}, ["A B and C"]),
+        ({"A_B": 3, "A": 1, "B": 1}, {}, ["A and B by {0}"]),
+        ({"A_B": 3, "A": 1}, {}, ["A_B and A"]),
         (
             {"Azure_ACME": 5, "B": 9, "C": 4},
             {"joint": ("Azure_ACME=Azure+ACME",)},
@@ -181,6 +183,18 @@ def test_a_large_submission_alone() -> None:
     )
     last = ("volunteers or the chairs", "B", "B", "scale", "the only one ranked by scale")
     assert cells(made.tables["pairs"])[-1] == last
+
+
+def test_large_results_of_a_joint_folder() -> None:
+    """The reviewers by scale read the joint folder alone, those by results the others alone."""
+    rows = [a_set("A"), a_set("A+B", name="pod"), a_set("C"), a_set("C", name="pod")]
+    systems = [a_system(name, "pod", accelerators=512) for name in ("A+B", "C")]
+    made = assignments(a_round(["A", "A+B", "C"], rows, systems))
+    folders = {(item.by, item.reviewer, item.submitter): item.folders for item in made}
+    by_scale = {(one, other) for by, one, other in folders if by == "scale"}
+    assert by_scale == {("A", "C"), ("C", "A"), ("B", "C"), ("C", "B")}
+    assert folders["scale", "C", "A"] == folders["scale", "C", "B"] == ("A+B",)
+    assert folders["results", "C", "A"] == ("A",)
 
 
 NAMES = [chr(ord("A") + number) for number in range(12)]

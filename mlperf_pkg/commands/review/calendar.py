@@ -1,0 +1,158 @@
+"""The calendar of a review: its dates by the rules, or as the chair changed them in calendar.yaml.
+
+Source: submission_rules, Schedule; training_rules, Handling RCP Failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.plain_yaml import compose, key, kind
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.render.findings import View
+from mlperf_pkg.render.table import PLAIN
+from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.terminal import Terminal
+
+NAME = "calendar.yaml"
+FORMAT = "mlperf-pkg/calendar/1"
+
+Calendar: TypeAlias = Mapping[str, date]
+"""The dates by the names of ``EVENTS``."""
+
+SUBMISSION, FRIDAY = "submission", 4
+_EARLY = -35  # days: five weeks before the deadline
+EVENTS: Mapping[str, tuple[str, int | None]] = {
+    "early_rcps": ("missing reference points of gpt3 and llama31_405b are due", None),
+    SUBMISSION: ("submissions are due at 13:00 Pacific, with a grace of 60 minutes", None),
+    "rcps": ("all other missing reference points are due", None),
+    "objections": ("objections are filed", 11),
+    "evidence": ("evidence for failing RCP tests is due", 11),
+    "answers": ("owners answer the objections", 14),
+    "first_decisions": ("the committee decides", 15),
+    "second_decisions": ("the committee decides what is left", 17),
+    "borrowing": ("intended hyperparameter borrowing is declared", 21),
+    "scores": ("scores are final", 22),
+    "final": ("code and results are final; last day to withdraw or move to Open", 23),
+    "publication": ("week of publication", 28),
+}
+"""What is due on each date, and the days from the Monday of the week of submission."""
+
+
+def calendar_of(submission: date) -> dict[str, date]:
+    """Return the dates by the rules for a day of submission, a Friday."""
+    monday = submission - timedelta(submission.weekday())
+    near = {"early_rcps": _EARLY, SUBMISSION: 0, "rcps": 1}
+    return {
+        name: submission + timedelta(near[name]) if days is None else monday + timedelta(days)
+        for name, (_, days) in EVENTS.items()
+    }
+
+
+def calendar_here() -> dict[str, date] | None:
+    """Return the dates of ``calendar.yaml`` in the current folder, None if there is none.
+
+    Raises:
+        UserError: as ``read_calendar``.
+    """
+    path = Path(NAME)
+    return read_calendar(path) if path.exists() else None
+
+
+def read_calendar(path: Path) -> dict[str, date]:
+    """Return the dates in a file; those that it lacks are by the rules.
+
+    Raises:
+        UserError: the file cannot be read, or has an unknown name or date.
+    """
+    root: Any = compose(path)
+    if root is None or kind(root) != "mapping":
+        raise UserError(f"{path}:1: expected dates by name, such as {SUBMISSION}: 2026-10-16")
+    dates = {}
+    for name, node in root.value:
+        where, text = f"{path}:{name.start_mark.line + 1}", node.value
+        if key(name) not in EVENTS:
+            raise UserError(f"{where}: unknown date {key(name)!r}{did_you_mean(key(name), EVENTS)}")
+        try:
+            dates[key(name)] = date.fromisoformat(text if isinstance(text, str) else "")
+        except ValueError as error:
+            reason = f"{key(name)} is not a date; expected one such as 2026-10-16"
+            raise UserError(f"{where}: {reason}") from error
+    if SUBMISSION not in dates:
+        raise UserError(f"{path}: no {SUBMISSION}; the other dates are counted from it")
+    return calendar_of(dates[SUBMISSION]) | dates
+
+
+# ---- formats ------------------------------------------------------------------------------
+
+_LINE = 75  # octets of a line, without its end
+_HEAD = "# The dates of a review. A line that is left out has the date by the rules.\n"
+
+
+def text(calendar: Calendar, view: View) -> str:
+    """Return the dates, one on a line."""
+    terminal = Terminal(view)
+    for name in _by_date(calendar):
+        terminal.paragraph((f"{calendar[name]:%Y-%m-%d %a}  {EVENTS[name][0]}", PLAIN))
+    return terminal.text()
+
+
+def yaml(calendar: Calendar, _: View) -> str:
+    """Return the dates as a file that ``read_calendar`` reads."""
+    lines = (f"{name}: {calendar[name]}  # {EVENTS[name][0]}\n" for name in _by_date(calendar))
+    return _HEAD + "".join(lines)
+
+
+def json(calendar: Calendar, _: View) -> str:
+    """Return the dates as JSON."""
+    events = [
+        {"name": name, "date": calendar[name].isoformat(), "title": EVENTS[name][0]}
+        for name in _by_date(calendar)
+    ]
+    return json_text({"format": FORMAT, "events": events})
+
+
+def ics(calendar: Calendar, _: View) -> str:
+    """Return the dates as days of iCalendar (RFC 5545), the same bytes for the same dates."""
+    start = f"{calendar[SUBMISSION]:%Y%m%d}"
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//mlperf-pkg//review//EN"]
+    for name in _by_date(calendar):
+        lines += [
+            "BEGIN:VEVENT",
+            f"UID:{start}-{name.replace('_', '-')}@mlperf-pkg",
+            f"DTSTAMP:{start}T000000Z",
+            f"DTSTART;VALUE=DATE:{calendar[name]:%Y%m%d}",
+            f"SUMMARY:MLPerf review: {_escaped(EVENTS[name][0])}",
+            "TRANSP:TRANSPARENT",
+            "END:VEVENT",
+        ]
+    return "".join(part for line in (*lines, "END:VCALENDAR") for part in _folded(line))
+
+
+def _by_date(calendar: Calendar) -> list[str]:
+    return sorted(calendar, key=lambda name: (calendar[name], list(EVENTS).index(name)))
+
+
+def _escaped(words: str) -> str:
+    for character in "\\;,":
+        words = words.replace(character, f"\\{character}")
+    return words
+
+
+def _folded(line: str) -> Iterator[str]:
+    """Yield a line of ASCII in pieces, each with its end; all but the first begin with a space."""
+    yield f"{line[:_LINE]}\r\n"
+    for start in range(_LINE, len(line), _LINE - 1):
+        yield f" {line[start : start + _LINE - 1]}\r\n"
+
+
+CALENDAR_FORMATS: Mapping[str, Callable[[Calendar, View], str]] = {
+    "text": text,
+    "yaml": yaml,
+    "ics": ics,
+    "json": json,
+}

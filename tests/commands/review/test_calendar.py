@@ -1,0 +1,108 @@
+"""The calendar of a review: its dates, the file, and the formats."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.commands.review.calendar import EVENTS, calendar_of, ics, read_calendar, yaml
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.render.findings import View
+from tests.helpers.program import call
+
+FRIDAY = date(2025, 10, 10)
+VIEW = View(80)
+
+# By hand, from submission_rules, Schedule: weeks 0 to 4.
+BY_HAND = {
+    "early_rcps": "09-05",
+    "submission": "10-10",
+    "rcps": "10-11",
+    "objections": "10-17",
+    "evidence": "10-17",
+    "answers": "10-20",
+    "first_decisions": "10-21",
+    "second_decisions": "10-23",
+    "borrowing": "10-27",
+    "scores": "10-28",
+    "final": "10-29",
+    "publication": "11-03",
+}
+
+
+def test_the_dates() -> None:
+    dates = {name: f"{day:%m-%d}" for name, day in calendar_of(FRIDAY).items()}
+    assert dates == BY_HAND
+    thursday = calendar_of(date(2025, 10, 9))
+    assert {n for n in thursday if thursday[n] != calendar_of(FRIDAY)[n]} == {
+        "early_rcps",
+        "submission",
+        "rcps",
+    }
+
+
+def test_a_changed_date(tmp_path: Path) -> None:
+    path = tmp_path / "calendar.yaml"
+    path.write_text(yaml(calendar_of(FRIDAY), VIEW).replace("2025-10-21", "2025-10-22"), "utf-8")
+    dates = read_calendar(path)
+    assert dates == {**calendar_of(FRIDAY), "first_decisions": date(2025, 10, 22)}
+    path.write_text("submission: 2025-10-10\n", "utf-8")
+    assert read_calendar(path) == calendar_of(FRIDAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ":1: expected dates by name"),
+        ("- 2025-10-10\n", ":1: expected dates by name"),
+        ("submission: 2025-10-10\nfinale: 2025-10-29\n", ":2: unknown date 'finale'; did you mean"),
+        ("submission: 10.10.2025\n", ":1: submission is not a date"),
+        ("submission: [2025-10-10]\n", ":1: submission is not a date"),
+        ("final: 2025-10-29\n", "no submission; the other dates are counted from it"),
+    ],
+)
+def test_wrong_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    path = tmp_path / "calendar.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UserError) as error:
+        read_calendar(path)
+    assert message in str(error.value)
+    monkeypatch.chdir(tmp_path)
+    result = call("review", "calendar")
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_icalendar() -> None:
+    """RFC 5545: lines end with CRLF and have at most 75 octets; the same dates, the same bytes."""
+    made = ics(calendar_of(FRIDAY), VIEW)
+    lines = made.split("\r\n")
+    assert "\n" not in made.replace("\r\n", "")
+    assert max(len(line.encode()) for line in lines) == 75
+    unfolded = made.replace("\r\n ", "").split("\r\n")
+    assert unfolded.count("BEGIN:VEVENT") == unfolded.count("END:VEVENT") == len(EVENTS)
+    uids = [line for line in unfolded if line.startswith("UID:")]
+    assert len({*uids}) == len(EVENTS)
+    assert uids[0] == "UID:20251010-early-rcps@mlperf-pkg"
+    assert "DTSTART;VALUE=DATE:20251029" in unfolded
+    assert "SUMMARY:MLPerf review: code and results are final\\; last day to withdraw or move to Open" in unfolded  # fmt: skip
+    assert ics(calendar_of(FRIDAY), VIEW) == made
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = call("review", "calendar")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no --start DATE, and there is no calendar.yaml here" in result.stderr
+    assert call("review", "calendar", "--start", "2025-13-10").exit_code == 2
+    result = call("review", "calendar", "--start", "2025-10-09")
+    assert "2025-10-09 is a Thursday" in result.stderr
+    for name in ("calendar.yaml", "calendar.ics"):
+        assert call("review", "calendar", "--start", "2025-10-10", "-o", name).exit_code == 0
+    made = (tmp_path / "calendar.ics").read_bytes()
+    assert made.count(b"\r\n") == made.count(b"\n")
+    assert call("review", "calendar", "--format", "ics").stdout_bytes == made
+    assert "2025-10-10 Fri  submissions are due" in call("review", "calendar").stdout
