@@ -73,9 +73,7 @@ def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
 BROKEN = [
     (drawing, "curves", ["curves"]),
     (drawing, "rcp", ["rcp"]),
-    (html, "packable", ["curves", "times", "rcp", "timeline", "trend", "scaling", "convergence"]),
-    (html, "trend", ["trend"]),
-    (html, "scaling", ["scaling"]),
+    (html, "packable", ["curves", "times", "rcp", "timeline", "convergence"]),
     (html, "convergence", ["convergence"]),
 ]
 
