@@ -200,7 +200,6 @@ def _report(
 
 def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:
     """Return the page of all published rounds, or of an export, with the sets in ``paths``."""
-    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import history, history_html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.published.results import published_results  # noqa: PLC0415
 
@@ -212,7 +211,7 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
         rounds = history.published_history(published, own)
     else:
         rounds = history.history(_exported(export), f"from {export.name}", own, published.sets)
-    return history_html.history_html(rounds, drawing.runtime())
+    return history_html.history_html(rounds)
 
 
 def _exported(export: Path) -> list[PublishedSet]:

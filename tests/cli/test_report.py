@@ -301,15 +301,14 @@ def test_own_results_are_added(tmp_path: Path) -> None:
     result = call("report", "--history", tree, "-o", "-")
     assert result.exit_code == 0
     data = unpacked(result.output, "data")
-    assert data["rows"]["own"][-2:] == [True, 2]
-    assert "your results" in str(unpacked(result.output, "charts"))
+    assert data["rows"]["own"][-2:] == ["yours", 2]
 
 
 def test_logs_without_a_system_description_are_added(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     result = call("report", "--history", logs, "-o", "-")
     assert result.exit_code == 0
-    assert unpacked(result.output, "data")["rows"]["own"][-2:] == [True, 1]
+    assert unpacked(result.output, "data")["rows"]["own"][-2:] == ["yours", 1]
 
 
 def test_a_path_without_results(tmp_path: Path) -> None:

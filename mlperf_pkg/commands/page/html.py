@@ -73,8 +73,8 @@ def filled(
     title: str,
     style: str,
     scripts: Iterable[str],
-    runtime: str,
-    charts: Mapping[str, Sequence[Chart]],
+    runtime: str = "",
+    charts: Mapping[str, Sequence[Chart]] = {},
 ) -> str:
     """Return a template with values, its style and the files of its scripts.
 
@@ -90,7 +90,7 @@ def filled(
         .render(
             values,
             wording=wording,
-            head=raw(page_head(title, style, script, runtime)),
+            head=raw(page_head(title, style, *filter(None, (script, runtime)))),
             script=raw(script),
             runtime=raw(packed(runtime)),
             missing={

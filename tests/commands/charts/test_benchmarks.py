@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.benchmarks import (

@@ -44,8 +44,11 @@ const plot = (() => {
       add(svg, "path", { d: `M${LEFT} ${height(value)}H${right}`, stroke: "currentColor", "stroke-opacity": 0.13 });
       add(svg, "text", { ...text, x: LEFT - 6, y: height(value) + 4, "text-anchor": "end" }, label);
     }
+    let free = 0;
     for (const [value, label] of ticks.x) {
       add(svg, "path", { d: `M${place(value)} ${TOP}V${bottom}`, stroke: "currentColor", "stroke-opacity": 0.08 });
+      if (place(value) - 4 * label.length < free) continue; // it would overlap the one before
+      free = place(value) + 4 * label.length;
       add(svg, "text", { ...text, x: place(value), y: bottom + 16, "text-anchor": "middle" }, label);
     }
     add(svg, "text", { ...text, x: (LEFT + right) / 2, y: bottom + 34, "text-anchor": "middle" }, x.title);
@@ -74,12 +77,12 @@ const plot = (() => {
     free = bottom + LINE;
     for (const end of shown.toReversed()) free = end.at = Math.min(end.at, free - LINE);
     for (const { name, color, left, top, at } of shown) {
-      add(svg, "path", { d: `M${left + 6} ${top}L${right + 6} ${at}`, stroke: color, "stroke-opacity": 0.5, fill: "none" });
+      add(svg, "path", { d: `M${left + 6} ${top}L${right + 6} ${at}`, stroke: color, "stroke-opacity": 0.35, fill: "none" });
       add(svg, "text", { x: right + 10, y: at + 4, fill: "currentColor", "font-size": 12 }, cut(name, Math.floor(room / 6.6)));
     }
   }
 
-  // Draws series, the largest first: { name, points, line, dashed }, in which points are
+  // Draws series, the largest first: { name, points, line, dashed, color: number }, in which points are
   // { x, y, text, href, fails, open, own }. y is logarithmic; x is too, unless it has ticks: [value, label].
   function draw(target, { title, x, y, series }) {
     const width = Math.max(300, target.clientWidth);
@@ -99,8 +102,8 @@ const plot = (() => {
     const ticks = { x: x.ticks || powers(...domains.x, right - LEFT), y: decades(...domains.y) };
     axes(svg, { x, y }, ticks, [right, bottom], [place, height]);
     const ends = [];
-    series.forEach(({ name, points, line, dashed }, index) => {
-      const color = dashed || index >= COLORS.length ? GREY : COLORS[index];
+    series.forEach(({ name, points, line, dashed, color: number }, index) => {
+      const color = (!dashed && COLORS[number ?? index]) || GREY;
       const group = add(svg, "g", {});
       const way = line.map((point, at) => `${at ? "L" : "M"}${place(point.x)} ${height(point.y)}`).join("");
       add(group, "path", { d: way || "M0 0", fill: "none", stroke: color, "stroke-width": dashed ? 1.2 : 1.8, ...(dashed ? { "stroke-dasharray": "5 4" } : {}) });
