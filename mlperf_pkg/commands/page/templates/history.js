@@ -23,7 +23,7 @@
   const trendOf = new Map(Object.entries(benchmarks).flatMap(
     ([id, { usage, names }]) => names.map((name) => [`${usage} ${name}`, id]),
   ));
-  const places = new Map([...Object.keys(benchmarks), ...rows.map((row) => row.benchmark)].map((id, index) => [id, index]));
+  const places = new Map([...new Set([...Object.keys(benchmarks), ...rows.map((row) => row.benchmark)])].map((id, index) => [id, index]));
   const version = (round) => round.split(".").reduce((sum, part) => sum * 1000 + Number(part), 0);
   const rounded = (minutes) => (minutes * (1 + Number.EPSILON)).toFixed(3); // halves up, as published
   const repository = (row) => `${row.usage}_results_v${row.round}`;
@@ -81,7 +81,7 @@
     const name = wanted.replace(/^-/, "");
     const [by, sign] = [order(name), wanted.startsWith("-") ? -1 : 1];
     // Benchmarks are not mixed unless another order is wanted; rows without a value come last in both orders.
-    const usual = (a, b) => places.get(a.b) - places.get(b.b) || version(b.round) - version(a.round) || a.minutes - b.minutes;
+    const usual = (a, b) => places.get(a.b) - places.get(b.b) || a.scaling.localeCompare(b.scaling) || version(b.round) - version(a.round) || a.minutes - b.minutes;
     if (!(name in COLUMNS)) return found.sort(usual);
     const without = (row) => row[name] === null || row[name] === "";
     return found.sort((a, b) => without(a) - without(b) || sign * by(a, b) || usual(a, b));
@@ -271,8 +271,7 @@
     for (const { trend, span } of ranked) latest.set(trend, Math.max(span, latest.get(trend) || 0));
     const points = state.get("x") ? ranked.filter(({ trend, span }) => span === latest.get(trend)) : ranked;
     const names = [...latest.keys()];
-    byId("chart").hidden = points.length < 2;
-    if (points.length < 2) return;
+    if (!plot.show(points.length > 1)) return;
     const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
     const many = names.length > 1;
     const series = many ? plot.grouped(lined, "of", Boolean(state.get("x"))) : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
@@ -290,6 +289,7 @@
   function follow() {
     const text = location.hash.slice(1);
     if (text && !text.includes("=")) {
+      if (!made) filter();
       byId(text)?.focus({ preventScroll: true });
       return;
     }
@@ -318,7 +318,7 @@
   });
   byId("csv").addEventListener("click", csv);
   byId("more").addEventListener("click", more);
-  plot.offer(byId("plot"), () => byId("plot").firstChild.getAttribute("aria-label"));
+  plot.offer(byId("plot"));
   // A link to a result or a benchmark keeps the filters.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");

@@ -25,8 +25,7 @@
     const points = results.filter(({ row }) => row.dataset.minutes).map(point);
     const names = new Set(points.map(({ benchmark }) => benchmark));
     const series = plot.grouped(points, names.size > 1 ? "benchmark" : "accelerator", names.size > 1);
-    byId("chart").hidden = points.length < 2;
-    if (points.length < 2) return;
+    if (!plot.show(points.length > 1)) return;
     const unit = table.state.get("y") ? "accelerator-minutes" : "minutes";
     if (names.size === 1) series.push(...ideal(series));
     plot.draw(byId("plot"), {
@@ -148,7 +147,7 @@
     for (const group of document.querySelectorAll(".group")) group.hidden = !group.querySelector(".set:not([hidden])");
     place();
   });
-  plot.offer(byId("plot"), () => byId("plot").firstChild.getAttribute("aria-label"));
+  plot.offer(byId("plot"));
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   addEventListener("hashchange", follow);

@@ -173,11 +173,18 @@ const plot = (() => {
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(picture(svg))}`;
   }
 
+  // Shows or hides the chart and its buttons.
+  function show(visible) {
+    for (const id of ["chart", "svg", "png"]) charts.byId(id).hidden = !visible;
+    return visible;
+  }
+
   // Makes the buttons SVG and PNG save what a chart shows.
-  function offer(target, name) {
+  function offer(target) {
+    const name = () => target.firstChild.getAttribute("aria-label");
     charts.byId("svg").addEventListener("click", () => charts.save(`${name()}.svg`, "image/svg+xml", picture(target.firstChild)));
     charts.byId("png").addEventListener("click", () => png(target.firstChild, `${name()}.png`));
   }
 
-  return { draw, grouped, offer };
+  return { draw, grouped, show, offer };
 })();
