@@ -273,6 +273,21 @@ def test_a_set_begins_with_its_errors(good: Opened) -> None:
     assert page.evaluate("document.activeElement.tagName") == "LI"
 
 
+def test_the_summary_is_sorted_filtered_and_saved(summary: Opened) -> None:
+    page = summary.page
+    systems = page.locator("table.sorted tbody tr")
+    assert systems.count() == 1
+    page.get_by_role("button", name="resnet").or_(
+        page.get_by_role("button", name="bert")
+    ).first.click()
+    assert page.locator("[aria-sort=ascending]").count() == 1
+    page.locator("[name=q]").fill("no such system")
+    assert page.locator("section").first.is_hidden()
+    page.locator("[name=q]").fill("acme")
+    assert page.locator("#count").inner_text() == "1 of 1 systems"
+    assert summary.quiet
+
+
 def test_it_can_be_read_without_scripts(browser: Browser, good_file: Path) -> None:
     with opened(browser, good_file, java_script_enabled=False) as shown:
         shown.page.locator("#s0 summary").click()

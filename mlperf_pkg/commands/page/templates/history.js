@@ -275,7 +275,11 @@
     const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
     const many = names.length > 1;
     const series = many ? plot.grouped(lined, "of", Boolean(state.get("x"))) : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
-    if (many) for (const one of series) one.name = one.points[0].span === latest.get(one.points[0].trend) ? benchmarks[one.points[0].trend].title : "";
+    for (const one of many ? series : []) {
+      const [{ trend, span }] = one.points;
+      one.name = span === latest.get(trend) ? benchmarks[trend].title : "";
+      one.points = one.points.filter((of) => of.own || one.line.includes(of)); // all would hide the lines
+    }
     const ticks = [...new Map(points.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {

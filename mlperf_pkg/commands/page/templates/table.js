@@ -79,6 +79,7 @@ const table = (() => {
     for (const one of tables) {
       sort(one);
       filter(one);
+      if (tables.length > 1) one.element.closest("section").hidden = !one.shown.length;
     }
     const [shown, all] = ["shown", "results"].map((name) => tables.reduce((sum, one) => sum + one[name].length, 0));
     byId("count").textContent = `${shown} of ${all} ${form.dataset.noun}`;
