@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check, check_inputs
-from mlperf_pkg.checker.values import Options
+from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Choice, Command, LocalPath
 from mlperf_pkg.cli.options import noted
@@ -21,6 +21,7 @@ from mlperf_pkg.render import text
 from mlperf_pkg.submission.find import find_parts
 
 if TYPE_CHECKING:
+    from mlperf_pkg.commands.page.content import Content
     from mlperf_pkg.published.model import PublishedSet
 
 DEFAULT_PAGE = "report.html"
@@ -46,6 +47,14 @@ _FORMATS = ("svg", "png")
     metavar="EXPORT",
     help="With --history, show the results of an export instead of the published ones.",
 )
+@click.option(
+    "--site",
+    type=LocalPath(),
+    metavar="DIR",
+    help="Write a site into DIR, for static hosting: a page for each PATH, the page of all"
+    " published rounds, and an index.",
+)
+@options.flag("--review", text="With --site, add the review of each round.")
 @options.repeatable(
     "--draw",
     "charts",
@@ -74,6 +83,8 @@ def command(
     filter_findings: options.Filter,
     history: bool,
     export: Path | None,
+    site: Path | None,
+    review: bool,
     charts: tuple[str, ...],
     format_: str | None,
     output: Path | None,
@@ -82,11 +93,14 @@ def command(
     """Write one HTML page: verdicts, results, charts and findings.
 
     With --history, the page has the results of all published rounds instead: each
-    benchmark over rounds, against Moore's law, scaling, and a table of all results.
+    benchmark over rounds and against Moore's law, one chart and a table of all results.
 
     PATH is as for 'mlperf-pkg check'. The page is a single file that loads nothing
     from the network and runs only its own scripts: send it, print it, archive it.
     The command prints its name, and the verdicts on standard error.
+
+    With --site, each PATH is a round with a page of its own. Existing files of DIR are
+    overwritten only with --force, and no other file is touched.
 
     With --draw, the charts are written as files, whose names are printed: for each
     result set the curves of its runs, their times, the RCP test and the timeline; for
@@ -95,9 +109,9 @@ def command(
 
     The command needs an extra: pip install 'mlperf-pkg[report]'.
 
-    Exit status: 0 if there is no error (with --history: if the page was written), 1 if
-    there is one, 2 if the page could not be written. With --draw: 0 if all charts were
-    written, 1 if there is nothing to draw or a chart cannot be drawn.
+    Exit status: 0 if there is no error (with --history or --site: if the pages were
+    written), 1 if there is one, 2 if the page could not be written. With --draw: 0 if
+    all charts were written, 1 if there is nothing to draw or a chart cannot be drawn.
 
     \b
     Examples:
@@ -106,24 +120,32 @@ def command(
       mlperf-pkg report --history
       mlperf-pkg report --history submissions/ACME -o acme-in-history.html
       mlperf-pkg report --history --from results.parquet
+      mlperf-pkg report --site public training_results_v4.1 training_results_v5.0
       mlperf-pkg report submissions/ACME --draw all -o charts/
       mlperf-pkg report submissions/ACME --draw rcp --draw times --format png
     """
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
 
-    if export and not history:
-        raise click.UsageError("--from needs --history")
-    if charts and history:
-        raise click.UsageError("--draw and --history cannot be used together")
-    if format_ and not charts:
-        raise click.UsageError("--format needs --draw")
+    modes = {"--draw": charts, "--history": history, "--site": site}
+    chosen = [name for name, value in modes.items() if value]
+    refused = {
+        f"{' and '.join(chosen)} cannot be used together": len(chosen) > 1,
+        "--from needs --history": export and not history,
+        "--format needs --draw": format_ and not charts,
+        "--review needs --site": review and not site,
+        "--site and --output cannot be used together": site and output,
+    }
+    for message in (message for message, wrong in refused.items() if wrong):
+        raise click.UsageError(message)
     if not paths and not history:
         paths = options.default_paths()
     if charts:
         names = set(charts) - {"all"} or _CHARTS  # "plot --draw rcp" has both
         folder = output or Path(DEFAULT_CHARTS)
         return _charts(paths, check_options, names, folder, format_ or _FORMATS[0], force=force)
+    if site:
+        return _site(paths, check_options, filter_findings, site, review=review, force=force)
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
     to_stdout = file == Path("-")
     target = Output(None if to_stdout else file, force)
@@ -179,9 +201,18 @@ def _report(
 ) -> tuple[str, int]:
     """Return the page of a check and the exit status."""
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import html  # noqa: PLC0415 - slow to import
+
+    page, _ = _content(paths, check_options, filter_findings)
+    return html.html(page, drawing.runtime()), int(page.report.has_errors)
+
+
+def _content(
+    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
+) -> tuple[Content, Checked]:
+    """Return the content of the page of a check, and print its verdicts."""
     from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
-    from mlperf_pkg.commands.page import content, html  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page.content import excerpts  # noqa: PLC0415
+    from mlperf_pkg.commands.page import content  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page.entries import entries  # noqa: PLC0415
     from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
 
@@ -189,18 +220,57 @@ def _report(
     report = filter_findings(checked.report)
     view = replace(Output().view(), quiet=True, color=False)
     click.echo(text.text(report, view), err=True, nl=False)
-    findings = content.shown_findings(report)
-    lines = excerpts(checked, findings)
+    lines = content.excerpts(checked, content.shown_findings(report))
     prices = all_prices(None, check_options.config.prices, Path())
     results = usable_results()
     record = results.sets if results else ()
-    page = content.content(report, entries(checked, prices), lines, record)
-    return html.html(page, drawing.runtime()), int(report.has_errors)
+    return content.content(report, entries(checked, prices), lines, record), checked
+
+
+def _site(
+    paths: tuple[str, ...],
+    check_options: Options,
+    filter_findings: options.Filter,
+    folder: Path,
+    *,
+    review: bool,
+    force: bool,
+) -> int:
+    """Write a site and print the names of its pages."""
+    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import history, site, template  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
+    from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
+
+    refuse_within(folder, paths)
+    template.library()
+    drawing.library()
+    pages: dict[str, site.SitePage] = {}
+    own: list[PublishedSet] = []
+    for path in paths:
+        content, checked = _content((path,), check_options, filter_findings)
+        files = _review(path, check_options) if review else {}
+        pages[site.page_name(content, pages)] = site.SitePage(content, files)
+        own += history.own_sets(checked)
+    files = site.files(pages, usable_results(), own, drawing.runtime())
+    write_together(folder, files, replace=force)
+    for name in files:
+        if name.endswith(".html"):
+            click.echo(folder / name)
+    return 0
+
+
+def _review(path: str, check_options: Options) -> dict[str, str]:
+    """Return the files of the review of a round."""
+    from mlperf_pkg.commands.review.files import files_of, sections  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
+
+    reviewed = read_round(path, check_options, Choices())
+    return files_of(reviewed, list(sections(reviewed)))
 
 
 def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:
     """Return the page of all published rounds, or of an export, with the sets in ``paths``."""
-    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import history, history_html  # noqa: PLC0415 - slow to import
     from mlperf_pkg.published.results import published_results  # noqa: PLC0415
 
@@ -212,7 +282,7 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
         rounds = history.published_history(published, own)
     else:
         rounds = history.history(_exported(export), f"from {export.name}", own, published.sets)
-    return history_html.history_html(rounds, drawing.runtime())
+    return history_html.history_html(rounds)
 
 
 def _exported(export: Path) -> list[PublishedSet]:

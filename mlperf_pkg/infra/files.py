@@ -76,15 +76,16 @@ def write_all(files: _Files, *, replace: bool) -> None:
 
 
 def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
-    """Write files into a folder as ``write_all``; create the folder if it does not exist.
+    """Write files into a folder, or folders in it, as ``write_all``; create those that lack.
 
     Raises:
         UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
+    for parent in sorted({folder, *((folder / name).parent for name in files)}):
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{parent}: cannot be written into: {error.strerror}") from error
     write_all({folder / name: content for name, content in files.items()}, replace=replace)
 
 

@@ -73,9 +73,7 @@ def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
 BROKEN = [
     (drawing, "curves", ["curves"]),
     (drawing, "rcp", ["rcp"]),
-    (html, "packable", ["curves", "times", "rcp", "timeline", "trend", "scaling", "convergence"]),
-    (html, "trend", ["trend"]),
-    (html, "scaling", ["scaling"]),
+    (html, "packable", ["curves", "times", "rcp", "timeline", "convergence"]),
     (html, "convergence", ["convergence"]),
 ]
 
@@ -236,6 +234,8 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
         (("logs", "--format", "png"), "--format needs --draw"),
         (("logs", "--draw", "time"), "did you mean times?"),
         (("--from", "."), "--from needs --history"),
+        (("logs", "--review"), "--review needs --site"),
+        (("logs", "--site", "x", "-o", "y"), "--site and --output cannot be used together"),
         ((), "no PATH given"),
     ],
 )
@@ -303,15 +303,14 @@ def test_own_results_are_added(tmp_path: Path) -> None:
     result = call("report", "--history", tree, "-o", "-")
     assert result.exit_code == 0
     data = unpacked(result.output, "data")
-    assert data["rows"]["own"][-2:] == [True, 2]
-    assert "your results" in str(unpacked(result.output, "charts"))
+    assert data["rows"]["own"][-2:] == ["yours", 2]
 
 
 def test_logs_without_a_system_description_are_added(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     result = call("report", "--history", logs, "-o", "-")
     assert result.exit_code == 0
-    assert unpacked(result.output, "data")["rows"]["own"][-2:] == [True, 1]
+    assert unpacked(result.output, "data")["rows"]["own"][-2:] == ["yours", 1]
 
 
 def test_a_path_without_results(tmp_path: Path) -> None:
@@ -319,3 +318,34 @@ def test_a_path_without_results(tmp_path: Path) -> None:
     result = call("report", "--history", "empty")
     assert result.exit_code == 2
     assert not Path("history.html").exists()
+
+
+def test_a_site_of_several_rounds(tmp_path: Path) -> None:
+    for name in ("ACME", "Other"):
+        write_submission(tmp_path / "training_results_v2.0" / name, seed=len(name))
+    write_submission(tmp_path / "again" / "v2.0" / "ACME")
+    out = tmp_path / "site"
+    arguments = ("report", "--site", out, "training_results_v2.0", "again/v2.0", "--review")
+    done = call(*arguments)
+    assert done.exit_code == 0
+    pages = ["index", "history", "training-2.0", "training-2.0-2"]
+    reviews = [f"{name}-review/review" for name in pages[2:]]
+    assert done.stdout.split() == [f"{out}/{name}.html" for name in (*pages, *reviews)]
+    index = (out / "index.html").read_text("utf-8")
+    links = set(re.findall('href="([^"#d][^"#]*)', index))
+    assert links == {f"{name}.html" for name in (*pages[1:], *reviews)}
+    assert re.search("resnet [0-9.]+ min, ", index)
+    for name in pages[1:]:
+        assert '<a href="index.html">All pages</a>' in (out / f"{name}.html").read_text("utf-8")
+    assert (out / "training-2.0-review" / "review.json").exists()
+    assert "<b>Your results</b> (2, 2 not published)" in (out / "history.html").read_text("utf-8")
+    (out / "CNAME").write_text("example.org")
+    assert call(*arguments).exit_code == 2
+    assert call(*arguments, "--force").exit_code == 0
+    assert (out / "CNAME").read_text() == "example.org"
+
+
+def test_a_site_is_not_written_into_the_input(tmp_path: Path) -> None:
+    logs = write_set(tmp_path / "logs", simulated())
+    assert call("report", "--site", logs / "site", logs).exit_code == 2
+    assert not (logs / "site").exists()

@@ -1,15 +1,13 @@
-"""The charts of a benchmark over its systems: scores, scaling, rounds, convergence."""
+"""The charts of a benchmark over its systems: scores and convergence."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from math import ceil, floor, isfinite, log2
+from math import isfinite
 from statistics import median_low
 from typing import Any
-
-from msgspec import Struct
 
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts.chart import (
@@ -140,29 +138,6 @@ _UNKNOWN = "unknown"
 _REST = Look(GREY, "triangle-left")
 _LEGEND = {"columns": 2, "labelLimit": 135}
 _LEFT_OUT = {"NVIDIA", "AMD", "GPU"}  # words of names in a legend
-_ROOM = 1.3  # times: free space below and above the points
-
-
-class Point(Struct, frozen=True):
-    """A score in a benchmark, in minutes, on a number of accelerators of one model.
-
-    ``element`` is the id of its element in a page, empty for a published score.
-    """
-
-    round: str
-    submitter: str
-    system: str
-    accelerator: str
-    accelerators: int
-    minutes: float
-    availability: str = ""
-    element: str = ""
-    fails: str = ""
-
-    @property
-    def cost(self) -> float:
-        """The minutes that one accelerator would take if scaling were ideal."""
-        return self.minutes * self.accelerators
 
 
 class Looks:
@@ -176,13 +151,18 @@ class Looks:
         ordered = sorted(spellings, key=lambda plain: (-spellings[plain].total(), plain))
         self._names = {
             plain: _shortened(spellings[plain].most_common(1)[0][0]) or _UNKNOWN
-            for plain in ordered[: len(PALETTE)]
+            for plain in ordered
         }
-        self._looks = {**dict(zip(self._names.values(), PALETTE, strict=False)), OTHERS: _REST}
+        self._looks = dict(zip(self._names.values(), PALETTE, strict=False)) | {OTHERS: _REST}
 
     def name(self, accelerator: str) -> str:
         """Return the name of an accelerator in the legend."""
-        return self._names.get(plain_name(accelerator), OTHERS)
+        name = self.spelling(accelerator)
+        return name if name in self._looks else OTHERS
+
+    def spelling(self, accelerator: str) -> str:
+        """Return the most frequent name of an accelerator, without its vendor."""
+        return self._names[plain_name(accelerator)]
 
     def encoding(self, names: Iterable[str]) -> dict[str, Spec]:
         """Return the encodings of the field ``accelerator``, for the ``names`` of a chart."""
@@ -198,105 +178,6 @@ def _shortened(name: str) -> str:
 def named(submitter: str | None, system: str | None) -> str:
     """Return the name of a result set among those of its benchmark."""
     return ": ".join(filter(None, (submitter, system)))
-
-
-def scaling(benchmark: str, points: Sequence[Point], looks: Looks) -> Chart:
-    """Return the chart of minutes against accelerators, with the line of ideal scaling."""
-    best = min(points, key=lambda point: point.cost)
-    sizes = [point.accelerators for point in points]
-    least, most = min(sizes) / _ROOM, max(sizes) * _ROOM
-    rows = [
-        {
-            "set": named(point.submitter, point.system),
-            "accelerator": looks.name(point.accelerator),
-            "model": point.accelerator or _UNKNOWN,
-            "accelerators": point.accelerators,
-            "minutes": rounded(point.minutes, 7),
-        }
-        for point in points
-    ]
-    ideal = [
-        {"accelerators": rounded(size), "minutes": rounded(best.cost / size)}
-        for size in (least, most)
-    ]
-    x, y = _x(least, most), _y(points)
-    line = {"type": "line", "strokeDash": [6, 4], "color": GREY, "clip": True}
-    look = looks.encoding(looks.name(point.accelerator) for point in points)
-    facts = tooltip("set", "model", "accelerators", "minutes")
-    layers = [
-        layer("ideal", line, x=x, y=y),
-        layer("points", dots(70, 0.85), x=x, y=y, **look, tooltip=facts),
-    ]
-    return Chart(
-        name="scaling",
-        title=f"Time against accelerators: {benchmark}",
-        description=(
-            f"{wording.counted(len(points), 'score')} by number of accelerators, both axes"
-            " logarithmic. The dashed line is ideal scaling from the most efficient result:"
-            f" {best.submitter} {best.system}."
-        ),
-        spec=view(layers, 260),
-        data={"points": rows, "ideal": ideal},
-    )
-
-
-def _x(least: float, most: float) -> Spec:
-    ticks = [2**step for step in range(ceil(log2(least)), floor(log2(most)) + 1)]
-    axis = {"values": ticks, "format": ",d"}
-    scale = {"type": "log", "base": 2, "domain": [rounded(least), rounded(most)], "nice": False}
-    return quantitative("accelerators", "accelerators", axis, **scale)
-
-
-def _y(points: Iterable[Point]) -> Spec:
-    minutes = [point.minutes for point in points]
-    low, high = min(minutes) / _ROOM, max(minutes) * _ROOM
-    ticks = [tick for tick in decades(low, high) if low <= tick <= high]
-    scale = {"type": "log", "domain": [rounded(low), rounded(high)], "nice": False}
-    if len(ticks) < 2:  # noqa: PLR2004
-        ticks = sorted({rounded(min(minutes), 3), rounded(max(minutes), 3)})
-    axis = {"format": ",~r", "values": ticks}
-    return quantitative("minutes", "minutes", axis, **scale)
-
-
-# ---- best scores over rounds --------------------------------------------------------------
-
-
-OVERALL, ON_EIGHT = "fastest", "on 8 accelerators"
-_TRENDS = {OVERALL: Look(BLUE, "circle"), ON_EIGHT: Look(ORANGE, "square")}
-
-
-def trend(benchmark: str, best: Mapping[str, Mapping[str, float]]) -> Chart | None:
-    """Return the small chart of the best minutes over rounds; None if there is only one round.
-
-    ``best`` has the minutes by round, for each name in the legend.
-    """
-    rounds = list(dict.fromkeys(round_ for minutes in best.values() for round_ in minutes))
-    if len(rounds) < 2:  # noqa: PLR2004
-        return None
-    rows = [
-        {"round": round_, "minutes": rounded(minutes, 5), "kind": kind}
-        for kind, by_round in best.items()
-        for round_, minutes in by_round.items()
-    ]
-    values = [float(str(row["minutes"])) for row in rows]
-    ticks = [min(values), max(values)]
-    look = styled("kind", _TRENDS, [name for name in _TRENDS if best.get(name)])
-    axis = {"labelAngle": 0, "grid": False}
-    x = {"field": "round", "type": "ordinal", "sort": rounds, "title": None, "axis": axis}
-    scale = {"type": "log", "domain": [ticks[0] / _ROOM, ticks[1] * _ROOM], "nice": False}
-    y_axis = {"values": ticks, "format": ",.3~r", "labelOverlap": False}
-    y = quantitative("minutes", "minutes", y_axis, **scale)
-    layers = [
-        layer("", {"type": "line", "opacity": 0.6}, x=x, y=y, color=look["color"]),
-        layer("", dots(45), x=x, y=y, **look, tooltip=tooltip("kind", "round", "minutes")),
-    ]
-    return Chart(
-        name="trend",
-        title=f"Best scores by round: {benchmark}",
-        description="In minutes, logarithmic; rounds with the same target.",
-        spec=view(layers, 80, data={"name": "best"}),
-        data={"best": rows},
-    )
 
 
 # ---- convergence: a line for each result set, that of its median run ----------------------

@@ -206,6 +206,12 @@ def times(drawn: DrawnSet) -> Chart | None:
     counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
     mean = drawn.row.unscaled_minutes
     label = f"olympic mean {wording.minutes(mean)}"
+    data: dict[str, Rows] = {
+        "runs": runs,
+        "box": _quartiles(counted),
+        "mean": [] if mean is None else [{"minutes": rounded(mean, 7), "label": label}],
+    }
+    layers = _time_layers(_by_state(timed))
     return Chart(
         name="times",
         title="Times of the runs",
@@ -214,12 +220,9 @@ def times(drawn: DrawnSet) -> Chart | None:
             f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
             f" Olympic mean {wording.minutes(mean)} minutes."
         ),
-        spec=view(_time_layers(_by_state(timed)), 110),
-        data={
-            "runs": runs,
-            "box": _quartiles(counted),
-            "mean": [] if mean is None else [{"minutes": rounded(mean, 7), "label": label}],
-        },
+        # A layer without data makes a warning in the console.
+        spec=view([one for one in layers if data[one["data"]["name"]]], 110),
+        data=data,
     )
 
 

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
+from urllib.parse import quote_plus
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked, Rank, Standing
 from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.page.entries import Card, Entry, cards
+from mlperf_pkg.commands.page.template import short
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.source import Source, raw_lines
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import verdict_in_words
 from mlperf_pkg.render.table import Column, Span, Table, by_key
-from mlperf_pkg.render.text import Submitters
+from mlperf_pkg.render.text import SubmitterRow, Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
 _ORDER = {severity: index for index, severity in enumerate(Severity)}
 EXCERPT = 300  # characters of a line that are shown
+_MOST_FAILING = 6  # submitters that a verdict names
 
 
 class ShownFinding(Struct, frozen=True):
@@ -60,14 +65,19 @@ class Section(Struct, frozen=True):
         return ", ".join(name for name in names if name)
 
     @property
+    def errors(self) -> list[ShownFinding]:
+        """The errors that are not waived, which decide its verdicts."""
+        return [shown for shown in self.findings if shown.severity == Severity.ERROR]
+
+    @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts of the result set by title."""
         row, price = self.row, self.entry.price
         facts = [
-            ("Score", f"{wording.minutes(row.score_minutes)} minutes"),
-            ("Olympic mean", f"{wording.minutes(row.unscaled_minutes)} minutes"),
+            ("Minutes", wording.minutes(row.score_minutes)),
+            ("Olympic mean", wording.minutes(row.unscaled_minutes)),
             ("Scaling factor", f"{row.scaling_factor:.4f}"),
-            ("Summarizer", f"{wording.minutes(row.official_minutes)} minutes"),
+            ("Summarizer", wording.minutes(row.official_minutes)),
             ("Seeds", "pass" if row.seeds.official_pass else "FAIL"),
         ]
         facts += [("Published", in_words(self.entry.standing))] if self.entry.standing else []
@@ -103,12 +113,31 @@ class Content(Struct, frozen=True):
         return [section for group in self.benchmarks for section in group.sections]
 
     @property
-    def verdicts(self) -> list[tuple[str, Verdict, str]]:
-        """The two verdicts: the name, the verdict, and its meaning in words."""
+    def verdicts(self) -> list[tuple[str, Verdict, str, list[tuple[str, str]]]]:
+        """The two verdicts: the name, the verdict, its meaning in words, and what fails.
+
+        That is in words too, with the state of the page that shows it: ``4 of Google``.
+        """
         return [
-            (basis.value, getattr(self.report.verdict, basis), verdict_in_words(self.report, basis))
+            (
+                basis.value,
+                getattr(self.report.verdict, basis),
+                verdict_in_words(self.report, basis),
+                list(self._failing(basis)),
+            )
             for basis in (Basis.OFFICIAL, Basis.RULES)
         ]
+
+    def _failing(self, basis: Basis) -> Iterator[tuple[str, str]]:
+        rows = [section.row for section in self.sections]
+        failing = [row for row in rows if getattr(row.verdict, basis) is Verdict.FAIL]
+        if not failing:
+            return
+        yield f"{len(failing)} of {wording.counted(len(rows), 'result set')}", f"FAIL={basis}"
+        owners = Counter(_text(row.submitter) for row in failing) if self.is_round else Counter()
+        for name, number in owners.most_common(_MOST_FAILING):
+            shown = visible(short(name))
+            yield f"{number} of {name}", f"Submitter={quote_plus(shown)}&FAIL={basis}"
 
     @property
     def is_round(self) -> bool:
@@ -123,8 +152,13 @@ class Content(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The title of the window: the verdicts, except for a round."""
-        words = " / ".join(wording.VERDICTS[verdict] for _, verdict, _ in self.verdicts)
+        words = " / ".join(wording.VERDICTS[verdict] for _, verdict, *_ in self.verdicts)
         return f"{self.name}: {'results' if self.is_round else words}"
+
+    @property
+    def submitter_rows(self) -> list[SubmitterRow]:
+        """The rows of the table of submitters, of a round only."""
+        return list(self.submitters.rows()) if self.is_round else []
 
     @property
     def choices(self) -> dict[str, list[str]]:
@@ -271,20 +305,20 @@ def _column(
 
 COLUMNS = (
     _column("Round", "row.round", filters=True),
-    _column("Benchmark", "row.benchmark", filters=True),
-    _column("Submitter", "row.submitter", filters=True),
+    _column("Benchmark", "row", wording.benchmark, filters=True),
+    _column("Accelerators", "accelerators", _whole, "n", filters=True),
+    _column("Minutes", "row.score_minutes", wording.minutes, "n score"),
+    _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
+    _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
+    _column("Submitter", "row.submitter", kind="name", filters=True),
     _column("System", "row.system", kind="name"),
     _column("Accelerator", "accelerator", kind="name", may_lack=True, filters=True),
-    _column("Accelerators", "accelerators", _whole, "n", filters=True),
-    _column("Nodes", "system", _part("nodes", _whole), "n", may_lack=True),
     _column("Availability", "availability", may_lack=True, filters=True),
+    _column("Nodes", "system", _part("nodes", _whole), "n", may_lack=True),
     _column("Batch size", "settings", _batch_size, "n", may_lack=True),
-    _column("Score", "row.score_minutes", wording.minutes, "n score"),
     _column("Energy", "row.energy_joules", _kilo, "n", unit="kJ", may_lack=True),
     _column("Price", "price", _part("usd", _whole), "n", unit="USD", may_lack=True),
     _column("Published rank", "standing", _part("overall", _rank), may_lack=True),
-    _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
-    _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
     _column("RCP margin", "row", wording.rcp),
     _column("Division", "row.division", filters=True),
     _column("Summarizer", "row.official_minutes", wording.minutes, "n"),

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 from mlperf_pkg.checker.values import Checked, Standing, scores
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, category
-from mlperf_pkg.commands.charts.benchmarks import ON_EIGHT, OVERALL, Point
 from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
@@ -32,6 +31,7 @@ from mlperf_pkg.submission.membership import submitters
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
+_UNUSUAL = ("preview", "research")
 _DESCRIPTION = {  # fields of a system description, and their titles
     "system_name": "System name",
     "status": "Status",
@@ -47,6 +47,33 @@ _DESCRIPTION = {  # fields of a system description, and their titles
     "framework": "Framework",
     "operating_system": "Operating system",
 }
+
+
+class Point(Struct, frozen=True):
+    """A score in a benchmark, in minutes, on a number of accelerators of one model.
+
+    ``element`` is the id of its element in a page, empty for a published score; ``fails`` are the
+    verdicts that fail.
+    """
+
+    round: str
+    submitter: str
+    accelerator: str
+    accelerators: int
+    minutes: float
+    availability: str = ""
+    element: str = ""
+    fails: str = ""
+
+    @property
+    def cost(self) -> float:
+        """The minutes that one accelerator would take if scaling were ideal."""
+        return self.minutes * self.accelerators
+
+    def hardware(self, accelerator: str) -> str:
+        """Return the number of an accelerator, and the availability if it is unusual."""
+        name = f"{self.accelerators:,} \u00d7 {accelerator}"
+        return f"{name}, {self.availability}" if self.availability in _UNUSUAL else name
 
 
 class Entry(Struct, frozen=True):
@@ -105,7 +132,6 @@ class Entry(Struct, frozen=True):
         return Point(
             round=row.round,
             submitter=row.submitter or "",
-            system=row.system or "",
             accelerator=self.accelerator,
             accelerators=self.accelerators,
             minutes=minutes,
@@ -162,11 +188,8 @@ def _in_words(values: list[str]) -> str:
 # ---- the cards of a round -----------------------------------------------------------------
 
 
-EIGHT = 8  # accelerators of one common node
-
-
 class Best(Struct, frozen=True):
-    """The best score of one kind; ``change`` compares it with that of the round before."""
+    """A score of a card, and what it is compared with, in words."""
 
     title: str
     figure: str
@@ -176,38 +199,17 @@ class Best(Struct, frozen=True):
 
 
 class Card(Struct, frozen=True):
-    """A benchmark of a round: ``id`` is that of its elements, after a letter for their kind."""
+    """A benchmark of a round, and its best scores."""
 
-    id: str
     benchmark: str
     title: str
     about: str
     best: tuple[Best, ...]
-    before: str
-    points: tuple[Point, ...]
-    best_by_round: Mapping[str, Mapping[str, float]]
 
 
-class _Kind(Struct, frozen=True):
-    """A kind of best score: what is smallest, among which scores, and how it is shown."""
-
-    title: str
-    value: Callable[[Point], float]
-    shown: Callable[[float], str]
-    unit: str
-    accelerators: int | None = None
-
-    def best(self, points: Iterable[Point]) -> Point | None:
-        candidates = (point for point in points if self.accelerators in (None, point.accelerators))
-        return min(candidates, key=self.value, default=None)
-
-
+_Value = Callable[[Point], float]
 _MINUTES, _COST = attrgetter("minutes"), attrgetter("cost")
-_KINDS = (
-    _Kind("Fastest", _MINUTES, wording.minutes, "min"),
-    _Kind("Fastest on 8 accelerators", _MINUTES, wording.minutes, "min", EIGHT),
-    _Kind("Fastest per accelerator", _COST, "{:,.1f}".format, "accelerator-minutes"),
-)
+_TWICE = 2
 
 
 def cards(entries: Mapping[str, Entry], record: Sequence[PublishedSet]) -> tuple[Card, ...]:
@@ -223,13 +225,12 @@ def cards(entries: Mapping[str, Entry], record: Sequence[PublishedSet]) -> tuple
             points.setdefault(key, {}).setdefault(entry.division, []).append(point)
     named = len({round_ for _, round_, _ in points}) > 1
     return tuple(
-        _card(str(index), key, divisions, record, named=named)
-        for index, (key, divisions) in enumerate(sorted(points.items(), key=itemgetter(0)))
+        _card(key, divisions, record, named=named)
+        for key, divisions in sorted(points.items(), key=itemgetter(0))
     )
 
 
 def _card(
-    id_: str,
     key: tuple[str, str, str],
     divisions: Mapping[str, list[Point]],
     record: Sequence[PublishedSet],
@@ -242,55 +243,63 @@ def _card(
     alike = [
         row for row in record if row.usage == usage and known_division(row.division) == division
     ]
-    earlier = _earlier(alike, comparable_rounds(usage, round_, benchmark))
-    before = next(iter(earlier), "")
-    results = wording.counted(len(points), "result")
-    names = submitters(point.submitter for point in points)
+    before = _earlier(alike, comparable_rounds(usage, round_, benchmark))
+    by_name = submitters(point.submitter for point in points)
     other = "" if division == "closed" else f", {division or 'no'} division"
     return Card(
-        id=id_,
         benchmark=benchmark,
         title=f"{benchmark}, round {round_}" if named else benchmark,
-        about=f"{results} of {wording.counted(len(names), 'submitter')}{other}",
-        best=tuple(
-            Best(
-                title=kind.title,
-                figure=kind.shown(kind.value(best)),
-                unit=kind.unit,
-                point=best,
-                change=_change(kind, best, earlier.get(before, [])),
-            )
-            for kind in _KINDS
-            if (best := kind.best(points))
-        ),
-        before=before,
-        points=tuple(points),
-        best_by_round=_over_rounds({**dict(reversed(earlier.items())), round_: points}),
+        about=f"{wording.counted(len(points), 'result')}, "
+        f"{wording.counted(len(by_name), 'submitter')}{other}",
+        best=tuple(_best(points, before, by_name)),
     )
 
 
-def _change(kind: _Kind, best: Point, before: Iterable[Point]) -> str:
-    """Return how much faster the best score became: ``1.25 times faster``, ``1.1 times slower``."""
-    old = kind.best(before)
-    if old is None:
+def _best(
+    points: Sequence[Point], before: Sequence[Point], by_name: Mapping[str, Sequence[str]]
+) -> Iterator[Best]:
+    """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
+    winner, cheapest = min(points, key=_MINUTES), min(points, key=_COST)
+    winners = next(names for names in by_name.values() if winner.submitter in names)
+    others = [point for point in points if point.submitter not in winners]
+    yield Best("Winner", wording.minutes(winner.minutes), "min", winner, _since(before, winner))
+    if others:
+        second = min(others, key=_MINUTES)
+        gap = change_in_words(winner.minutes / second.minutes) or "equally fast"
+        yield Best("Runner-up", wording.minutes(second.minutes), "min", second, gap)
+    change = _since(before, cheapest, _COST)
+    unit = "accelerator-minutes"
+    yield Best("Per accelerator", f"{cheapest.cost:,.1f}", unit, cheapest, change)
+
+
+def _since(before: Sequence[Point], best: Point, value: _Value = _MINUTES) -> str:
+    """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``."""
+    if not before:
         return ""
-    ratio = kind.value(old) / kind.value(best)
-    if f"{max(ratio, 1 / ratio):.2f}" == "1.00":
-        return "as fast"
-    return f"{ratio:.2f} times faster" if ratio > 1 else f"{1 / ratio:.2f} times slower"
+    change = change_in_words(min(map(value, before)) / value(best))
+    if not change:
+        return f"unchanged since {before[0].round}"
+    return f"{change} {'as in' if ' as ' in change else 'than'} {before[0].round}"
 
 
-def _earlier(
-    record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]
-) -> dict[str, list[Point]]:
-    """Return the published scores of these rounds and benchmarks by round, in their order."""
+def change_in_words(gain: float) -> str:
+    """Return how many times as fast something is: ``8 % slower``; empty if it is equally fast."""
+    if gain >= _TWICE:
+        return f"{gain:.1f} times as fast"
+    if gain * _TWICE <= 1:
+        return f"{1 / gain:.1f} times as long"
+    percent = f"{100 * (max(gain, 1 / gain) - 1):.0f}"
+    return "" if percent == "0" else f"{percent} % {'faster' if gain > 1 else 'slower'}"
+
+
+def _earlier(record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]) -> Sequence[Point]:
+    """Return the published scores of the latest of these rounds and benchmarks that has some."""
     points = by_key(
         (
             (row.round, row.benchmark),
             Point(
                 round=row.round,
                 submitter=row.submitter,
-                system=row.system,
                 accelerator=row.accelerator_model,
                 accelerators=row.accelerators,
                 minutes=row.score_minutes,
@@ -299,13 +308,4 @@ def _earlier(
         for row in record
         if row.score_minutes and row.accelerators and row.scaling != "weak"
     )
-    return {name[0]: points[name] for name in names if name in points}
-
-
-def _over_rounds(by_round: Mapping[str, list[Point]]) -> dict[str, dict[str, float]]:
-    """Return the best minutes by round, overall and on eight accelerators."""
-    trends: dict[str, dict[str, float]] = {}
-    for name, kind in zip((OVERALL, ON_EIGHT), _KINDS, strict=False):
-        bests = {round_: kind.best(points) for round_, points in by_round.items()}
-        trends[name] = {round_: best.minutes for round_, best in bests.items() if best}
-    return trends
+    return next((points[name] for name in names if name in points), [])

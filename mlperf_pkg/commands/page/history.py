@@ -38,19 +38,21 @@ class Entry(Struct, frozen=True):
     """A result set of the page: its ``index`` in the table, and its ``accelerator`` as shown.
 
     Spellings of one accelerator are shown as the most frequent one. ``own`` is a result set of the
-    user that was not published. A set that ``is_public`` has a link to its results repository.
+    user, and ``is_new`` if it is not among the others too. A set that ``is_public`` has a link to
+    its results repository.
     """
 
     index: int
     row: PublishedSet
     accelerator: str
     own: bool = False
+    is_new: bool = False
     is_public: bool = True
 
     @property
     def link(self) -> str:
         """The permalink within the page: by the path below the folder of the round's results."""
-        folder = "own" if self.own else f"{self.row.usage}_results_v{self.row.round}"
+        folder = "own" if self.is_new else f"{self.row.usage}_results_v{self.row.round}"
         return f"#r={quote(f'{folder}/{self.row.path}')}"
 
     @property
@@ -131,10 +133,14 @@ class Series(Struct, frozen=True):
 
 
 class Span(Struct, frozen=True):
-    """The published entries of a benchmark in rounds with the same target, which are comparable."""
+    """The entries of a benchmark in rounds with the same target, which are comparable.
+
+    The ``new`` ones of the user compete with nobody.
+    """
 
     target: str
     entries: tuple[Entry, ...]
+    new: tuple[Entry, ...] = ()
 
     @property
     def rounds(self) -> list[str]:
@@ -162,16 +168,6 @@ class Span(Struct, frozen=True):
             key=lambda one: (-len(one.entries), one.first.accelerators != EIGHT, one.name),
         )
 
-    @property
-    def scaling(self) -> list[Series]:
-        """The fastest entry of each number of an accelerator, by number, most numbers first."""
-        groups = by_key((entry.accelerator, entry) for entry in self.entries if entry.accelerators)
-        series = (
-            Series(name, _fastest(group, lambda entry: entry.accelerators))
-            for name, group in groups.items()
-        )
-        return sorted(series, key=lambda one: (-len(one.entries), -len(groups[one.name]), one.name))
-
 
 class Trend(Struct, frozen=True):
     """A benchmark over all rounds; ``names`` are those that it had, the latest last."""
@@ -180,7 +176,6 @@ class Trend(Struct, frozen=True):
     usage: str
     names: tuple[str, ...]
     spans: tuple[Span, ...]
-    own: tuple[Entry, ...] = ()
 
     @property
     def title(self) -> str:
@@ -214,12 +209,19 @@ class History(Struct, frozen=True):
     @property
     def rounds(self) -> Mapping[str, list[str]]:
         """The published rounds of each usage, the oldest first."""
-        published = {(entry.row.usage, entry.row.round) for entry in self.entries if not entry.own}
+        published = {
+            (entry.row.usage, entry.row.round) for entry in self.entries if not entry.is_new
+        }
         ordered = sorted(published, key=lambda pair: (pair[0] != TRAINING, version_of(pair[1])))
         return {
             usage: [name for _, name in pairs]
             for usage, pairs in groupby(ordered, key=lambda pair: pair[0])
         }
+
+    @property
+    def own(self) -> list[Entry]:
+        """The result sets of the user."""
+        return [entry for entry in self.entries if entry.own]
 
     @property
     def groups(self) -> Iterator[tuple[str, list[Trend]]]:
@@ -289,11 +291,19 @@ def history(
     public = {_identity(row): row for row in (rows if published is None else published)}
     rows = [public.get(_identity(row), row) for row in rows]
     identities = set(map(_identity, rows))
-    rows_of_user = [row for row in own if _identity(row) not in identities]
-    names = _accelerator_names([*rows, *rows_of_user])
+    of_user = {_identity(row): row for row in own if row.runs}
+    new = [row for identity, row in of_user.items() if identity not in identities]
+    names = _accelerator_names([*rows, *new])
     entries = tuple(
-        Entry(index, row, names[_hardware_key(row)], index >= len(rows), _identity(row) in public)
-        for index, row in enumerate([*rows, *rows_of_user])
+        Entry(
+            index=index,
+            row=row,
+            accelerator=names[_hardware_key(row)],
+            own=_identity(row) in of_user,
+            is_new=index >= len(rows),
+            is_public=_identity(row) in public,
+        )
+        for index, row in enumerate([*rows, *new])
     )
     return History(entries, tuple(_trends(entries)), source)
 
@@ -307,9 +317,21 @@ def own_sets(checked: Checked) -> Iterator[PublishedSet]:
         yield replace(row, division=row.division or result.row.division or "")
 
 
-def _identity(row: PublishedSet) -> tuple[str, str, str, float | None]:
-    minutes = row.score_minutes
-    return (row.usage, row.round, row.name, minutes if minutes is None else comparable(minutes))
+def _identity(row: PublishedSet) -> tuple[str | float | None, ...]:
+    """Return what a set has in common with itself, checked again in a round or a submission.
+
+    The path depends on what was checked, and the score on the reference points.
+    """
+    minutes = row.unscaled_minutes
+    return (
+        row.usage,
+        row.round,
+        row.submitter,
+        row.system,
+        row.benchmark,
+        row.scaling,
+        minutes if minutes is None else comparable(minutes),
+    )
 
 
 def _hardware_key(row: PublishedSet) -> frozenset[str]:
@@ -340,16 +362,16 @@ def _without_family(name: str) -> str:
 def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
     ranked = [entry for entry in entries if entry.is_ranked]
     for (usage, first), group in by_key((_first_name(e), e) for e in ranked).items():
-        ordered = sorted(group, key=_round)
-        published = [entry for entry in ordered if not entry.own]
-        spans = tuple(
-            Span(target, tuple(of_target)) for target, of_target in groupby(published, key=_target)
-        )
+        spans = []
+        for target, members in groupby(sorted(group, key=_round), key=_target):
+            by_kind = by_key((entry.is_new, entry) for entry in members)
+            if False in by_kind:
+                spans.append(Span(target, tuple(by_kind[False]), tuple(by_kind.get(True, ()))))
         if spans:
+            published = (entry for span in spans for entry in span.entries)
             names = tuple(dict.fromkeys(entry.row.benchmark for entry in published))
-            own = tuple(entry for entry in ordered if entry.own)
             identifier = first if usage == TRAINING else f"{usage}-{first}"
-            yield Trend(identifier, usage, names, spans, own)
+            yield Trend(identifier, usage, names, tuple(spans))
 
 
 def _first_name(entry: Entry) -> tuple[str, str]:

@@ -8,33 +8,29 @@ and its rows are made when they come into view.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from math import log
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import category
-from mlperf_pkg.commands.charts.chart import Chart, prepared, rounded
-from mlperf_pkg.commands.page.history import Entry, History, Trend
-from mlperf_pkg.commands.page.history_charts import against_moore, trend_charts
-from mlperf_pkg.commands.page.html import columns, compact, filled, packable, packed, payload
+from mlperf_pkg.commands.charts.chart import rounded
+from mlperf_pkg.commands.page.history import Entry, History, Trend, year_of
+from mlperf_pkg.commands.page.html import columns, compact, filled, packed
 from mlperf_pkg.commands.page.template import file, raw
 from mlperf_pkg.published.model import known_division
-from mlperf_pkg.rulebook.rounds import TRAINING
 
-MAX_BYTES = 1_500_000
+MAX_BYTES = 300_000
 
 _TITLE = "MLPerf Training and HPC: all rounds"
 _STATUSES = {"onprem": "available", "cloud": "cloud", "preview": "preview", "research": "research"}
 _WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
 
 
-def history_html(history: History, runtime: str) -> str:
-    """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
+def history_html(history: History, home: str = "") -> str:
+    """Return the page; ``home`` is as in ``html``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    charts = _charts(history)
     values = {
         "history": history,
         "title": _TITLE,
@@ -42,17 +38,15 @@ def history_html(history: History, runtime: str) -> str:
         "fastest": fastest,
         "small_chart": small_chart,
         "count": f"{len(history.entries):,}",
-        "charts": raw(packed(payload(charts))),
         "table": raw(packed(_table(history))),
+        "home": home,
     }
     return filled(
         "history.html",
         values,
         title=_TITLE,
         style=file("page.css") + file("history.css"),
-        scripts=("charts.js", "history.js"),
-        runtime=runtime,
-        charts=charts,
+        scripts=("charts.js", "plot.js", "history.js"),
     )
 
 
@@ -93,37 +87,41 @@ def _share(value: float, least: float, most: float) -> float:
     return 0.5 if least == most else (value - least) / (most - least)
 
 
-def _charts(history: History) -> Mapping[str, list[Chart]]:
-    """Return the charts by the id of the element or benchmark that shows them."""
-    training = [trend for trend in history.trends if trend.usage == TRAINING]
-    charts = {"moore": prepared("moore", "moore", lambda: [packable(against_moore(training), {})])}
-    charts |= {
-        trend.id: prepared(trend.id, trend.id, partial(_packable, trend))
-        for trend in history.trends
-    }
-    return charts
-
-
-def _packable(trend: Trend) -> list[Chart]:
-    return [packable(chart, {}) for chart in trend_charts(trend)]
-
-
 def _table(history: History) -> str:
-    """Return the rows of all entries, and the benchmarks that have charts, as JSON."""
+    """Return the rows of all entries, and what draws the benchmarks that have trends, as JSON.
+
+    The rows of a trend have its id and the number of their span: only they can be compared.
+    """
+    places = {
+        entry.index: (trend.id, number)
+        for trend in history.trends
+        for number, span in enumerate(trend.spans)
+        for entry in (*span.entries, *span.new)
+    }
+    rounds = {(entry.row.usage, entry.row.round) for entry in history.entries}
     return compact(
         {
-            "rows": columns([_row(entry) for entry in history.entries]),
+            "rows": columns(
+                [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
+            ),
             "benchmarks": {
                 trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
-                for trend in history.trends
+                for _, trends in history.groups
+                for trend in trends
+            },
+            "years": {
+                f"{usage} {name}": rounded(year_of(usage, name), 7)
+                for usage, name in sorted(rounds)
             },
         }
     )
 
 
-def _row(entry: Entry) -> Mapping[str, Any]:
+def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
     row = entry.row
     return {
+        "trend": trend,
+        "span": span,
         "usage": row.usage,
         "round": row.round,
         "submitter": row.submitter,
@@ -145,7 +143,8 @@ def _row(entry: Entry) -> Mapping[str, Any]:
         "official": _number(row.official_minutes),
         "energy": _number(row.energy_joules),
         "path": row.path,
-        "own": entry.own,
+        "own": "yours" if entry.own else "others",
+        "new": entry.is_new,
         "public": entry.is_public,
     }
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.benchmarks import convergence, scaling, trend
+from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
 from mlperf_pkg.commands.charts.drawing import Detail, set_charts
 from mlperf_pkg.commands.page.content import Content, amount
@@ -39,10 +39,11 @@ _DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
 
 
-def html(content: Content, runtime: str) -> str:
+def html(content: Content, runtime: str, home: str = "") -> str:
     """Return the page; ``runtime`` is the script that sets ``window.vegaEmbed``.
 
-    If it is larger than ``MAX_BYTES``, charts show less of each run, and say so.
+    ``home`` is the index of the site that it is part of, empty if there is none. If the page is
+    larger than ``MAX_BYTES``, charts show less of each run, and say so.
 
     Raises:
         MissingPackageError: Jinja is not installed.
@@ -50,10 +51,10 @@ def html(content: Content, runtime: str) -> str:
     charts = _charts(content, _DETAILS[0])
     text = filled(
         "page.html",
-        {"page": content, "amount": amount, "headings": findings},
+        {"page": content, "amount": amount, "headings": findings, "home": home},
         title=content.title,
         style=file("page.css") + _labels(content),
-        scripts=("charts.js", "table.js", "drawing.js", "page.js"),
+        scripts=("charts.js", "plot.js", "table.js", "drawing.js", "page.js"),
         runtime=runtime,
         charts=charts,
     )
@@ -72,8 +73,8 @@ def filled(
     title: str,
     style: str,
     scripts: Iterable[str],
-    runtime: str,
-    charts: Mapping[str, Sequence[Chart]],
+    runtime: str = "",
+    charts: Mapping[str, Sequence[Chart]] = {},
 ) -> str:
     """Return a template with values, its style and the files of its scripts.
 
@@ -89,7 +90,7 @@ def filled(
         .render(
             values,
             wording=wording,
-            head=raw(page_head(title, style, script, runtime)),
+            head=raw(page_head(title, style, *filter(None, (script, runtime)))),
             script=raw(script),
             runtime=raw(packed(runtime)),
             missing={
@@ -112,11 +113,6 @@ def _labels(content: Content) -> str:
 def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
     charts: dict[str, Sequence[Chart]] = {}
-    for card in content.cards:
-        over_rounds = partial(map, trend, [card.benchmark], [card.best_by_round])
-        against_size = partial(map, scaling, [card.title], [card.points], [content.looks])
-        charts[f"k{card.id}"] = prepared("trend", card.title, over_rounds)
-        charts[f"a{card.id}"] = prepared("scaling", card.title, against_size)
     for group in content.benchmarks:
         members = [(section.entry.drawn, section.entry.accelerator) for section in group.sections]
         common = partial(convergence, group.title, members, content.looks)

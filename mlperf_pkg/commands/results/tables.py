@@ -36,7 +36,7 @@ from mlperf_pkg.commands.results.publication import (
 )
 from mlperf_pkg.commands.results.systems import Cell
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis
+from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.infra.text import visible
@@ -298,20 +298,43 @@ def workbook(publication: Publication) -> bytes:
     return file.stream.getvalue()
 
 
+_SCRIPTS = ("charts.js", "table.js")
+
+
 def page(publication: Publication) -> str:
-    """Return the tables as one page of HTML without scripts, in the style of ``report``.
+    """Return the tables as one page of HTML, in the style of ``report``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
     template = environment(_PACKAGE).get_template("results.html")
     style = template_file("page.css") + template_file("results.css", _PACKAGE)
+    script = "".join(map(template_file, _SCRIPTS)) + "table.start();"
+    of_page = tables(publication)
+    verdicts = {row.key: _verdict(row, publication.scores) for row in publication.rows}
+    rows = [row for table in of_page for row in table.rows]
+    choices = {
+        "Submitter": {row.submitter for row in rows},
+        "Accelerator": {row.accelerator for row in rows},
+        "Verdict": {verdicts[row.key] for row in rows},
+    }
     return template.render(
         page=publication,
-        tables=tables(publication),
-        head=raw(page_head(publication.title, style)),
+        tables=of_page,
+        verdicts=verdicts,
+        choices={title: sorted(values) for title, values in choices.items() if len(values) > 1},
+        head=raw(page_head(publication.title, style, script)),
+        script=raw(script),
         wording=wording,
     )
+
+
+def _verdict(row: Row, scores: Sequence[Score]) -> str:
+    """Return the verdicts of the scores of a row that are in the tables: ``official FAIL``."""
+    shown = [score for score in scores if score.row == row.key and not score.reason]
+    failing = ["official"] if any(s.official is Verdict.FAIL for s in shown) else []
+    failing += ["rules"] if any("rules:" in s.remarks for s in shown) else []
+    return ", ".join(f"{basis} FAIL" for basis in failing) or "pass"
 
 
 # ---- files ----------------------------------------------------------------------------------

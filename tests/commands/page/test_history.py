@@ -25,7 +25,14 @@ from tests.helpers.published import published_set
 def entry(round_: str, minutes: float, benchmark: str = "resnet", **fields: Any) -> PublishedSet:
     number = fields.get("accelerators", 8)
     path = f"ACME/results/{minutes}x{number}/{benchmark}"
-    values = {"round": round_, "benchmark": benchmark, "score_minutes": minutes, "path": path}
+    values = {
+        "round": round_,
+        "benchmark": benchmark,
+        "score_minutes": minutes,
+        "unscaled_minutes": minutes,
+        "system": f"{minutes}x{number}",
+        "path": path,
+    }
     return published_set(**{**values, **fields})
 
 
@@ -98,17 +105,6 @@ def test_the_same_accelerators_are_the_same_in_every_spelling() -> None:
     assert (gain.name, gain.gain, len(gain.entries)) == ("8 x A100-SXM4-80GB", 1.5, 3)
 
 
-def test_scaling_has_the_fastest_of_each_number() -> None:
-    [a, b] = trend_of(
-        entry("2.0", 20.0),
-        entry("3.0", 16.0),
-        entry("2.0", 5.0, accelerators=64),
-        entry("2.0", 30.0, accelerator_model="B1"),
-    ).latest.scaling
-    assert [(one.accelerators, one.minutes) for one in a.entries] == [(8, 16.0), (64, 5.0)]
-    assert (a.name, b.name) == ("A1", "B1")
-
-
 NAMES = [
     ("NVIDIA Blackwell Ultra GPU (GB300)", "NVIDIA GB300"),
     ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "NVIDIA B200-SXM-180GB"),
@@ -128,13 +124,19 @@ def test_processors_are_shown_where_there_is_no_accelerator() -> None:
     assert [one.hardware for one in of(*sets).entries] == ["CPU 9"]
 
 
-def test_own_results_are_marked_and_compete_with_nobody() -> None:
+def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
     published = entry("5.0", 20.0, "bert")
     mine = entry("5.0", 10.0, "bert", path="MINE/results/mine/bert")
-    result = of(published, own=(published, mine))
-    assert [(one.own, one.minutes) for one in result.entries] == [(False, 20.0), (True, 10.0)]
-    assert by_round(result.trends[0].latest.overall) == {"5.0": 20.0}
-    assert [one.minutes for one in result.trends[0].own] == [10.0]
+    # Checked again, from the folder of the submission, with other reference points.
+    again = entry("5.0", 20.5, "bert", unscaled_minutes=20.0, system="20.0x8", path="results/bert")
+    result = of(published, own=(again, mine))
+    assert [(one.own, one.is_new, one.minutes) for one in result.entries] == [
+        (True, False, 20.0),
+        (True, True, 10.0),
+    ]
+    [trend] = result.trends
+    assert by_round(trend.latest.overall) == {"5.0": 20.0}
+    assert [one.minutes for one in trend.latest.new] == [10.0]
     assert result.entries[1].link == "#r=own/MINE/results/mine/bert"
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// What the pages share: unpacking and drawing the charts of chart_data.py.
+// What the pages share: unpacking and drawing the charts of html.py.
 const charts = (() => {
   const byId = (id) => document.getElementById(id);
   const make = (name, text) => Object.assign(document.createElement(name), { textContent: text });
@@ -25,7 +25,7 @@ const charts = (() => {
     return target;
   }
 
-  // The inverse of columns() in chart_data.py.
+  // The inverse of columns() in html.py.
   function values([kind, ...packed]) {
     if (kind === "v") {
       return packed.flatMap((value, at) => (at % 2 ? [] : Array(packed[at + 1]).fill(value)));
@@ -54,14 +54,20 @@ const charts = (() => {
   }
 
   function showTooltip(_, event, __, value) {
-    const tip = byId("tip");
-    tip.hidden = value === null || typeof value !== "object";
-    if (tip.hidden) return;
-    tip.textContent = Object.entries(value).map(([name, field]) => `${name}: ${field}`).join("\n");
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 8))}px`;
+    const fields = value && typeof value === "object" ? Object.entries(value) : [];
+    tell(fields.map(([name, field]) => `${name}: ${field}`).join("\n"), event);
   }
-  addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
+
+  // Shows text beside the pointer, or nothing.
+  function tell(text, { clientX, clientY } = {}) {
+    const tip = byId("tip");
+    tip.hidden = !text;
+    tip.textContent = text;
+    if (!text) return;
+    tip.style.left = `${Math.max(4, Math.min(clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${Math.max(4, Math.min(clientY + 12, innerHeight - tip.offsetHeight - 8))}px`;
+  }
+  addEventListener("scroll", () => { if (byId("tip")) byId("tip").hidden = true; }, { passive: true });
 
   function save(name, type, text) {
     const link = make("a", "");
@@ -78,5 +84,5 @@ const charts = (() => {
     target.parentNode.querySelector("figcaption").append(" ", button);
   }
 
-  return { byId, make, unpack, prepare, frame, records, show, save, offer };
+  return { byId, make, unpack, prepare, frame, records, show, tell, save, offer };
 })();

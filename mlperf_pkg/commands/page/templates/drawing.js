@@ -26,14 +26,4 @@
     const details = container.closest("details");
     if (details) details.addEventListener("toggle", () => { if (details.open) draw(container); });
   });
-
-  // Some are drawn before they come into view, when nothing else happens: they are printed.
-  const rest = [...document.querySelectorAll(".soon")];
-  const wait = window.requestIdleCallback || ((next) => setTimeout(next, 200));
-  async function drawSoon() {
-    if (!rest.length) return;
-    await draw(rest.shift());
-    wait(drawSoon);
-  }
-  wait(drawSoon);
 })();

@@ -1,13 +1,12 @@
 (async () => {
   const { byId, make } = charts;
-  const STEP = 60; // rows made at once
-  const { rows: packed, benchmarks } = JSON.parse(await charts.unpack("data"));
+  const STEP = 100; // rows made at once
+  const { rows: packed, benchmarks, years } = JSON.parse(await charts.unpack("data"));
   const rows = charts.records(packed);
 
   const COLUMNS = {
-    minutes: "Minutes", benchmark: "Benchmark", round: "Round", submitter: "Submitter", system: "System",
-    accelerators: "Number", accelerator: "Accelerator", status: "Availability", division: "Division",
-    nodes: "Nodes", batch: "Batch size", energy: "Energy (J)",
+    benchmark: "Benchmark", accelerators: "Accelerators", minutes: "Minutes", round: "Round", submitter: "Submitter", system: "System",
+    accelerator: "Accelerator", status: "Availability", division: "Division", nodes: "Nodes", batch: "Batch size", energy: "Energy (J)",
   };
   const NUMBERS = new Set(["minutes", "accelerators", "nodes", "batch", "energy"]);
   const FACTS = {
@@ -18,19 +17,22 @@
     Nodes: "nodes", Processor: "processor", Framework: "framework", "Global batch size": "batch", Runs: "runs",
     "Energy, joules": "energy", Path: "path",
   };
-  const FILTERS = ["usage", "round", "benchmark", "submitter", "accelerator", "accelerators", "division", "status"];
+  const FILTERS = { b: "Benchmark", usage: "Usage", round: "Round", submitter: "Submitter", accelerator: "Accelerator", accelerators: "Accelerators", division: "Division", status: "Availability", own: "Whose" };
+  const STATE = ["q", "sort", "x", "y", "benchmark", ...Object.keys(FILTERS)]; // what is filtered, ordered and drawn
 
   const trendOf = new Map(Object.entries(benchmarks).flatMap(
     ([id, { usage, names }]) => names.map((name) => [`${usage} ${name}`, id]),
   ));
+  const places = new Map([...new Set([...Object.keys(benchmarks), ...rows.map((row) => row.benchmark)])].map((id, index) => [id, index]));
   const version = (round) => round.split(".").reduce((sum, part) => sum * 1000 + Number(part), 0);
   const rounded = (minutes) => (minutes * (1 + Number.EPSILON)).toFixed(3); // halves up, as published
   const repository = (row) => `${row.usage}_results_v${row.round}`;
-  const titled = (row) => [row.benchmark, row.scaling === "weak" && "(weak)", row.own && "(yours)"].filter(Boolean).join(" ");
+  const titled = (row) => [row.benchmark, row.scaling === "weak" && "(weak)", row.own === "yours" && "(yours)"].filter(Boolean).join(" ");
   const byKey = new Map();
   rows.forEach((row, index) => {
     row.index = index;
-    row.key = `${row.own ? "own" : repository(row)}/${row.path}`;
+    row.key = `${row.new ? "own" : repository(row)}/${row.path}`;
+    row.b = trendOf.get(`${row.usage} ${row.benchmark}`) || row.benchmark;
     row.text = Object.keys(COLUMNS).map((name) => row[name]).concat(titled(row)).join(" ").toLowerCase();
     byKey.set(row.key, row);
   });
@@ -39,6 +41,7 @@
     const value = row[name];
     if (value === null || value === undefined) return "";
     if (name === "minutes") return rounded(value);
+    if (name === "b") return benchmarks[value]?.title || value;
     if (name === "usage") return value === "hpc" ? "HPC" : "Training";
     return name === "energy" ? Math.round(value).toLocaleString("en") : String(value);
   }
@@ -64,7 +67,6 @@
   const table = byId("table");
   const body = table.tBodies[0];
   const form = byId("filters");
-  const selects = new Map();
   let matches = [];
   let made = 0;
 
@@ -75,26 +77,28 @@
   }
 
   function sorted(found) {
-    const wanted = state.get("sort") || "-round";
+    const wanted = state.get("sort") || "";
     const name = wanted.replace(/^-/, "");
-    if (!(name in COLUMNS)) return found;
     const [by, sign] = [order(name), wanted.startsWith("-") ? -1 : 1];
-    // Rows without a value come last in both orders.
+    // Benchmarks are not mixed unless another order is wanted; rows without a value come last in both orders.
+    const usual = (a, b) => places.get(a.b) - places.get(b.b) || a.scaling.localeCompare(b.scaling) || version(b.round) - version(a.round) || a.minutes - b.minutes;
+    if (!(name in COLUMNS)) return found.sort(usual);
     const without = (row) => row[name] === null || row[name] === "";
-    return found.sort((a, b) => without(a) - without(b) || sign * by(a, b) || a.minutes - b.minutes);
+    return found.sort((a, b) => without(a) - without(b) || sign * by(a, b) || usual(a, b));
   }
 
   function filter() {
     const words = (state.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
-    const wanted = FILTERS.filter((name) => state.get(name)).map((name) => [name, state.get(name)]);
+    const wanted = ["benchmark", ...Object.keys(FILTERS)].filter((name) => state.get(name)).map((name) => [name, state.get(name)]);
     matches = sorted(rows.filter((row) => words.every((word) => row.text.includes(word))
       && wanted.every(([name, value]) => String(row[name]) === value)));
     body.replaceChildren();
     made = 0;
     more();
+    draw();
     byId("count").textContent = `${matches.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} results`;
     for (const head of table.tHead.rows[0].cells) {
-      const sort = state.get("sort") || "-round";
+      const sort = state.get("sort") || "";
       if (sort.replace(/^-/, "") !== head.dataset.name) head.removeAttribute("aria-sort");
       else head.setAttribute("aria-sort", sort.startsWith("-") ? "descending" : "ascending");
     }
@@ -104,12 +108,14 @@
     const next = matches.slice(made, made + STEP);
     body.append(...next.map((row, at) => line(row, made + at)));
     made += next.length;
-    byId("end").textContent = made < matches.length ? `${made} of ${matches.length} rows shown; scroll for more.` : "";
+    byId("more").hidden = made >= matches.length;
+    byId("more").textContent = `Show more: ${made} of ${matches.length} results are shown`;
   }
 
   function line(row, at) {
     const element = make("tr", "");
     element.setAttribute("aria-rowindex", at + 2);
+    element.className = row.own;
     for (const [name, title] of Object.entries(COLUMNS)) {
       const cell = make(name === "benchmark" ? "th" : "td", "");
       if (name === "benchmark") cell.scope = "row";
@@ -132,7 +138,7 @@
   }
 
   function sortBy(name) {
-    const current = state.get("sort") || "-round";
+    const current = state.get("sort");
     set({ sort: current === name ? `-${name}` : name });
     filter();
   }
@@ -153,28 +159,26 @@
   }
 
   function controls() {
-    const titles = { usage: "Usage", ...COLUMNS, accelerators: "Number of accelerators" };
-    for (const name of FILTERS) {
+    for (const [name, title] of Object.entries(FILTERS)) {
       const values = [...new Set(rows.map((row) => row[name]).filter((value) => value !== null && value !== ""))];
       if (values.length < 2) continue;
       values.sort((a, b) => order(name)({ [name]: a }, { [name]: b }));
       if (name === "round") values.reverse();
-      const select = make("select", "");
+      if (name === "b") values.sort((a, b) => places.get(a) - places.get(b));
+      const select = Object.assign(make("select", ""), { id: name });
       select.append(new Option("all", ""), ...values.map((value) => new Option(shown({ [name]: value }, name), value)));
-      select.addEventListener("input", () => { set({ [name]: select.value }); filter(); });
-      const label = make("label", `${titles[name]} `);
+      const label = make("label", `${title} `);
       label.append(select);
-      byId("q").parentElement.after(label);
-      selects.set(name, select);
+      byId("q").parentElement.before(label);
     }
-    const labels = [...selects.values()].map((select) => select.parentElement);
-    byId("q").parentElement.after(...labels);
   }
 
   function fill() {
-    byId("q").value = state.get("q") || "";
-    for (const [name, select] of selects) select.value = state.get(name) || "";
-    byId("sort").value = (state.get("sort") || "round").replace(/^-/, "");
+    for (const name of STATE) if (byId(name)) byId(name).value = state.get(name) || "";
+    byId("sort").value = (state.get("sort") || "").replace(/^-/, "");
+    for (const card of document.querySelectorAll(".card")) {
+      card.getAttribute("href") === `#b=${state.get("b")}` ? card.setAttribute("aria-current", "true") : card.removeAttribute("aria-current");
+    }
   }
 
   function csv() {
@@ -228,110 +232,114 @@
   details.addEventListener("close", () => set({ r: "" }));
   details.addEventListener("click", (event) => { if (event.target === details) details.close(); });
 
-  // ---- charts ---------------------------------------------------------------------------------
+  // ---- the chart ------------------------------------------------------------------------------
 
-  let prepared = null;
-  const complete = (datum) => (!rows[datum.row] ? datum : {
-    ...Object.fromEntries(["round", "submitter", "system", "benchmark", "accelerators", "accelerator", "minutes", "status"]
-      .map((name) => [name, rows[datum.row][name]])), ...datum,
-  });
+  function point(row) {
+    const title = `${titled(row)}, round ${row.round}: ${rounded(row.minutes)} minutes, ${row.accelerators} \u00d7 ${row.accelerator}`;
+    const scaled = state.get("y") ? row.minutes * row.accelerators : row.minutes;
+    return {
+      ...row, x: state.get("x") ? row.accelerators : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",
+      href: `#${new URLSearchParams({ r: row.key })}`, text: `${title}\n${row.submitter}, ${row.system}`,
+    };
+  }
 
-  async function draw(container, id) {
-    container.dataset.shown = id;
-    try {
-      prepared = prepared || charts.prepare();
-      const payload = await prepared;
-      payload.config.legend.columns = innerWidth < 480 ? 1 : 2;
-      if (container.dataset.shown !== id) return;
-      container.replaceChildren();
-      const frames = payload.charts[id].map((chart) => [charts.frame(container, chart), chart]);
-      for (const [target, chart] of frames) {
-        const view = await charts.show(target, payload, chart, complete);
-        charts.offer(target, chart[1], view);
-        view.addEventListener("click", (_, item) => {
-          if (item && item.datum && rows[item.datum.row]) open(rows[item.datum.row]);
-        });
+  // Over rounds: the fastest, those on 8 accelerators, and Moore's law, for each target; the other results are points.
+  function overRounds(points) {
+    const lines = [];
+    for (const span of new Set(points.map((one) => one.span))) {
+      const of = points.filter((one) => one.span === span);
+      const eight = of.filter((one) => one.accelerators === 8);
+      const kinds = [["fastest", of], ["fastest on 8", eight.length < of.length ? eight : []]];
+      for (const [color, [name, members]] of kinds.entries()) {
+        const [{ line } = { line: [] }] = plot.grouped(members.map((one) => ({ ...one, name })), "name");
+        if (line.length) lines.push({ name, points: line, line, color });
+        if (line.length > 1 && !color) lines.push({ name: "Moore's law", points: [], line: moore(line), dashed: true });
       }
-    } catch (error) {
-      container.append(make("p", `The charts cannot be drawn: ${error.message}`));
     }
+    const drawn = new Set(lines.flatMap((one) => one.points.map(({ key }) => key)));
+    return [{ name: "", points: points.filter(({ key }) => !drawn.has(key)), line: [], color: -1 }, ...lines];
   }
 
-  const current = () => (state.get("b") in benchmarks ? state.get("b") : byId("b").options[0].value);
-
-  function choose() {
-    byId("b").value = current();
-    for (const card of document.querySelectorAll(".card")) {
-      card.getAttribute("href") === `#b=${current()}` ? card.setAttribute("aria-current", "true") : card.removeAttribute("aria-current");
-    }
-    if (seen.has("drawn") && byId("drawn").dataset.shown !== current()) draw(byId("drawn"), current());
+  function moore(line) {
+    const [first, last] = [line[0], line[line.length - 1]];
+    return [first, { ...last, y: first.y / 2 ** ((last.x - first.x) / 2) }];
   }
 
-  const seen = new Set();
-  const watcher = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      if (target.id === "end") { more(); continue; }
-      if (seen.has(target.id)) continue;
-      seen.add(target.id);
-      target.id === "drawn" ? choose() : draw(target, "moore");
+  function draw() {
+    const ranked = matches.filter((row) => row.trend && row.accelerators).map(point);
+    const latest = new Map();
+    for (const { trend, span } of ranked) latest.set(trend, Math.max(span, latest.get(trend) || 0));
+    const points = state.get("x") ? ranked.filter(({ trend, span }) => span === latest.get(trend)) : ranked;
+    const names = [...latest.keys()];
+    if (!plot.show(points.length > 1)) return;
+    const lined = points.map((one) => ({ ...one, of: `${one.trend} ${one.span}` }));
+    const many = names.length > 1;
+    const series = many ? plot.grouped(lined, "of", Boolean(state.get("x"))) : state.get("x") ? plot.grouped(lined, "accelerator") : overRounds(lined);
+    for (const one of many ? series : []) {
+      const [{ trend, span }] = one.points;
+      one.name = span === latest.get(trend) ? benchmarks[trend].title : "";
+      one.points = one.points.filter((of) => of.own || one.line.includes(of)); // all would hide the lines
     }
-  }, { rootMargin: "300px" });
+    const ticks = [...new Map(points.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
+    const unit = state.get("y") ? "accelerator-minutes" : "minutes";
+    plot.draw(byId("plot"), {
+      title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,
+      x: state.get("x") ? { title: "accelerators" } : { title: "round, by day of submission", ticks }, y: { title: unit }, series,
+    });
+  }
 
   // ---- start ----------------------------------------------------------------------------------
 
   function follow() {
     const text = location.hash.slice(1);
     if (text && !text.includes("=")) {
+      if (!made) filter();
       byId(text)?.focus({ preventScroll: true });
       return;
     }
-    const before = state.get("b");
     read();
     fill();
     filter();
-    choose();
     const row = byKey.get(state.get("r"));
     if (row) open(row);
     else if (details.open) details.close();
-    if (state.get("b") && state.get("b") !== before && !row) byId("benchmark").scrollIntoView({ behavior: "instant" });
+    if (!row && text) byId("all").scrollIntoView({ behavior: "instant" });
   }
 
   head();
   controls();
-  table.hidden = form.hidden = byId("choice").hidden = false;
+  table.hidden = form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => {
-    set(Object.fromEntries(["q", "sort", ...FILTERS].map((name) => [name, ""])));
+    set(Object.fromEntries(STATE.map((name) => [name, ""])));
     setTimeout(() => { fill(); filter(); });
   });
-  byId("q").addEventListener("input", () => { set({ q: byId("q").value.trim() }); filter(); });
-  byId("sort").addEventListener("input", () => sortBy(byId("sort").value));
-  byId("csv").addEventListener("click", csv);
-  byId("b").addEventListener("input", () => { set({ b: byId("b").value }); choose(); });
-  byId("only").addEventListener("click", () => {
-    const { usage, names } = benchmarks[current()];
-    set({ usage, benchmark: names[names.length - 1] });
+  form.addEventListener("input", ({ target: { id, value } }) => {
+    if (id === "sort") { sortBy(value); return; }
+    set({ [id]: value.trim() });
     fill();
     filter();
-    byId("all").scrollIntoView({ behavior: "instant" });
   });
+  byId("csv").addEventListener("click", csv);
+  byId("more").addEventListener("click", more);
+  plot.offer(byId("plot"));
   // A link to a result or a benchmark keeps the filters.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
     const text = link ? link.getAttribute("href").slice(1) : "";
     if (!text.includes("=") || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    const before = state.get("b");
     set({ r: "", ...Object.fromEntries(new URLSearchParams(text)) });
     const row = byKey.get(state.get("r"));
     if (row) { open(row); return; }
     if (details.open) details.close();
-    choose();
-    byId("benchmark").scrollIntoView({ behavior: "instant" });
-    byId("benchmark").focus({ preventScroll: true });
+    fill();
+    filter();
+    byId("all").scrollIntoView({ behavior: "instant" });
+    byId("all").focus({ preventScroll: true });
   });
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   addEventListener("hashchange", follow);
-  for (const id of ["drawn", "all-benchmarks", "end"]) watcher.observe(byId(id));
   follow();
 })();

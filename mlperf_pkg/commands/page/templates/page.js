@@ -1,6 +1,52 @@
-// Result sets, whose elements are made when they are opened, and links into closed sections. A fragment that begins with "?" is the state of the table.
+// A round: its chart, and the result sets that were picked, at most two of them side by side.
 (() => {
-  const { byId } = charts;
+  const { byId, make } = charts;
+  const picked = byId("picked");
+  const pair = picked.querySelector(".pair");
+  const homes = new Map(); // of the sets that are picked: the places where they were
+  const benchmarks = new Map(); // of all result sets
+  let results = [];
+
+  // ---- the chart -----------------------------------------------------------------------------
+
+  function point({ row, get }) {
+    const minutes = Number(row.dataset.minutes);
+    const number = get("Accelerators");
+    const x = Number(number.replaceAll(",", ""));
+    const fails = ["Official", "Rules"].filter((name) => get(name) === "FAIL").join(" and ").toLowerCase();
+    const text = `${get("Benchmark")}: ${get("Minutes")} minutes, ${number} \u00d7 ${row.dataset.accelerator}\n${get("Submitter")}, ${get("System")}`;
+    return {
+      x, y: table.state.get("y") ? minutes * x : minutes, minutes, benchmark: get("Benchmark"), accelerator: row.dataset.accelerator,
+      open: get("Division") !== "closed", fails, href: `#${row.dataset.set}`, text: fails ? `${text}\n${fails} FAIL` : text,
+    };
+  }
+
+  function draw() {
+    const points = results.filter(({ row }) => row.dataset.minutes).map(point);
+    const names = new Set(points.map(({ benchmark }) => benchmark));
+    const series = plot.grouped(points, names.size > 1 ? "benchmark" : "accelerator", names.size > 1);
+    if (!plot.show(points.length > 1)) return;
+    const unit = table.state.get("y") ? "accelerator-minutes" : "minutes";
+    if (names.size === 1) series.push(...ideal(series));
+    plot.draw(byId("plot"), {
+      title: `${document.querySelector("h1").textContent}: ${names.size > 3 ? `${names.size} benchmarks` : [...names].join(", ")}, ${unit}`,
+      x: { title: "accelerators" }, y: { title: unit }, series,
+    });
+  }
+
+  // The line of ideal scaling from the fewest accelerator-minutes, beside a line with several numbers of accelerators.
+  function ideal(series) {
+    const lines = series.filter(({ line }) => line.length > 1).map(({ line }) => line);
+    if (!lines.length) return [];
+    const [least, most] = [Math.min, Math.max].map((end) => end(...lines.flat().map(({ x }) => x)));
+    const cost = Math.min(...lines.flat().map((one) => one.minutes * one.x));
+    const line = [least, most].map((x) => ({ x, y: table.state.get("y") ? cost : cost / x }));
+    return [{ name: "ideal scaling", points: [], line, dashed: true }];
+  }
+
+  // ---- the result sets that are picked -------------------------------------------------------
+
+  const chosen = () => (table.state.get("set") || "").split(",").map(byId).filter((set) => set && set.matches(".set")).slice(0, 2);
 
   function fill(set) {
     for (const part of set.querySelectorAll("noscript")) {
@@ -10,19 +56,102 @@
   }
   document.addEventListener("toggle", ({ target }) => { if (target.open) fill(target); }, true);
 
+  function place() {
+    const sets = chosen();
+    for (const [set, home] of homes) {
+      if (sets.includes(set)) continue;
+      set.open = false;
+      home.replaceWith(set);
+      homes.delete(set);
+    }
+    for (const set of sets) {
+      if (!homes.has(set)) {
+        homes.set(set, new Comment());
+        set.replaceWith(homes.get(set));
+      }
+      set.hidden = false;
+      set.open = true;
+      fill(set);
+    }
+    if (sets.some((set, at) => pair.children[at] !== set)) pair.append(...sets);
+    picked.hidden = !sets.length;
+    pair.classList.toggle("two", sets.length > 1);
+    for (const set of sets) for (const value of set.querySelectorAll(".pairs dd, .facts dd")) value.classList.toggle("differs", differs(value, sets));
+    offer(sets);
+  }
+
+  function differs(value, sets) {
+    const title = value.previousElementSibling.textContent;
+    const values = sets.map((set) => [...set.querySelectorAll("dt")].find((one) => one.textContent === title))
+      .map((one) => one && one.nextElementSibling.textContent);
+    return values.length > 1 && values[0] !== values[1];
+  }
+
+  // Offers the other result sets of the benchmark, to be seen beside the first one.
+  function offer([set, other]) {
+    if (!set) return;
+    const others = [...benchmarks].filter(([id, name]) => id !== set.id && name === benchmarks.get(set.id));
+    byId("beside").replaceChildren(new Option("nothing", ""), ...others.map(([id]) => new Option(byId(id).querySelector("h4").textContent, id)));
+    byId("beside").value = other ? other.id : "";
+    byId("beside").parentElement.hidden = !others.length;
+    byId("link").href = location.hash;
+  }
+
+  function pick(ids) {
+    table.set({ set: ids.join(",") });
+    place();
+    if (!ids.length) return;
+    picked.scrollIntoView({ behavior: "instant" });
+    byId("picked-title").focus({ preventScroll: true });
+  }
+
+  byId("beside").addEventListener("input", ({ target }) => pick([chosen()[0].id, target.value].filter(Boolean)));
+  let before = null;
+  byId("close").addEventListener("click", () => {
+    pick([]);
+    if (before && before.isConnected) before.focus();
+    else document.querySelector("#plot a[tabindex='0']")?.focus();
+  });
+
+  // ---- links ---------------------------------------------------------------------------------
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    const target = link && byId(link.getAttribute("href").slice(1));
+    if (!target || !target.matches(".set")) return;
+    event.preventDefault();
+    before = link;
+    const [first] = chosen();
+    // With a modifier key, a second set comes beside the first one.
+    pick((event.shiftKey || event.ctrlKey || event.metaKey) && first && first !== target ? [first.id, target.id] : [target.id]);
+  });
+
   function follow() {
     const target = location.hash.startsWith("#?") ? null : byId(location.hash.slice(1));
     if (!target) return;
+    if (target.matches(".set")) { pick([target.id]); return; }
     if (target.tagName === "DETAILS") {
       target.hidden = target.closest(".group").hidden = false;
       target.open = true;
-      fill(target);
-      target.querySelector("summary").focus({ preventScroll: true });
-    } else {
-      target.focus({ preventScroll: true });
     }
+    (target.querySelector("summary") || target).focus({ preventScroll: true });
     target.scrollIntoView({ behavior: "instant" });
   }
+
+  table.start((shown) => {
+    results = shown;
+    if (!benchmarks.size) for (const { row, get } of shown) benchmarks.set(row.dataset.set, get("Benchmark"));
+    draw();
+    const visible = new Set(shown.map(({ row }) => row.dataset.set));
+    for (const set of document.querySelectorAll("#sets ~ .group .set")) set.hidden = !visible.has(set.id);
+    for (const group of document.querySelectorAll(".group")) group.hidden = !group.querySelector(".set:not([hidden])");
+    place();
+  });
+  plot.offer(byId("plot"));
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   addEventListener("hashchange", follow);
   follow();
+  if (chosen().length) picked.scrollIntoView({ behavior: "instant" });
+  else if (location.hash.startsWith("#?")) byId("results").scrollIntoView({ behavior: "instant" });
 })();

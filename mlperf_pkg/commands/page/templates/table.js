@@ -1,100 +1,105 @@
-// The table of results: filters, sorting, rows made when they are seen, CSV, and state in the URL.
-(() => {
+// Tables of results: filters, sorting, rows made when they are seen, CSV, and a state that is in the URL after "#?".
+const table = (() => {
   const { byId, make, save } = charts;
   const CHUNK = 100; // rows
-
-  const table = byId("table");
-  const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
-  const titles = heads.map((head) => head.textContent);
   const form = byId("filters");
   const more = byId("more");
-  const selects = [...form.querySelectorAll("[data-column]")];
-  const results = [...body.rows].filter((row) => row.dataset.set).map((row) => {
-    const cells = [...row.cells].map((cell) => cell.textContent);
-    return { row, cells, text: cells.join(" ").toLowerCase(), set: byId(row.dataset.set) };
+  const state = new URLSearchParams();
+  const listeners = [];
+
+  const tables = [...document.querySelectorAll("table.sorted")].map((element) => {
+    const heads = [...element.tHead.rows[0].cells];
+    const rows = [...element.tBodies[0].rows].filter((row) => row.cells.length === heads.length);
+    const titles = heads.map((head) => head.textContent);
+    const results = rows.map((row) => {
+      const cells = [...row.cells].map((cell) => cell.textContent);
+      return { row, cells, text: cells.join(" ").toLowerCase(), get: (title) => cells[titles.indexOf(title)] };
+    });
+    return { element, body: element.tBodies[0], heads, titles, results, shown: results };
   });
-  const order = { column: -1, down: false };
-  let shown = results;
+  const controls = [...form.elements].filter((control) => control.name);
 
   // ---- rows: only as many as have been scrolled to -------------------------------------------
 
-  function render(limit) {
+  function render({ body, results, shown }, limit) {
     const rows = shown.slice(0, limit).map((result) => result.row);
     if (results.length) body.replaceChildren(...rows);
-    more.hidden = rows.length === shown.length;
-    more.textContent = `Show all ${shown.length} results`;
+    if (more) {
+      more.hidden = rows.length === shown.length;
+      more.textContent = `Show all ${shown.length} results`;
+    }
   }
 
-  const watcher = new IntersectionObserver((entries) => {
-    if (entries.some((entry) => entry.isIntersecting)) {
-      body.append(...shown.slice(body.rows.length, body.rows.length + CHUNK).map((result) => result.row));
-      more.hidden = body.rows.length === shown.length;
+  if (more) {
+    const [{ body }] = tables;
+    const watcher = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      render(tables[0], body.rows.length + CHUNK);
       watcher.unobserve(more);
       watcher.observe(more);
-    }
-  }, { rootMargin: "600px" });
-  watcher.observe(more);
-  more.addEventListener("click", () => render(Infinity));
-  addEventListener("beforeprint", () => render(Infinity));
+    }, { rootMargin: "600px" });
+    watcher.observe(more);
+    more.addEventListener("click", () => render(tables[0], Infinity));
+    addEventListener("beforeprint", () => render(tables[0], Infinity));
+  }
 
   // ---- sort and filter -----------------------------------------------------------------------
 
   const number = (text) => parseFloat(text.replaceAll(",", ""));
 
-  function compare(one, other, numbers) {
-    if (!numbers) return one.localeCompare(other, "en", { numeric: true });
+  function compare(one, other, numbers, sign) {
+    if (!numbers) return sign * one.localeCompare(other, "en", { numeric: true });
     const [a, b] = [number(one), number(other)];
     // Cells without a number come last in both orders.
-    return Number.isNaN(a) || Number.isNaN(b) ? (Number.isNaN(a) - Number.isNaN(b)) * (order.down ? -1 : 1) : a - b;
+    return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : sign * (a - b);
   }
 
-  function sort(column, down) {
-    Object.assign(order, { column, down });
+  function sort({ heads, titles, results }) {
+    const down = state.has("down");
+    const column = titles.indexOf(state.get("down") || state.get("up"));
     heads.forEach((head) => head.removeAttribute("aria-sort"));
     if (column < 0) return;
     heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
     const numbers = heads[column].classList.contains("n");
-    results.sort((a, b) => compare(a.cells[column], b.cells[column], numbers) * (down ? -1 : 1));
+    results.sort((a, b) => compare(a.cells[column], b.cells[column], numbers, down ? -1 : 1));
   }
 
-  function filter() {
-    const words = byId("search").value.toLowerCase().split(/\s+/);
-    const wanted = selects.filter((select) => select.value)
-      .map((select) => [titles.indexOf(select.dataset.column), select.value]);
-    const verdict = byId("verdict").value;
-    if (verdict) wanted.push([titles.indexOf(verdict === "rules" ? "Rules" : "Official"), "FAIL"]);
-    shown = results.filter(({ cells, text }) => words.every((word) => text.includes(word))
+  function filter(one) {
+    const words = (state.get("q") || "").toLowerCase().split(/\s+/);
+    const wanted = controls.filter(({ name }) => one.titles.includes(name) && state.get(name))
+      .map(({ name }) => [one.titles.indexOf(name), state.get(name)]);
+    const failed = ["Official", "Rules"].find((name) => name.toLowerCase() === state.get("FAIL"));
+    if (failed) wanted.push([one.titles.indexOf(failed), "FAIL"]);
+    one.shown = one.results.filter(({ cells, text }) => words.every((word) => text.includes(word))
       && wanted.every(([at, value]) => cells[at] === value));
-    render(CHUNK);
-    byId("count").textContent = `${shown.length} of ${results.length} result sets`;
-    const visible = new Set(shown);
-    for (const result of results) result.set.hidden = !visible.has(result);
-    for (const group of document.querySelectorAll(".group")) {
-      group.hidden = !group.querySelector(".set:not([hidden])");
+    render(one, CHUNK);
+  }
+
+  function update() {
+    for (const one of tables) {
+      sort(one);
+      filter(one);
+      if (tables.length > 1) one.element.closest("section").hidden = !one.shown.length;
     }
+    const [shown, all] = ["shown", "results"].map((name) => tables.reduce((sum, one) => sum + one[name].length, 0));
+    byId("count").textContent = `${shown} of ${all} ${form.dataset.noun}`;
+    for (const listen of listeners) listen(tables.flatMap((one) => one.shown));
   }
 
   // ---- the state in the URL ------------------------------------------------------------------
 
-  function store() {
-    const state = new URLSearchParams();
-    if (byId("search").value) state.set("q", byId("search").value);
-    for (const select of selects) if (select.value) state.set(select.dataset.column, select.value);
-    if (byId("verdict").value) state.set("FAIL", byId("verdict").value);
-    if (order.column >= 0) state.set(order.down ? "down" : "up", titles[order.column]);
+  function set(changes) {
+    for (const [name, value] of Object.entries(changes)) value ? state.set(name, value) : state.delete(name);
     const text = state.toString();
     history.replaceState(null, "", text ? `#?${text}` : location.pathname + location.search);
   }
 
-  function restore() {
+  function read() {
     if (!location.hash.startsWith("#?")) return;
-    const state = new URLSearchParams(location.hash.slice(2));
-    byId("search").value = state.get("q") || "";
-    for (const select of selects) select.value = state.get(select.dataset.column) || "";
-    byId("verdict").value = state.get("FAIL") || "";
-    sort(titles.indexOf(state.get("down") || state.get("up")), state.has("down"));
-    filter();
+    for (const name of [...state.keys()]) state.delete(name);
+    for (const [name, value] of new URLSearchParams(location.hash.slice(2))) state.set(name, value);
+    for (const control of controls) control.value = state.get(control.name) || "";
+    update();
   }
 
   // ---- CSV -----------------------------------------------------------------------------------
@@ -105,27 +110,41 @@
   }
 
   function download() {
-    const lines = [titles, ...shown.map((result) => result.cells)].map((cells) => cells.map(field).join(","));
+    const lines = tables.flatMap(({ titles, shown, element }) => {
+      const named = tables.length > 1 ? [["Table"], [element.dataset.title]] : [[], []];
+      return [[...named[0], ...titles], ...shown.map((result) => [...named[1], ...result.cells])].map((cells) => cells.map(field).join(","));
+    });
     save(`${document.querySelector("h1").textContent}.csv`, "text/csv", `${lines.join("\r\n")}\r\n`);
   }
 
-  heads.forEach((head, index) => {
-    const button = make("button", head.textContent);
-    button.type = "button";
-    button.addEventListener("click", () => {
-      sort(index, head.getAttribute("aria-sort") === "ascending");
-      filter();
-      store();
+  for (const { heads, titles } of tables) {
+    heads.forEach((head, index) => {
+      const button = make("button", titles[index]);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        set({ up: !down && titles[index], down: down && titles[index] });
+        update();
+      });
+      head.replaceChildren(button);
     });
-    head.replaceChildren(button);
-  });
-  form.hidden = results.length < 2;
-  form.addEventListener("input", () => { filter(); store(); });
+  }
+  form.hidden = tables.reduce((sum, one) => sum + one.results.length, 0) < 2;
+  form.addEventListener("input", ({ target }) => { set({ [target.name]: target.value }); update(); });
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => { filter(); store(); }));
+  form.addEventListener("reset", () => setTimeout(() => {
+    set(Object.fromEntries([...controls.map(({ name }) => [name, ""]), ["up", ""], ["down", ""]]));
+    update();
+  }));
   byId("csv").addEventListener("click", download);
-  addEventListener("hashchange", restore);
-  table.classList.add("live");
-  filter();
-  restore();
+  addEventListener("hashchange", read);
+  for (const { element } of tables) element.classList.add("live");
+
+  function start(...functions) {
+    listeners.push(...functions);
+    update();
+    read();
+  }
+
+  return { state, set, start };
 })();
