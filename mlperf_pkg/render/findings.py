@@ -61,11 +61,13 @@ class Checkout(Struct, frozen=True):
 class View(Struct, frozen=True):
     """``width`` in columns; ``color`` for a terminal; ``verbose`` shows all runs and result sets.
 
+    On a terminal, every line ``wraps``; in a pipe or a file, a finding is one line.
     ``quiet`` shows the verdicts alone; ``statistics`` shows a table of codes instead of findings.
     """
 
     width: int = 80
     color: bool = False
+    wraps: bool = False
     verbose: bool = False
     show: Show = Show.WARNINGS
     quiet: bool = False

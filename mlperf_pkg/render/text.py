@@ -76,7 +76,7 @@ _RUNS = (
     *_OF_ROW,
 )
 SUBMITTERS = (
-    Column("Submitters", whole=True, of=attrgetter("name")),
+    Column("Submitters", of=attrgetter("name")),
     Column("Sets", 4, numbers=True, of=attrgetter("result_sets")),
     *verdict_columns(attrgetter("verdicts")),
     _number("Errors", 6, "errors"),

@@ -197,7 +197,7 @@ def _standing(item: Judged) -> str:
 
 
 _COLUMNS = (
-    Column("Objection", 60, whole=True, of=attrgetter("entry.id")),
+    Column("Objection", 60, of=attrgetter("entry.id")),
     Column("State", 14, of=_state),
     Column("In the tree", 30, of=_standing),
 )
