@@ -84,6 +84,12 @@ def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
     return [finding for finding in findings if finding.waiver or finding.severity in severities]
 
 
+def importance(finding: Finding) -> tuple[int, int]:
+    """Return a sort key: errors first, both verdicts before one, waived findings last."""
+    severity = len(Severity) if finding.waiver else tuple(Severity).index(finding.severity)
+    return severity, tuple(Basis).index(finding.basis)
+
+
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:
     """Count the findings of each severity, without waived ones."""
     by_severity = Counter(finding.severity for finding in findings if not finding.waiver)

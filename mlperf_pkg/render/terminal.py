@@ -29,6 +29,7 @@ STYLES = {
 _GAP = 2
 _MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view
 _CUT = " ...  "  # in place of what a line has too much
+_WORD = r"\S+( \[\w+\]$)?"  # with the basis after a code
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
@@ -173,7 +174,7 @@ def _breaks(text: str, width: float, hanging: int) -> Iterator[tuple[int, int]]:
     """Yield where lines start and end, each with as many words as fit."""
     start = end = 0
     room = width
-    for word in re.finditer(r"\S+", text):
+    for word in re.finditer(_WORD, text):
         if end and _width(text[start : word.end()]) > room:
             yield start, end
             start, room = word.start(), width - hanging

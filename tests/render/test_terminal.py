@@ -90,7 +90,7 @@ def test_text_is_wrapped_between_words(text: str, expected: list[str]) -> None:
     [
         ("  short  ", ["  short  CODE1"]),
         ("  " + "word " * 9, ["  word word word", "    word word word", "    word ...  CODE1"]),
-        ("  " + "w" * 99, [" ...  CODE1"]),
+        ("  " + "w" * 99, ["  ...  CODE1"]),
     ],
 )
 def test_a_line_that_is_too_long_is_cut_at_a_word(text: str, expected: list[str]) -> None:
