@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,6 +17,7 @@ from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.paths import AnyPath
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook import rounds
+from mlperf_pkg.rulebook.documents import rounds as rounds_of
 from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.table import compile_tables
 from mlperf_pkg.run.identity import benchmark_of, infer_round
@@ -77,9 +79,16 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     Result sets outside a submission are planned together with others of that submission. Raw logs
     are planned by workspace, as the logs of one result set may be in several inputs.
     """
+    by_folder: dict[AnyPath, list[Submission]] = {}
     for submission in chain.from_iterable(input_.submissions for input_ in inputs):
-        choice = choice_for(submission.place.path.resolve(), options)
-        yield _guarded_plan(submission.result_sets, choice, submission)
+        by_folder.setdefault(submission.place.path.parent, []).append(submission)
+    for submissions in by_folder.values():
+        choices = [choice_for(item.place.path, options) for item in submissions]
+        plans = [
+            _guarded_plan(item.result_sets, choice, item)
+            for item, choice in zip(submissions, choices, strict=True)
+        ]
+        yield from map(_of_one_round, plans, repeat(plans))
     by_tree: dict[Place, dict[str, ResultSet]] = {}
     for files in chain.from_iterable(input_.result_sets for input_ in inputs):
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
@@ -91,6 +100,26 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
         raw.setdefault(folder, []).append(input_)
     for of_workspace in raw.values():
         yield _plan_raw_logs(of_workspace, options)
+
+
+def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
+    """Return a plan; of the next round if its folder has another submission of that round.
+
+    A submission may consist of logs that were submitted to the previous round as well.
+    """
+    inferred = {
+        choice.name: choice
+        for other in (plan, *plans)
+        if other.usage == plan.usage and other.logs and (choice := other.logs[0].choice)
+        if choice.sureness is rounds.Sureness.INFERRED
+    }
+    if plan.round not in inferred:
+        return plan
+    names = rounds_of(plan.usage or "")
+    next_ = names[names.index(plan.round) + 1 :][:1]
+    if not inferred.keys() & {*next_}:
+        return plan
+    return _guarded_plan(plan.sets, Choice(plan.usage, inferred[next_[0]]), plan.submission)
 
 
 def with_curves(plan: Plan) -> Plan:
@@ -107,7 +136,7 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
     elif workspace:
         options = _with_settings(options, workspace)
     folders = {place.folder for place in raw.values()}
-    choices = {folder: choice_for(folder.path.resolve(), options) for folder in folders}
+    choices = {folder: choice_for(folder.path, options) for folder in folders}
     usage = round_ = None
     if workspace:
         named = set(choices.values())
@@ -206,11 +235,8 @@ def _latest_round(places: Iterable[Place], usage: str) -> rounds.RoundChoice:
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:
-    """Choose usage and round by the options, or else by the names in the path of a folder.
-
-    ``folder`` must be resolved: a link may be in a folder of another name.
-    """
-    named = rounds.round_of_tree(reversed(folder.parts))
+    """Choose usage and round by the options, or else by the names in the path of a folder."""
+    named = rounds.round_of_tree(_names(folder))
     usage = options.usage or options.config.usage or (named[0] if named else None)
     if options.round:
         return Choice(usage, rounds.RoundChoice(options.round))
@@ -220,6 +246,17 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
         reason = f"from the folder name v{named[1]}"
         return Choice(usage, rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED))
     return Choice(usage, None)
+
+
+def _names(folder: AnyPath) -> Iterator[str]:
+    """Yield the names of a folder and those around it; after a link those of where it leads."""
+    if not isinstance(folder, Path):
+        yield from reversed(folder.parts)
+        return
+    path = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow links
+    while path.name:
+        yield path.name
+        path = path.resolve() if path.is_symlink() else path.parent
 
 
 def names_of(plans: Iterable[Plan]) -> frozenset[tuple[str, str, str]]:

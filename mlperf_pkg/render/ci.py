@@ -21,17 +21,9 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, RunRow
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
-_SEVERITIES = tuple(Severity)
-_BASES = tuple(Basis)
 
 
 # ---- what the formats share -------------------------------------------------------------
-
-
-def importance(finding: Finding) -> tuple[int, int]:
-    """Return a sort key: errors first, both verdicts before one, waived findings last."""
-    severity = len(_SEVERITIES) if finding.waiver else _SEVERITIES.index(finding.severity)
-    return severity, _BASES.index(finding.basis)
 
 
 def finding_text(finding: Finding) -> str:
@@ -106,7 +98,7 @@ def github(report: Report, view: View) -> str:
     """
     shown = sorted(
         words.shown(report.findings, view),
-        key=lambda finding: (importance(finding), view.checkout.path_of(finding)),
+        key=lambda finding: (words.importance(finding), view.checkout.path_of(finding)),
     )
     annotated = list(_first_of_each_kind(shown))
     left_out = Counter(map(_kind, shown)) - Counter(map(_kind, annotated))
@@ -309,7 +301,7 @@ def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
 
 def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
     """Add a failure: the most important error as its message, all errors as its text."""
-    worst = min(errors, key=importance)
+    worst = min(errors, key=words.importance)
     others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
     fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
     message = visible(f"{worst.code}: {worst.text}") + others

@@ -61,11 +61,13 @@ class Checkout(Struct, frozen=True):
 class View(Struct, frozen=True):
     """``width`` in columns; ``color`` for a terminal; ``verbose`` shows all runs and result sets.
 
+    On a terminal, every line ``wraps``; in a pipe or a file, a finding is one line.
     ``quiet`` shows the verdicts alone; ``statistics`` shows a table of codes instead of findings.
     """
 
     width: int = 80
     color: bool = False
+    wraps: bool = False
     verbose: bool = False
     show: Show = Show.WARNINGS
     quiet: bool = False
@@ -80,6 +82,12 @@ def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
     """Return the findings of the severities that the view shows, and waived findings."""
     severities = view.show.severities
     return [finding for finding in findings if finding.waiver or finding.severity in severities]
+
+
+def importance(finding: Finding) -> tuple[int, int]:
+    """Return a sort key: errors first, both verdicts before one, waived findings last."""
+    severity = len(Severity) if finding.waiver else tuple(Severity).index(finding.severity)
+    return severity, tuple(Basis).index(finding.basis)
 
 
 def counts(findings: Iterable[Finding]) -> dict[Severity, int]:

@@ -41,15 +41,14 @@ class Column(Struct, frozen=True):
     rows are sequences, and the value is at the place of the column; such a value may be a ``Span``.
     ``show`` returns the text of a value in documents, and ``style`` the style of the cell of a row.
 
-    In text, a column is at most ``width`` wide, the first one as wide as the others leave room. A
-    cell that is too wide is folded or, if the column is ``whole``, put on a line of its own above
-    the other cells. ``numbers`` are aligned to the right.
+    In text, a column is at most ``width`` wide, or as wide as a word; the first one is as wide as
+    the others leave room, and a cell that is wider has a line of its own above the other cells.
+    ``numbers`` are aligned to the right.
     """
 
     title: str | None = None
     width: int = 0
     numbers: bool = False
-    whole: bool = False
     unit: str = ""
     key: str | None = None
     of: Callable[[Any], Any] | None = None

@@ -1,14 +1,14 @@
 """Text for a terminal or a pipe: lines, paragraphs and tables, made safe to show.
 
-Plain lines that fit are written directly; colours, folding and wide characters are left to rich,
-which takes longer to import than most checks take to run.
+Text is wrapped between words only; a word that is too long for the width stays whole.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, zip_longest
 
 from msgspec.structs import replace
 
@@ -16,10 +16,6 @@ from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
 
 STYLES = {
     Verdict.PASS: "green",
@@ -32,7 +28,9 @@ STYLES = {
 
 _GAP = 2
 _MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view
-_HEIGHT = 25  # passed to rich so that it does not query the terminal
+_CUT = " ...  "  # in place of what a line has too much
+_WORD = r"\S+( \[\w+\]$)?"  # with the basis after a code
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 class Terminal:
@@ -41,29 +39,28 @@ class Terminal:
     def __init__(self, view: View) -> None:
         """Start empty; ``view`` sets width and colours, the environment is not read."""
         self._view = view
-        self._stream = io.StringIO()
-        self._rich: Console | None = None
+        self._lines: list[str] = []
 
-    def line(self, *spans: Span) -> None:
-        """Add one line of any length, neither cut nor wrapped."""
-        plain = self._plain(spans)
-        if plain is None:
-            self._console().print(_text(*spans), soft_wrap=True)
-        else:
-            self._stream.write(f"{plain}\n")
+    def line(self, *spans: Span, most: int = 0) -> None:
+        """Add one line, which only a view that ``wraps`` wraps.
+
+        There it has at most so many lines: the first span is cut at a word.
+        """
+        width = self._view.width if self._view.wraps else math.inf
+        while most and _rows(_wrapped(spans, width), width) > most and spans[0][0] != _CUT:
+            (text, style), *rest = spans
+            kept = text.removesuffix(_CUT)[: most * self._view.width].rpartition(" ")[0]
+            spans = ((f"{kept}{_CUT}", style), *rest)
+        self._lines += map(self._painted, _wrapped(spans, width))
 
     def paragraph(self, *spans: Span) -> None:
-        """Add text wrapped at the width of the view."""
-        plain = self._plain(spans)
-        if plain is None or len(plain) > self._view.width:
-            self._console().print(_text(*spans), overflow="fold")
-        else:
-            self._stream.write(f"{plain}\n")
+        """Add text wrapped at the width of the view; what is indented is then indented more."""
+        self._lines += map(self._painted, _wrapped(spans, self._view.width))
 
     def table(self, table: Table, *, apart: bool = False) -> None:
         """Add a table that fits the width, and an empty line after it or, ``apart``, each group.
 
-        Text too wide for its column is folded.
+        Text too wide for its column is wrapped.
         """
         indented = [
             Group(group.title, [_indented(table.spans(row)) for row in group.rows], group.remarks)
@@ -71,13 +68,13 @@ class Terminal:
         ]
         titled = [column for _, column in table.titled]
         columns = self._fitted(titled, [row for group in indented for row in group.rows])
-        self._rows(columns, [[(column.heading, HEADING) for column in columns]])
+        self._table_rows(columns, [[(column.heading, HEADING) for column in columns]])
         for group in indented:
             if group.title:
                 self.paragraph((group.title, HEADING))
-            self._rows_of_group(columns, group.rows)
+            self._table_rows(columns, group.rows)
             for remark in group.remarks:
-                self._remark(remark)
+                self.paragraph((f"{' ' * _GAP}{remark}", PLAIN))
             if apart:
                 self.line()
         if not apart:
@@ -85,92 +82,52 @@ class Terminal:
 
     def text(self) -> str:
         """Return all lines, without spaces at their ends."""
-        lines = self._stream.getvalue().split("\n")
-        return "\n".join(line.rstrip() for line in lines)
+        return "".join(f"{line.rstrip()}\n" for line in self._lines)
 
-    def _plain(self, spans: Iterable[Span]) -> str | None:
-        """Return the text of spans, or None if it needs rich: not ASCII, or coloured."""
-        text = "".join(visible(part) for part, _ in spans)
-        return text if text.isascii() and not self._view.color else None
-
-    def _console(self) -> Console:
-        from rich.console import Console
-
-        if self._rich is None:
-            self._rich = Console(
-                file=self._stream,
-                width=self._view.width,
-                height=_HEIGHT,
-                force_terminal=self._view.color,
-                color_system="standard" if self._view.color else None,
-                highlight=False,
-                legacy_windows=False,
-                _environ={},
-            )
-        return self._rich
-
-    def _remark(self, remark: str) -> None:
-        from rich.padding import Padding
-
-        self._console().print(Padding(_text((remark, PLAIN)), (0, 0, 0, _GAP)), overflow="fold")
+    def _painted(self, spans: Sequence[Span]) -> str:
+        """Return visible text with the escapes of its styles, if the view has colours."""
+        if not self._view.color:
+            return "".join(text for text, _ in spans)
+        return "".join(
+            f"\x1b[{';'.join(_CODES[name] for name in style.split())}m{text}\x1b[0m"
+            if style and text
+            else text
+            for text, style in spans
+        )
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:
-        """Return the columns narrowed to their contents."""
-        cells = zip(*([(column.heading, HEADING) for column in columns], *rows), strict=True)
-        needed = [max(_width(visible(text)) for text, _ in column) for column in cells]
-        others = [min(n, column.width) for n, column in zip(needed[1:], columns[1:], strict=True)]
-        left = self._view.width - sum(others) - _GAP * len(others)
-        widths = [min(needed[0], max(left, _MIN_WIDTH)), *others]
+        """Return the columns narrowed to their contents, but none narrower than a word."""
+        widths: list[int] = []
+        for column, *cells in zip(columns, *rows, strict=True):
+            texts = [column.heading, *(visible(text) for text, _ in cells)]
+            word = max(_width(word) for text in texts for word in text.split() or [""])
+            needed = max(map(_width, texts))
+            widths.append(min(needed, max(word, column.width)) if widths else needed)
+        left = self._view.width - sum(widths[1:]) - _GAP * len(widths[1:])
+        widths[0] = min(widths[0], max(left, _MIN_WIDTH))
         return [replace(column, width=n) for column, n in zip(columns, widths, strict=True)]
 
-    def _rows_of_group(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> None:
-        """Add rows; a first cell that is too wide for its ``whole`` column gets its own line."""
-        wide = [
-            i for i, row in enumerate(rows) if columns[0].whole and self._too_wide(columns, row)
-        ]
-        begin = 0
-        for index in wide:
-            self._rows(columns, rows[begin:index])
-            (first, *others), begin = rows[index], index + 1
-            if index == 0 or rows[index - 1][0] != first:
-                self.line(first)
-            self._rows(columns, [[("", PLAIN), *others]])
-        self._rows(columns, rows[begin:])
+    def _table_rows(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> None:
+        """Add rows; a first cell that is too wide has its own line, and does so once."""
+        above: Span | None = None
+        for first, *others in rows:
+            row = [first, *others]
+            if _width(visible(first[0])) > columns[0].width:
+                if first != above:
+                    self._lines.append(self._painted(*_folded([first], math.inf)))
+                row[0] = (PLAIN, PLAIN)
+            above = first
+            cells = [
+                _folded([cell], column.width) for cell, column in zip(row, columns, strict=True)
+            ]
+            for line in zip_longest(*cells, fillvalue=[(PLAIN, PLAIN)]):
+                parts = map(self._cell, line, columns)
+                self._lines.append((" " * _GAP).join(parts))
 
-    @staticmethod
-    def _too_wide(columns: Sequence[Column], row: Sequence[Span]) -> bool:
-        return _width(visible(row[0][0])) > columns[0].width
-
-    def _rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]]) -> None:
-        spans = list(rows)
-        lines = [self._plain_row(columns, row) for row in spans]
-        if None in lines:
-            self._rich_rows(columns, spans)
-        else:
-            self._stream.writelines(f"{line}\n" for line in lines)
-
-    def _plain_row(self, columns: Sequence[Column], row: Sequence[Span]) -> str | None:
-        cells: list[str] = []
-        for column, span in zip(columns, row, strict=True):
-            text = self._plain([span])
-            if text is None or len(text) > column.width:
-                return None
-            width = column.width
-            cells.append(text.rstrip().rjust(width) if column.numbers else text.ljust(width))
-        line = (" " * _GAP).join(cells)
-        return line if len(line) <= self._view.width else None
-
-    def _rich_rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Span]]) -> None:
-        from rich.table import Table
-
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
-        for column in columns:
-            table.add_column(
-                width=column.width, justify="right" if column.numbers else "left", overflow="fold"
-            )
-        for row in rows:
-            table.add_row(*(_text(span) for span in row))
-        self._console().print(table)
+    def _cell(self, spans: Sequence[Span], column: Column) -> str:
+        space = " " * (column.width - _width("".join(text for text, _ in spans)))
+        text = self._painted(spans)
+        return space + text if column.numbers else text + space
 
 
 def _width(text: str) -> int:
@@ -181,15 +138,45 @@ def _width(text: str) -> int:
     return cell_len(text)
 
 
+def _rows(lines: Iterable[Sequence[Span]], width: float) -> int:
+    """Return how many rows of a terminal lines take."""
+    texts = ("".join(text for text, _ in line) for line in lines)
+    return sum(max(1, math.ceil(_width(text) / width)) for text in texts)
+
+
 def _indented(row: Sequence[Span]) -> list[Span]:
     (first, style), *others = row
     return [(f"{' ' * _GAP}{first}", style), *others]
 
 
-def _text(*spans: Span) -> Text:
-    from rich.text import Text
+def _wrapped(spans: Sequence[Span], width: float) -> list[list[Span]]:
+    text = "".join(visible(part) for part, _ in spans)
+    indent = len(text) - len(text.lstrip())
+    hanging = indent + _GAP if indent else 0
+    first, *others = _folded(spans, width, hanging)
+    return [first, *([(" " * hanging, PLAIN), *other] for other in others)]
 
-    text = Text()
-    for part, style in spans:
-        text.append(visible(part), style)
-    return text
+
+def _folded(spans: Sequence[Span], width: float, hanging: int = 0) -> list[list[Span]]:
+    """Return lines of visible text, all but the first narrower by ``hanging``."""
+    shown = [(visible(text), style) for text, style in spans]
+    starts = list(accumulate((len(text) for text, _ in shown), initial=0))
+    return [
+        [
+            (text[max(0, first - start) : max(0, last - start)], style)
+            for (text, style), start in zip(shown, starts, strict=False)
+        ]
+        for first, last in _breaks("".join(text for text, _ in shown), width, hanging)
+    ]
+
+
+def _breaks(text: str, width: float, hanging: int) -> Iterator[tuple[int, int]]:
+    """Yield where lines start and end, each with as many words as fit."""
+    start = end = 0
+    room = width
+    for word in re.finditer(_WORD, text):
+        if end and _width(text[start : word.end()]) > room:
+            yield start, end
+            start, room = word.start(), width - hanging
+        end = word.end()
+    yield start, end

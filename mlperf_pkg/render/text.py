@@ -35,6 +35,8 @@ from mlperf_pkg.submission.membership import spellings
 _Row = TypeVar("_Row")
 
 _MOST_RUNS = 20  # raw logs that are listed without ``--verbose``
+_MOST_KINDS = 12  # of findings of several submitters, without ``--show all``
+_MOST_ROWS = 3  # of a message on a terminal
 
 
 def verdict_columns(verdicts: Callable[[Any], Verdicts]) -> tuple[Column, Column]:
@@ -76,7 +78,7 @@ _RUNS = (
     *_OF_ROW,
 )
 SUBMITTERS = (
-    Column("Submitters", whole=True, of=attrgetter("name")),
+    Column("Submitters", of=attrgetter("name")),
     Column("Sets", 4, numbers=True, of=attrgetter("result_sets")),
     *verdict_columns(attrgetter("verdicts")),
     _number("Errors", 6, "errors"),
@@ -95,13 +97,14 @@ _SYSTEMS = (
 
 
 def text(report: Report, view: View) -> str:
-    """Render text of at most ``view.width`` columns, except for findings: they are never cut."""
+    """Render the verdicts, then tables and findings, the most important first."""
     terminal = Terminal(view)
+    _summary(terminal, report, view)
     if not view.quiet:
+        terminal.line()
         for table in (_submitters, _sets, _systems, _runs, _findings, _configuration):
             table(terminal, report, view)
-    _summary(terminal, report, view)
-    return terminal.text()
+    return f"{terminal.text().rstrip()}\n"
 
 
 def warnings_text(report: Report, view: View) -> str:
@@ -159,9 +162,10 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
     if view.statistics:
         _statistics(terminal, report)
         return
-    groups = by_code(words.shown(report.findings, view))
     submitters = Submitters(report)
-    for title, members in _titled(groups):
+    groups = by_code(words.shown(report.findings, view))
+    most = _MOST_KINDS if submitters.number > 1 and view.show is not Show.ALL else len(groups)
+    for title, members in _titled(groups[:most]):
         terminal.line((title, HEADING))
         for group in members:
             if _in_full(group, view):
@@ -170,6 +174,8 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
             else:
                 _group(terminal, group, submitters)
         terminal.line()
+    if hidden := groups[most:]:
+        terminal.line((f"and {wording.counted(len(hidden), 'more kind')}: --show all", PLAIN))
 
 
 def _configuration(terminal: Terminal, report: Report, _: View) -> None:
@@ -178,7 +184,6 @@ def _configuration(terminal: Terminal, report: Report, _: View) -> None:
         terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
         for line in report.configuration.splitlines():
             terminal.line((line, PLAIN))
-        terminal.line()
 
 
 def _in_full(group: CodeGroup, view: View) -> bool:
@@ -197,27 +202,31 @@ def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]
 
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
     first = group.first
-    terminal.line((f"  {group.text}  ", PLAIN), (words.label(first), _style(first)))
-    of_round = submitters.number > 1
-    whose = submitters.of_group(group) if of_round else subjects_in_words(group)
-    number = len(group.subjects)
-    terminal.line((f"    {number} {_noun(group, submitters)}: {whose}", PLAIN))
-    if of_round and first.about not in submitters.roots:
-        terminal.line((f"    first {words.location(first)}", "dim"))
+    terminal.line(
+        (f"  {group.text}  ", PLAIN), (words.label(first), _style(first)), most=_MOST_ROWS
+    )
+    whose = f": {subjects_in_words(group)}"
+    if submitters.number > 1:
+        whose = submitters.whose(group)
+        is_submission = first.about in submitters.roots
+        whose += "" if is_submission else f"; first {words.location(first)}"
+    number = wording.counted(len(group.subjects), _noun(group, submitters))
+    terminal.line((f"    {number}{whose}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
 
 
 def _noun(group: CodeGroup, submitters: Submitters) -> str:
     """Return what the findings of a group are about."""
     if group.first.about in submitters.roots:
-        return "submissions"
-    return "files" if group.first.set is None else "result sets"
+        return "submission"
+    return "file" if group.first.set is None else "result set"
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
     terminal.line(
         (f"  {words.location(finding)}: {words.sentence(finding)}  ", PLAIN),
         (words.label(finding), _style(finding)),
+        most=0 if view.show is Show.ALL else _MOST_ROWS,
     )
     _remarks(terminal, finding)
     if view.show is Show.ALL and finding.source:
@@ -226,7 +235,7 @@ def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
 
 def _remarks(terminal: Terminal, finding: Finding) -> None:
     for remark in words.remarks(finding):
-        terminal.line((f"    {remark}", "dim"))
+        terminal.line((f"    {remark}", "dim"), most=_MOST_ROWS)
 
 
 def _style(finding: Finding) -> str:
@@ -277,7 +286,6 @@ def _hidden(report: Report, view: View) -> str:
 # ---- findings by code and by submitter --------------------------------------------------
 
 _MOST_NAMED = 6  # result sets, or submitters, of one code
-_SEVERITIES = tuple(Severity)
 
 
 class CodeGroup(Struct, frozen=True):
@@ -316,14 +324,15 @@ class SubmitterRow(Struct, frozen=True):
 
 
 def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
-    """Return the findings by code, the most important first, waived ones last."""
-    groups: dict[tuple[str, int, str, str], list[Finding]] = {}
+    """Return the findings by code: the most important and most frequent first, waived ones last."""
+    groups: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
-        rank = _SEVERITIES.index(finding.severity)
         waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
-        key = (waived, rank, finding.code, finding.basis.value)
+        key = (waived, words.importance(finding), finding.code)
         groups.setdefault(key, []).append(finding)
-    return [CodeGroup(tuple(groups[key])) for key in sorted(groups)]
+    made = {key: CodeGroup(tuple(members)) for key, members in groups.items()}
+    order = lambda key: (*key[:2], -len(made[key].subjects), key[2])  # noqa: E731
+    return [made[key] for key in sorted(made, key=order)]
 
 
 class Submitters:
@@ -389,10 +398,21 @@ class Submitters:
 
     def of_group(self, group: CodeGroup) -> str:
         """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
-        counts = Counter(self.of(finding) or "elsewhere" for finding in group.findings)
-        return wording.shortened(
-            [f"{name} {number}" for name, number in counts.most_common()], _MOST_NAMED
-        )
+        numbers = self._numbers(group).most_common()
+        return wording.shortened([f"{name} {number}" for name, number in numbers], _MOST_NAMED)
+
+    def whose(self, group: CodeGroup) -> str:
+        """Return whose the findings of a code are: ``, both ACME``, ``: ACME 3, Dell 1``."""
+        numbers = self._numbers(group)
+        if len(numbers) == 1:
+            every = "both" if len(group.subjects) == 2 else "all"  # noqa: PLR2004
+            return f", {every} {next(iter(numbers))}"
+        if numbers.total() == len(numbers):
+            return f": {wording.shortened(list(numbers), _MOST_NAMED)}"
+        return f": {self.of_group(group)}"
+
+    def _numbers(self, group: CodeGroup) -> Counter[str]:
+        return Counter(self.of(finding) or "elsewhere" for finding in group.findings)
 
 
 def subjects_in_words(group: CodeGroup) -> str:

@@ -28,7 +28,10 @@ LATEST = timedelta(days=45)
 
 _YEAR = timedelta(days=365)
 
-_TREE = re.compile(r"(?:(training|hpc)_results_|(hpc)_)?v(\d+\.\d+)")
+# Also as GitHub names its archives: hpc_results_v3.0-main.
+_TREE = re.compile(
+    r"v(\d+\.\d+)|(?:.*[ ._-])?(?:(training|hpc)[ _-]results|(hpc))[ _-]v?(\d\.\d)(?:[^.\d].*)?"
+)
 
 
 class Sureness(StrEnum):
@@ -80,8 +83,8 @@ def round_of_tree(parts: Iterable[str]) -> tuple[str | None, str] | None:
     round.
     """
     for name in parts:
-        if match := _TREE.fullmatch(name):
-            return (match[1] or match[2], match[3])
+        if match := _TREE.fullmatch(name.lower()):
+            return match[2] or match[3], match[1] or match[4]
     return None
 
 

@@ -140,6 +140,24 @@ def test_submissions_of_both_usages(tmp_path: Path) -> None:
     assert (report.usage, report.verdict) == ("hpc and training", PASS)
 
 
+@pytest.mark.parametrize(("days", "rounds"), [(180, {"2.1"}), (4 * YEAR, {"2.0", "5.0"})])
+def test_submissions_in_one_folder_are_of_one_round_if_logs_were_submitted_again(
+    tmp_path: Path, days: int, rounds: set[str]
+) -> None:
+    bert = simulated("bert")
+    write_tree(tmp_path / "one", "bert", bert)
+    write_tree(tmp_path / "two", "bert", moved(bert, days))
+    assert {row.round for row in report_on(tmp_path).result_sets} == rounds
+
+
+def test_the_name_of_a_link_and_of_what_it_leads_to_have_the_round(tmp_path: Path) -> None:
+    for folder, link in (("download", "hpc_results_v3.0"), ("hpc_v2.0", "download_2")):
+        write_tree(tmp_path / "v5.1" / folder / "ACME", "strong/deepcam", DEEPCAM)
+        (tmp_path / link).symlink_to(tmp_path / "v5.1" / folder)
+    links = [tmp_path / "hpc_results_v3.0", tmp_path / "download_2"]
+    assert [report_on(link, "hpc").round for link in links] == ["3.0", "2.0"]
+
+
 # ---- a round that the installed mlperf-logging lacks ---------------------------------------
 
 

@@ -80,6 +80,12 @@ def test_a_submission() -> None:
     )
     assert shown == page(
         """
+        official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 3 result
+        sets, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
+        rules:    pass, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
+        1 error, 1 warning, 1 note (--show all lists them)
+        round 2.0: as given
+
         Result sets   Runs  Minutes  RCP margin   Official     Rules
         dgx (closed)
           bert       10/10   20.500  FAIL -1.0 %  FAIL         pass
@@ -93,12 +99,6 @@ def test_a_submission() -> None:
 
         Warnings
           results/dgx/bert/result_0.txt:7: wrong  X1
-
-        official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 3 result
-        sets, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
-        rules:    pass, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
-        1 error, 1 warning, 1 note (--show all lists them)
-        round 2.0: as given
         """
     )
 
@@ -125,6 +125,11 @@ def test_loose_logs() -> None:
     )
     assert shown == page(
         """
+        official: pass, mlperf-logging 9.9.9 accepts this
+        rules:    pass
+        0 errors, 0 warnings, 0 notes
+        several rounds: 1.1, 2.0
+
         Result sets  Runs  Minutes  RCP margin    Official  Rules
         dgx (closed, round 2.0)
           bert       2/10   20.500  pass +10.0 %  pass      pass
@@ -138,11 +143,6 @@ def test_loose_logs() -> None:
           b.log        -  no run_stop       FAIL      pass
         old: no benchmark, closed
           c.log   20.000  success           pass      pass
-
-        official: pass, mlperf-logging 9.9.9 accepts this
-        rules:    pass
-        0 errors, 0 warnings, 0 notes
-        several rounds: 1.1, 2.0
         """
     )
 
@@ -156,6 +156,12 @@ def test_sets_of_raw_logs_in_one_folder(verbose: bool) -> None:
     ]
     assert text(**raw_sets(), findings=made, verbose=verbose) == page(
         """
+        official: pass, mlperf-logging 9.9.9 accepts this, 4 errors in 2 of 2 result
+        sets
+        rules:    pass, 4 errors in 2 of 2 result sets
+        4 errors, 0 warnings, 0 notes (--show all lists them)
+        round 2.0: as given
+
         Result sets   Runs  Minutes  RCP margin    Official  Rules
         alpha (closed)
           bert       10/10   20.500  pass +10.0 %  pass      pass
@@ -171,16 +177,10 @@ def test_sets_of_raw_logs_in_one_folder(verbose: bool) -> None:
           beta_1.log    20.000  success          pass      pass
 
         Errors
-          ACME/beta/bert/closed: wrong  X1
-          alpha_1.log:7: wrong (1 of 2 runs)  X2
           wrong  X3
             2 result sets: ACME/alpha/bert/closed, ACME/beta/bert/closed
-
-        official: pass, mlperf-logging 9.9.9 accepts this, 4 errors in 2 of 2 result
-        sets
-        rules:    pass, 4 errors in 2 of 2 result sets
-        4 errors, 0 warnings, 0 notes (--show all lists them)
-        round 2.0: as given
+          ACME/beta/bert/closed: wrong  X1
+          alpha_1.log:7: wrong (1 of 2 runs)  X2
         """
     )
 
@@ -190,12 +190,12 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
         result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)),
         configuration="# who?\nsystems:\n  dgx: {}\n",
     )
-    assert "Save this as mlperf-pkg.yaml and complete it\n# who?\nsystems:\n  dgx: {}\n\n" in shown
-    assert shown.endswith(
+    assert "Save this as mlperf-pkg.yaml and complete it\n# who?\nsystems:\n  dgx: {}\n" in shown
+    assert (
         "round 2.0: as given\nsystem found by the folder name: dgx\n"
         "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"
-        "without --partial\n"
-    )
+        "without --partial\n\n"
+    ) in shown
 
 
 def test_verbose_shows_runs_and_systems() -> None:
@@ -242,8 +242,8 @@ Notes
 @pytest.mark.parametrize("verbose", [False, True])
 def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     """``verbose`` shows runs, not findings."""
-    lines, verdicts = text(verbose=verbose, show=Show(show), findings=MADE).split("official: ")
-    assert lines == shown
+    verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
+    assert lines == shown.rstrip() + "\n"
     more = "" if show == "all" else " (--show all lists them)"
     assert f"\n2 errors, 1 warning, 1 note{more}\n" in verdicts
 
@@ -252,8 +252,9 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
 def test_waived_findings_are_always_shown(show: Show) -> None:
     waiver = Waiver("agreed", "Jane", "2026-12-31")
     shown = text(show=show, findings=[replace(NOTE, waiver=waiver)])
-    assert shown.startswith(
+    assert shown.endswith(
         "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agreed\n"
+        + "    source: the rules\n" * (show is Show.ALL)
     )
 
 
@@ -269,7 +270,7 @@ def test_quiet_shows_the_verdicts_alone() -> None:
 
 def test_statistics_are_of_all_findings() -> None:
     shown = text(statistics=True, show=Show.ERRORS, findings=MADE)
-    assert shown.startswith(
+    assert shown.endswith(
         page(
             """
             Codes  Findings  Places
@@ -279,7 +280,6 @@ def test_statistics_are_of_all_findings() -> None:
               W1          1       1
             Notes
               X1          1       1
-
             """
         )
     )
@@ -331,24 +331,22 @@ sets, 1 of 5 result sets not checked
 COUNTS = """\
 3 errors, 7 warnings, 1 note, 1 waived (--show all lists them)
 round 2.0: as given
+
 """
 GROUPS = """\
 Errors
+  x is 1 to 9; expected 0  RUN107
+    2 result sets: Zeta, beta; first Zeta/results/dgx/bert/result_0.txt:7
   ACME/results/dgx/bert: too fast  RCP101 [official]
     hint: a review
-  x is 1 to 9; expected 0  RUN107
-    2 result sets: Zeta 1, beta 1
-    first Zeta/results/dgx/bert/result_0.txt:7
 
 Warnings
-  evaluated every 12,288 to 30,000 samples; expected every 150,000  BERT121 [rules]
-    3 result sets: ACME 1, Zeta 1, beta 1
-    first ACME/results/dgx/bert
   beta: no code  CODE100
-  no value for cooling, framework  SYS202 [rules]
-    2 files: ACME 1, beta 1
-    first ACME/systems/dgx.json:9
   mlperf-pkg.yaml:3: ended  WAIVE101
+  evaluated every 12,288 to 30,000 samples; expected every 150,000  BERT121 [rules]
+    3 result sets: ACME, Zeta, beta; first ACME/results/dgx/bert
+  no value for cooling, framework  SYS202 [rules]
+    2 files: ACME, beta; first ACME/systems/dgx.json:9
 
 Waived
   ACME/results/dgx/resnet: refused  SET103 [official]
@@ -358,13 +356,13 @@ Waived
 STATISTICS = """\
 Codes                Findings  Places  Submitters
 Errors
-  RCP101 [official]         1       1  ACME 1
   RUN107                    2       4  Zeta 1, beta 1
+  RCP101 [official]         1       1  ACME 1
 Warnings
-  BERT121 [rules]           3      13  ACME 1, Zeta 1, beta 1
   CODE100                   1       1  beta 1
-  SYS202 [rules]            2       3  ACME 1, beta 1
   WAIVE101                  1       1  elsewhere 1
+  BERT121 [rules]           3      13  ACME 1, Zeta 1, beta 1
+  SYS202 [rules]            2       3  ACME 1, beta 1
 Notes
   SET113                    1       1  Zeta 1
 Waived
@@ -388,15 +386,29 @@ Zeta: dgx (closed)
 @pytest.mark.parametrize(
     ("view", "shown"),
     [
-        ({}, SUBMITTERS + GROUPS + VERDICTS + COUNTS),
+        ({}, VERDICTS + COUNTS + SUBMITTERS + GROUPS),
         ({"quiet": True}, VERDICTS),
-        ({"statistics": True}, SUBMITTERS + STATISTICS + VERDICTS + COUNTS),
-        ({"verbose": True}, SUBMITTERS + SETS + GROUPS + VERDICTS + COUNTS),
+        ({"statistics": True}, VERDICTS + COUNTS + SUBMITTERS + STATISTICS),
+        ({"verbose": True}, VERDICTS + COUNTS + SUBMITTERS + SETS + GROUPS),
     ],
     ids=["groups", "quiet", "statistics", "sets"],
 )
 def test_a_round(view: dict[str, Any], shown: str) -> None:
-    assert FORMATS["text"](a_round(), View(80, **view)) == shown
+    assert FORMATS["text"](a_round(), View(80, **view)) == shown.rstrip() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("show", "kinds", "end"),
+    [("warnings", 12, "5 more kinds"), ("notes", 12, "6 more kinds"), ("all", 18, "checker")],
+)
+def test_the_kinds_of_findings_of_a_round_are_limited(show: str, kinds: int, end: str) -> None:
+    made = a_round()
+    more = [finding(f"{n}.log", code=f"Y{n}", message="word " * 200) for n in range(10)]
+    made = replace(made, findings=(*made.findings, *more))
+    shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
+    assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
+    assert shown.removesuffix(": --show all\n").rstrip().endswith(end)
+    assert (shown.count("\n") < 100) == (show != "all")
 
 
 WARNING, A_NOTE = Severity.WARNING, Severity.NOTE
@@ -412,6 +424,7 @@ WAIVER = Waiver("agreed", "Jane", "2026-12-31")
         ([finding(code="A1", waiver=WAIVER), finding(code="B1", severity=A_NOTE)], ["B1", "A1"]),
         ([finding(basis=Basis.RULES), finding(basis=Basis.OFFICIAL)], ["X1", "X1"]),
         ([finding("a"), finding("b", message="other")], ["X1"]),
+        ([finding("a", code="A1"), finding("a"), finding("b")], ["X1", "A1"]),
     ],
 )
 def test_the_most_important_codes_come_first(made: list[Finding], order: list[str]) -> None:

@@ -98,7 +98,7 @@ _RATES = (
 )
 _TABLES = {"Time to train": _SPEED, "Speed per": _RATIOS, "Throughput": _RATES}
 _SETTINGS = (
-    Column("Hyperparameters", whole=True),
+    Column("Hyperparameters"),
     Column("Baseline", 12),
     Column("Published (result sets)", 34),
 )
@@ -211,7 +211,7 @@ def _near(rows: Sequence[Row]) -> Sequence[Row]:
 def _named(title: str, name: _Naming) -> Column:
     """Return the column of the names; a baseline is marked."""
     marked = lambda row: f"{name(row.result)}{' *' if row.baseline else ''}"  # noqa: E731
-    return Column(title, whole=True, of=marked, style=_style)
+    return Column(title, of=marked, style=_style)
 
 
 def _naming(rows: Sequence[Row], *, owned: bool) -> _Naming:

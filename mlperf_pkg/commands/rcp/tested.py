@@ -164,7 +164,7 @@ def _columns(title: Callable[[ResultSetRow], str] = attrgetter("id")) -> Sequenc
     return (
         *(_column(f"row.{name}") for name in _OF_SET),
         Column(key="state", of=attrgetter("state")),
-        Column("System", whole=True, of=lambda item: title(item.row)),
+        Column("System", of=lambda item: title(item.row)),
         _column("test.batch_size", "Batch size", width=10, numbers=True, show=_size),
         _column("test.mean", "Mean", width=13, numbers=True, show=_mean),
         Column("Limit", 13, numbers=True, of=_limit),

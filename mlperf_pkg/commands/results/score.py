@@ -190,7 +190,7 @@ def _system(row: ResultSetRow) -> str:
 
 
 _SETS = (
-    Column("Submitter, system", whole=True, of=_system),
+    Column("Submitter, system", of=_system),
     Column("Benchmark", 16, of=wording.benchmark),
     Column("Minutes", 9, numbers=True, of=attrgetter("score_minutes"), show=wording.minutes),
     Column(

@@ -477,7 +477,7 @@ def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str
 _WIDTH = 80
 _SHOWN_MISSING, _SHOWN_NOTES = 5, 2  # of two lines at most
 _COLUMNS = (
-    Column("Table", whole=True, of=attrgetter("title")),
+    Column("Table", of=attrgetter("title")),
     Column("Systems", 7, numbers=True, of=lambda section: len(section.rows)),
     Column("Scores", 6, numbers=True, of=attrgetter("number")),
 )

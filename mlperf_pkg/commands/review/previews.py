@@ -135,7 +135,7 @@ def _data(key: str, path: str) -> Column:
 
 
 COLUMNS = (
-    Column("Preview", whole=True, of=_name),
+    Column("Preview", of=_name),
     _data("outcome", "outcome.value"),
     _data("round", "preview.row.round"),
     _data("submitter", "preview.row.submitter"),

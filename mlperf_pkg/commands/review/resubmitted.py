@@ -192,7 +192,7 @@ def _files(row: Resubmission) -> str:
 
 
 COLUMNS = (
-    Column("Result set", whole=True, of=attrgetter("new.name")),
+    Column("Result set", of=attrgetter("new.name")),
     Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),

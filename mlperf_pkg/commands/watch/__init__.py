@@ -85,7 +85,7 @@ def _sessions(
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; expected log files: {_command_for(log)}")
-        choice = choice_for(Path(log).parent.resolve(), options)
+        choice = choice_for(Path(log).parent, options)
         round_ = choice.round.name if choice.round else None
         judge = Judge(log, choice.usage, round_, waivers)
         yield Session(judge, monotonic, idle_s, timeout_s)
