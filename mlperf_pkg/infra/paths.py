@@ -349,3 +349,13 @@ def read_file(path: AnyPath | Location, limit: int) -> bytes:
     if len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
     return data
+
+
+def refuse_larger(stream: BufferedReader, limit: int) -> None:
+    """Refuse an open file of more than ``limit`` bytes, which a library is to read.
+
+    Raises:
+        TooLargeError: it has more.
+    """
+    if os.fstat(stream.fileno()).st_size > limit:
+        raise TooLargeError(errno.EFBIG, f"larger than {limit >> 20} MiB")

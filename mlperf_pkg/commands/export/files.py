@@ -7,7 +7,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.export.formats import FORMATS, DatabaseFormat, TableFormat
+from mlperf_pkg.commands.export.formats import (
+    FORMATS,
+    NOT_AN_EXPORT,
+    DatabaseFormat,
+    TableFormat,
+)
 from mlperf_pkg.commands.export.rows import Rows
 from mlperf_pkg.commands.export.schema import TABLES, VERSION
 from mlperf_pkg.errors import UserError, reason_of
@@ -57,14 +62,15 @@ class Destination(Struct, frozen=True):
         """Return the rows of an earlier export.
 
         Raises:
-            UserError: the path cannot be read, or is not an export.
+            UserError: the path cannot be read, is not an export, or a library is not installed.
         """
+        self._format.library()
         try:
             if isinstance(self._format, DatabaseFormat):
                 return self._format.read(self.path)
             files = self._files(self.path)
             return {name: self._format.read(file, TABLES[name]) for name, file in files.items()}
-        except (ValueError, OSError) as error:
+        except NOT_AN_EXPORT as error:
             reason = f"is not an export of this version (format {VERSION}): {reason_of(error)}"
             raise UserError(f"{self.path}: {reason}; --force overwrites it") from error
 

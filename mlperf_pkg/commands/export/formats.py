@@ -1,27 +1,34 @@
 """The formats of an export: Parquet, CSV, SQLite and DuckDB.
 
-Each has a function that writes a new file and one that reads it. The latter raises ``ValueError``
-for a file without these tables and ``OSError`` for one that cannot be read.
+Each has a function that writes a new file and one that reads it. The latter raises one of
+``NOT_AN_EXPORT`` for a file of other contents, whatever they are. A file is opened as it was
+written: views, triggers and functions in a database are not run.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.export.rows import Row, Rows, iso, round_of
-from mlperf_pkg.commands.export.schema import TABLES, VERSION, Table
+from mlperf_pkg.commands.export.rows import Row, Rows, accepted, iso, round_of
+from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Column, Table
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.paths import open_file, refuse_larger
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import unescape_formula
 from mlperf_pkg.render.table import csv_text
+
+NOT_AN_EXPORT = (UserError, ValueError, TypeError, OSError, csv.Error, sqlite3.Error)
+_BATCH = 1000  # rows
 
 # ---- Parquet, with one row group for each round ---------------------------------------------
 
@@ -76,22 +83,33 @@ def _write_parquet(path: Path, table: Table, rows: Sequence[Row]) -> None:
 
 
 def _read_parquet(path: Path, table: Table) -> list[Row]:
-    data = _parquet().read_table(path, partitioning=None)
-    table.refuse_others(data.schema.names)
-    if not data.schema.equals(_arrow_schema(table)):
-        raise ValueError("the columns have other types")
-    return list(zip(*(column.to_pylist() for column in data.columns), strict=True))
+    texts = [column.name for column in table.columns if column.type is str]
+    with open_file(path) as stream, _parquet().ParquetFile(stream) as file:
+        is_ours = file.schema_arrow.equals(_arrow_schema(table))
+        _refuse_others(table, file.schema_arrow.names, file.metadata.num_rows, is_ours=is_ours)
+    # A string of a dictionary takes memory once, however many rows have it.
+    with open_file(path) as stream, _parquet().ParquetFile(stream, read_dictionary=texts) as file:
+        batches = (map(_values, batch.columns) for batch in file.iter_batches(_BATCH))
+        return accepted(table, (row for columns in batches for row in zip(*columns, strict=True)))
+
+
+def _values(column: Any) -> list[Any]:
+    if not hasattr(column, "dictionary"):
+        return list(column.to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [None if index is None else texts[index] for index in column.indices.to_pylist()]
 
 
 # ---- CSV: a header, empty cells for null, ``true`` and ``false`` ------------------------------
 
 _BOOLEANS = {True: "true", False: "false"}
+_LONGEST_LINE = 1 << 22  # characters
 _TO_CSV: Mapping[type, Callable[[Any], Any]] = {bool: _BOOLEANS.__getitem__, datetime: iso}
 _FROM_CSV: Mapping[type, Callable[[str], Any]] = {
     str: unescape_formula,
     int: int,
     float: float,
-    bool: {text: value for value, text in _BOOLEANS.items()}.__getitem__,
+    bool: lambda text: {"true": True, "false": False}.get(text, text),
     datetime: datetime.fromisoformat,
 }
 
@@ -104,22 +122,33 @@ def _write_csv(path: Path, table: Table, rows: Sequence[Row]) -> None:
 
 
 def _read_csv(path: Path, table: Table) -> list[Row]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.reader(stream, strict=True)
-        table.refuse_others(next(reader, []))
-        return [
-            tuple(
-                None if not cell and column.nullable else _FROM_CSV[column.type](cell)
-                for cell, column in zip(cells, table.columns, strict=True)
-            )
-            for cells in reader
-        ]
+    with open_file(path) as stream:
+        refuse_larger(stream, LARGEST)
+        reader = csv.reader(_lines(stream), strict=True)
+        _refuse_others(table, next(reader, []))
+        rows = (zip(cells, table.columns, strict=True) for cells in reader)
+        return accepted(table, (tuple([_from_csv(*cell) for cell in row]) for row in rows))
+
+
+def _from_csv(cell: str, column: Column) -> Any:
+    return None if not cell and column.nullable else _FROM_CSV[column.type](cell)
+
+
+def _lines(stream: BinaryIO) -> Iterator[str]:
+    while line := stream.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise ValueError("a line is too long")
+        yield line.decode("utf-8")
 
 
 # ---- SQLite ---------------------------------------------------------------------------------
 
 _SQLITE_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", datetime: "TEXT"}
-_FROM_SQLITE: Mapping[type, Callable[[Any], Any]] = {bool: bool, datetime: datetime.fromisoformat}
+_FROM_SQLITE: Mapping[type, Callable[[Any], Any]] = {
+    bool: lambda value: {0: False, 1: True}.get(value, value),
+    datetime: datetime.fromisoformat,
+}
+_COMMENT = re.compile("--.*")
 
 
 def _write_sqlite(path: Path, rows: Rows) -> None:
@@ -153,26 +182,29 @@ def _sqlite_table(table: Table) -> str:
 
 
 def _read_sqlite(path: Path) -> Rows:
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+    with open_file(path) as stream:
+        refuse_larger(stream, LARGEST)
+        # Without the journals beside it, which may be planted.
+        url = f"{path.absolute().as_uri()}?immutable=1"
+        with closing(sqlite3.connect(url, uri=True)) as database:
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_LINE)
+            if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                raise ValueError("it has another version")
             return {name: _sqlite_rows(database, table) for name, table in TABLES.items()}
-    except sqlite3.Error as error:
-        raise ValueError(str(error)) from error
 
 
 def _sqlite_rows(database: sqlite3.Connection, table: Table) -> list[Row]:
-    types = [column.type for column in table.columns]
+    named = "FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')"
+    [(sql,)] = database.execute(f"SELECT sql {named}", [table.name]).fetchall() or [("",)]
+    names = database.execute("SELECT name FROM pragma_table_info(?)", [table.name]).fetchall()
+    is_ours = _COMMENT.sub("", sql) == _COMMENT.sub("", _sqlite_table(table))
+    _refuse_others(table, [name for (name,) in names], is_ours=is_ours)
+    convert = [_FROM_SQLITE.get(column.type) for column in table.columns]
     selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
-    table.refuse_others([name for name, *_ in selected.description])
-    if _FROM_SQLITE.keys().isdisjoint(types):
-        return selected.fetchall()
-    return [
-        tuple(
-            _FROM_SQLITE[type_](value) if type_ in _FROM_SQLITE and value is not None else value
-            for value, type_ in zip(row, types, strict=True)
-        )
-        for row in selected
-    ]
+    rows = (zip(row, convert, strict=True) for row in selected)
+    return accepted(
+        table, (tuple([f(v) if f and v is not None else v for v, f in row]) for row in rows)
+    )
 
 
 # ---- DuckDB ---------------------------------------------------------------------------------
@@ -214,24 +246,65 @@ def _create_duckdb_table(database: Any, table: Table) -> None:
 
 def _read_duckdb(path: Path) -> Rows:
     duckdb = _duckdb()
-    options = {"enable_external_access": "false"}
+    options = {"enable_external_access": "false", "memory_limit": "400MB", "threads": 1}
     try:
-        with closing(duckdb.connect(str(path), read_only=True, config=options)) as database:
-            return {name: _duckdb_rows(database, table) for name, table in TABLES.items()}
+        with (
+            open_file(path) as stream,
+            closing(duckdb.connect(str(path), read_only=True, config=options)) as database,
+            closing(duckdb.connect()) as empty,
+        ):
+            refuse_larger(stream, LARGEST)
+            for table in TABLES.values():
+                _create_duckdb_table(empty, table)
+            expected = _duckdb_tables(empty)
+            return {
+                name: _duckdb_rows(database, table, expected[name])
+                for name, table in TABLES.items()
+            }
     except duckdb.Error as error:
         raise ValueError(str(error).partition("\n")[0]) from error
 
 
-def _duckdb_rows(database: Any, table: Table) -> list[Row]:
-    selected = database.execute(f"SELECT * FROM {table.name} ORDER BY rowid")  # noqa: S608 - our names
-    table.refuse_others([name for name, *_ in selected.description])
-    return [
-        tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)
-        for row in selected.fetchall()
-    ]
+def _duckdb_tables(database: Any) -> dict[str, str]:
+    """Return the statements that create tables, as DuckDB writes them, by their names."""
+    select = "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main'"
+    return dict(database.execute(select).fetchall())
+
+
+def _duckdb_rows(database: Any, table: Table, sql: str) -> list[Row]:
+    select = "SELECT column_name FROM duckdb_columns() WHERE table_name = ?"
+    names = [name for (name,) in database.execute(select, [table.name]).fetchall()]
+    _refuse_others(table, names, is_ours=_duckdb_tables(database).get(table.name) == sql)
+    [(number,)] = database.execute(f"SELECT count(*) FROM main.{table.name}").fetchall()  # noqa: S608 - our names
+    _refuse_others(table, names, number)
+    selected = database.execute(f"FROM main.{table.name}")
+    rows = (row for part in iter(lambda: selected.fetchmany(_BATCH), []) for row in part)
+    return accepted(
+        table,
+        (tuple([v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in r]) for r in rows),
+    )
 
 
 # ---- all formats ----------------------------------------------------------------------------
+
+
+def _refuse_others(
+    table: Table, names: Sequence[str], number: int = 0, *, is_ours: bool = True
+) -> None:
+    """Refuse a table of other columns, of too many rows, or that is not a table as we write it.
+
+    Raises:
+        ValueError: it is one; an older version may have written it.
+    """
+    expected = [column.name for column in table.columns]
+    if list(names) != expected:
+        missing = ", ".join(name for name in expected if name not in names)
+        lack = f"; missing: {missing}" if missing else ""
+        raise ValueError(f"the columns of {table.name} are {', '.join(names)[:200]}{lack}")
+    if not is_ours:
+        raise ValueError(f"{table.name} has other types, keys or computed values")
+    if number > MOST_ROWS:
+        raise ValueError(f"{table.name} has {number:,} rows; expected at most {MOST_ROWS:,}")
 
 
 class TableFormat(Struct, frozen=True):

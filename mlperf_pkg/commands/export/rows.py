@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -19,13 +20,14 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category
 from mlperf_pkg.checks.system_schema import is_text, whole_number
 from mlperf_pkg.commands.export import schema
-from mlperf_pkg.commands.export.schema import TABLES, Table
+from mlperf_pkg.commands.export.schema import LONGEST, MOST_ROWS, MOST_TEXT, TABLES, Table
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import unused, visible
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
-from mlperf_pkg.rulebook.model import DIVISIONS, version_of
+from mlperf_pkg.rulebook.model import DIVISIONS, is_round_name, version_of
 from mlperf_pkg.run.model import Run
 
 Row: TypeAlias = tuple[Any, ...]
@@ -50,6 +52,9 @@ def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
     """Return rows sorted by usage and round, with values that all formats support.
 
     Training comes before HPC, and older rounds come first.
+
+    Raises:
+        UserError: a table has more rows or text than an export may have.
     """
 
     def order(row: Row) -> tuple[str, tuple[int, ...]]:
@@ -57,7 +62,7 @@ def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
         return ("" if usage == "training" else usage or "~", version_of(round_) if round_ else ())
 
     return {
-        name: sorted((_plain(row, TABLES[name]) for row in rows), key=order)
+        name: sorted(_rows_with(_plain, TABLES[name], rows), key=order)
         for name, rows in tables.items()
     }
 
@@ -67,18 +72,72 @@ def round_of(row: Row) -> RoundKey:
     return row[0], row[1]
 
 
-def _plain(row: Row | Struct, table: Table) -> Row:
-    """Return the values of a row in types that all formats support."""
-    values = row if isinstance(row, tuple) else astuple(row)
-    return tuple(_PLAIN[column.type](v) for v, column in zip(values, table.columns, strict=True))
+def accepted(table: Table, rows: Iterable[Row]) -> list[Row]:
+    """Return rows that were read from a file, if they are such as ``in_order`` returns.
+
+    Raises:
+        ValueError: a value or a round is another one.
+        UserError: there are more rows, or there is more text, than an export may have.
+    """
+    read = _rows_with(_same, table, rows)
+    for name in {row[1] for row in read}:
+        if name is not None and not is_round_name(name):
+            raise ValueError(f"{name!r:.80} is not the name of a round")
+    return read
+
+
+def _rows_with(
+    value_of: Callable[[type, Any], Any], table: Table, rows: Iterable[Row | Struct]
+) -> list[Row]:
+    """Return rows of other values; equal strings are one object."""
+    made: list[Row] = []
+    texts: dict[str, str] = {}
+    room = MOST_TEXT
+    for row in rows:
+        cells = []
+        values = row if isinstance(row, tuple) else astuple(row)
+        for value, column in zip(values, table.columns, strict=True):
+            cell = texts.get(value) if column.type is str else None
+            if cell is None and value is not None:
+                cell = value_of(column.type, value)
+                if column.type is str:
+                    texts[value] = cell
+                    room -= len(cell)
+            if cell is None and not column.nullable:
+                raise ValueError(f"{table.name}.{column.name} has no value")
+            cells.append(cell)
+        made.append(tuple(cells))
+        if len(made) > MOST_ROWS or room < 0:
+            limits = f"{MOST_ROWS:,} rows and {MOST_TEXT:,} characters"
+            raise UserError(f"{table.name} is larger than a table of an export: {limits}")
+    return made
+
+
+def _plain(type_: type, value: Any) -> Any:
+    """Return a value in a type that all formats support, None if it is not such a value."""
+    return _PLAIN[type_](value)
+
+
+def _same(type_: type, value: Any) -> Any:
+    if type(value) is not type_ or _plain(type_, value) != value:
+        raise ValueError(f"{ascii(value)[:80]} is not a value of an export")
+    return value
+
+
+def _shortened(value: str) -> str:
+    text = visible(value)
+    if len(text) <= LONGEST:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]  # strings may be keys
+    return f"{text[: LONGEST - 20]}... {digest}"
 
 
 _PLAIN: Mapping[type, Callable[[Any], Any]] = {
-    str: lambda value: None if value is None else visible(value),
-    int: lambda value: None if value is None or abs(value) >= _LARGEST else value,
+    str: _shortened,
+    int: lambda value: None if abs(value) >= _LARGEST else value,
     float: to_finite,
     bool: lambda value: value,
-    datetime: lambda value: value,
+    datetime: lambda value: value if value.utcoffset() == timedelta(0) else None,
 }
 
 

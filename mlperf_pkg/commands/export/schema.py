@@ -1,7 +1,8 @@
 """The tables of an export: their columns, types, units and meanings.
 
 Each class is a table, each field a column. Documents and files are generated from these classes,
-so they always agree. Unprintable characters are escaped in all strings; numbers are finite.
+so they always agree. Unprintable characters are escaped in all strings; numbers are finite. The
+limits hold for what is written and for what is read, so that whatever is written can be read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from msgspec import Meta, Struct
 
 VERSION = 2
+LONGEST = 1 << 14  # characters of a string; a longer one ends with its digest
+MOST_ROWS = 5_000_000  # of a table
+MOST_TEXT = 1 << 28  # characters of all different strings of a table
+LARGEST = 1 << 32  # bytes of a file
 
 
 def _about(meaning: str, unit: str = "") -> Meta:
@@ -243,18 +248,6 @@ class Table(Struct, frozen=True):
             f"CREATE INDEX {self.name}_by_{columns.split()[-1]} ON {self.name} ({columns})"
             for columns in self.indexes
         ]
-
-    def refuse_others(self, names: Sequence[str]) -> None:
-        """Check the names of columns that were read.
-
-        Raises:
-            ValueError: they are not those of this table; an older version may have written them.
-        """
-        expected = [column.name for column in self.columns]
-        if list(names) != expected:
-            missing = ", ".join(name for name in expected if name not in names)
-            lack = f"; missing: {missing}" if missing else ""
-            raise ValueError(f"the columns of {self.name} are {', '.join(names)[:200]}{lack}")
 
 
 def _table(name: str, record: type[Struct], keys: Sequence[str], *indexes: str) -> Table:

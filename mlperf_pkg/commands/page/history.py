@@ -20,6 +20,7 @@ from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.render.table import by_key
+from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
@@ -79,10 +80,12 @@ class Entry(Struct, frozen=True):
 
     @property
     def is_ranked(self) -> bool:
-        """Whether it takes part in trends: Closed, with a score, and not of weak scaling."""
+        """Whether it takes part in trends: Closed, scored, not of weak scaling, with rules."""
         minutes = self.row.score_minutes
         return (
-            known_division(self.row.division) == "closed"
+            self.row.usage in usages()
+            and self.row.round in rounds(self.row.usage)
+            and known_division(self.row.division) == "closed"
             and minutes is not None
             and isfinite(minutes)
             and minutes > 0

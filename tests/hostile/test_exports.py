@@ -1,0 +1,289 @@
+"""What an export is read from may be any file: it is an export, or the message says that it is not."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mlperf_pkg.commands.export import formats
+from mlperf_pkg.commands.export.files import Destination
+from mlperf_pkg.commands.export.formats import FORMATS
+from mlperf_pkg.commands.export.published import exported_sets
+from mlperf_pkg.commands.export.rows import Rows, in_order
+from mlperf_pkg.commands.export.schema import LONGEST, TABLES
+from mlperf_pkg.commands.page.history import history
+from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.errors import UserError
+
+TIME = datetime(2022, 4, 20, 20, 31, 30, 146000, tzinfo=UTC)
+OF_TYPE: dict[type, Any] = {str: "text", int: 1, float: 1.5, bool: True, datetime: TIME}
+MANY = 3_000_000_000
+
+
+def row(name: str, **others: Any) -> tuple[Any, ...]:
+    values = {column.name: OF_TYPE[column.type] for column in TABLES[name].columns}
+    return tuple((values | {"usage": "training", "round": "5.1"} | others).values())
+
+
+def rows(**findings: Any) -> Rows:
+    """A row of each table, with other values of the finding."""
+    names = {name: {} if name != "findings" else findings for name in TABLES}
+    return in_order({name: [row(name, **others)] for name, others in names.items()})
+
+
+def written(folder: Path, ending: str) -> Path:
+    path = folder / f"results{ending}"
+    Destination(path).write(rows(), replace=False)
+    return path
+
+
+# ---- what is written is read ----------------------------------------------------------------
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("text", [LONG, "=;" * 100_000, "\x1b" * 100_000, "\U0001f600" * 99_999])
+def test_long_fields(ending: str, text: str, tmp_path: Path) -> None:
+    destination = Destination(tmp_path / f"results{ending}")
+    tables = rows(message=text)
+    destination.write(tables, replace=False)
+    assert destination.read() == tables
+    assert all(len(value) <= LONGEST for value in tables["findings"][0] if isinstance(value, str))
+
+
+def test_long_fields_stay_different() -> None:
+    """They are keys of the tables."""
+    keys = [rows(message=LONG + end)["findings"][0] for end in "ab"]
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize("names", [("training", "97.3"), ("inference", "5.1"), ("../*", "0.0")])
+def test_unknown_rounds_are_shown_as_they_are(names: tuple[str, str], tmp_path: Path) -> None:
+    destination = Destination(tmp_path / "results.sqlite")
+    a_set = row("result_sets", division_written="closed", usage=names[0], round=names[1])
+    destination.write({"result_sets": [a_set]}, replace=False)
+    page = history(exported_sets(destination.read()), "here")
+    assert [(e.row.usage, e.row.round, e.is_ranked) for e in page.entries] == [(*names, False)]
+    assert names[1] in history_html(page, "")
+
+
+# ---- what is not an export ------------------------------------------------------------------
+
+
+def text(edit: Callable[[str], str]) -> Callable[[Path], object]:
+    """Edit the findings of a CSV."""
+
+    def case(path: Path) -> None:
+        file = path / "findings.csv"
+        file.write_text(edit(file.read_text("utf-8")), "utf-8")
+
+    return case
+
+
+def cell(old: str, new: str) -> Callable[[Path], object]:
+    return text(lambda table: table.replace(old, new, 1))
+
+
+def sparse(size: int) -> Callable[[Path], object]:
+    return lambda path: os.truncate(path / "runs.csv" if path.is_dir() else path, size)
+
+
+def instead(name: str, make: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Replace a file of a folder, or the database."""
+
+    def case(path: Path) -> None:
+        file = path / name if path.is_dir() else path
+        file.unlink()
+        make(file)
+
+    return case
+
+
+def zero(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def sql(connect: Any, *statements: str) -> Callable[[Path], object]:
+    def case(path: Path) -> None:
+        with closing(connect(str(path))) as database:
+            for statement in statements:
+                database.execute(statement)
+            getattr(database, "commit", int)()
+
+    return case
+
+
+def sqlite(*statements: str) -> Callable[[Path], object]:
+    return sql(sqlite3.connect, *statements)
+
+
+def duck(*statements: str) -> Callable[[Path], object]:
+    return sql(duckdb.connect, *statements)
+
+
+def view(select: str, name: str = "findings") -> list[str]:
+    columns = [column.name for column in TABLES[name].columns]
+    values = ", ".join(f"NULL AS {column}" for column in columns)
+    return [f"DROP TABLE {name}", f"CREATE VIEW {name} AS {select.replace('@', values)}"]
+
+
+COUNTING = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})"
+LOOSE = [
+    "CREATE TABLE loose AS SELECT * FROM evaluations",
+    "DROP TABLE evaluations",
+    "ALTER TABLE loose RENAME TO evaluations",
+]
+
+
+def parquet(
+    name: str, column: str, values: list[Any], kind: Any = None
+) -> Callable[[Path], object]:
+    """Another type, or values, of a column."""
+
+    def case(path: Path) -> None:
+        file = path / f"{name}.parquet"
+        table = pq.read_table(file, partitioning=None)
+        place = table.schema.get_field_index(column)
+        field = table.schema.field(place)
+        field = field if kind is None else pa.field(column, kind)
+        pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)
+
+    return case
+
+
+def many_rows(path: Path) -> None:
+    file = path / "findings.parquet"
+    table = pq.read_table(file, partitioning=None)
+    pq.write_table(table.take([0] * 2000), file)
+
+
+CASES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    # CSV.
+    "an unclosed quote": (".csv", cell("text", '"text')),
+    "a quote in a cell": (".csv", cell("text", '"te"xt"')),
+    "an unclosed quote, and much more": (".csv", text(lambda t: t + '"' + "x\n" * 3_000_000)),
+    "another boolean": (".csv", cell("true", "True")),
+    "a number as boolean": (".csv", cell("true", "1")),
+    "an endless integer": (".csv", cell(",1,", f",{'9' * 5000},")),
+    "a large integer": (".csv", cell(",1,", f",{2**63},")),
+    "a word as integer": (".csv", cell(",1,", ",one,")),
+    "too few cells": (".csv", text(lambda t: t + "training\n")),
+    "too many cells": (".csv", text(lambda t: t + "," * 99 + "\n")),
+    "a long cell": (".csv", cell("text", "x" * 200_000)),
+    "a long line": (".csv", text(lambda t: t + "x" * 20_000_000)),
+    "an escape": (".csv", cell("text", "\x1b[31m")),
+    "NUL": (".csv", cell("text", "\0")),
+    "a missing value": (".csv", cell("true", "")),
+    "a large file": (".csv", sparse(100 << 30)),
+    "a missing file": (".csv", lambda path: (path / "runs.csv").unlink()),
+    "a pipe": (".csv", instead("runs.csv", os.mkfifo)),
+    "a device": (".csv", instead("runs.csv", zero)),
+    "a folder": (".csv", instead("runs.csv", Path.mkdir)),
+    "Latin-1": (".csv", lambda path: (path / "runs.csv").write_bytes(b"\xe4" * 99)),
+    # SQLite.
+    "a blob": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET metric = x'00ff'")),
+    "a text as number": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET value = 'one'")),
+    "infinity": (".sqlite", sqlite("UPDATE evaluations SET value = 9e999")),
+    "a time without a zone": (".sqlite", sqlite("UPDATE runs SET start = '2022-04-20'")),
+    "no time": (".sqlite", sqlite("UPDATE runs SET start = 'today'")),
+    "two as boolean": (".sqlite", sqlite("UPDATE findings SET waived = 2")),
+    "escapes": (".sqlite", sqlite("UPDATE findings SET message = char(27) || '[31m'")),
+    "a long text": (
+        ".sqlite",
+        sqlite("UPDATE findings SET message = printf('%.*c', 9999999, 'x')"),
+    ),
+    "no table": (".sqlite", sqlite("DROP TABLE findings")),
+    "a view": (".sqlite", sqlite(*view("SELECT @"))),
+    "a view of itself": (".sqlite", sqlite(*view("SELECT * FROM findings"))),
+    "a view of endless rows": (".sqlite", sqlite(*view(f"{COUNTING} SELECT @ FROM n"))),
+    "a view of a view": (
+        ".sqlite",
+        sqlite(*view("SELECT * FROM runs"), *view("SELECT * FROM findings", "runs")),
+    ),
+    "a virtual table": (
+        ".sqlite",
+        sqlite("DROP TABLE findings", "CREATE VIRTUAL TABLE findings USING fts5(usage)"),
+    ),
+    "a computed column": (
+        ".sqlite",
+        sqlite(
+            "DROP TABLE findings",
+            "CREATE TABLE findings (usage TEXT, round TEXT AS (printf('%.*c', 9999, 'x')))",
+            "INSERT INTO findings VALUES ('training')",
+        ),
+    ),
+    "another version": (".sqlite", sqlite("PRAGMA user_version = 1")),
+    "a pipe as SQLite": (".sqlite", instead("", os.mkfifo)),
+    "a device as SQLite": (".sqlite", instead("", zero)),
+    "a folder as SQLite": (".sqlite", instead("", Path.mkdir)),
+    "a large SQLite": (".sqlite", sparse(100 << 30)),
+    # DuckDB.
+    "DuckDB: NaN": (".duckdb", duck("UPDATE evaluations SET value = 'NaN'")),
+    "DuckDB: escapes": (".duckdb", duck("UPDATE findings SET message = chr(27)")),
+    "DuckDB: a long text": (".duckdb", duck("UPDATE findings SET message = repeat('x', 9999999)")),
+    "DuckDB: no table": (".duckdb", duck("DROP TABLE findings")),
+    "DuckDB: a view": (".duckdb", duck(*view("SELECT @"))),
+    "DuckDB: a view of endless rows": (".duckdb", duck(*view(f"SELECT @ FROM range({MANY})"))),
+    "DuckDB: a view of a file": (
+        ".duckdb",
+        duck(*view("SELECT @ FROM read_text('/etc/hostname')")),
+    ),
+    "DuckDB: structs": (
+        ".duckdb",
+        duck(
+            "ALTER TABLE evaluations RENAME TO old",
+            "CREATE TABLE evaluations AS SELECT * REPLACE ({'a': 1} AS metric) FROM old",
+        ),
+    ),
+    "DuckDB: dates": (
+        ".duckdb",
+        duck(
+            "CREATE TABLE old AS SELECT * REPLACE (DATE '2022-04-20' AS start) FROM runs",
+            *("DROP TABLE evaluations", "DROP TABLE runs", "ALTER TABLE old RENAME TO runs"),
+        ),
+    ),
+    "DuckDB: many rows": (
+        ".duckdb",
+        duck("INSERT INTO findings SELECT f.* FROM findings f, range(2000)"),
+    ),
+    "DuckDB: a pipe": (".duckdb", instead("", os.mkfifo)),
+    "DuckDB: a device": (".duckdb", instead("", zero)),
+    # Parquet.
+    "Parquet: a struct": (
+        ".parquet",
+        parquet("runs", "status", [{"a": 1}], pa.struct([("a", pa.int64())])),
+    ),
+    "Parquet: a date": (".parquet", parquet("runs", "start", [date(2022, 4, 20)], pa.date32())),
+    "Parquet: bytes": (".parquet", parquet("runs", "status", [b"\xff"], pa.binary())),
+    "Parquet: NaN": (".parquet", parquet("evaluations", "value", [float("nan")])),
+    "Parquet: an escape": (".parquet", parquet("runs", "status", ["\x1b[31m"])),
+    "Parquet: a long text": (".parquet", parquet("runs", "status", ["x" * 9_999_999])),
+    "Parquet: many rows": (".parquet", many_rows),
+    "Parquet: a missing file": (".parquet", lambda path: (path / "runs.parquet").unlink()),
+    "Parquet: a pipe": (".parquet", instead("runs.parquet", os.mkfifo)),
+    "Parquet: a device": (".parquet", instead("runs.parquet", zero)),
+    "Parquet: cut off": (".parquet", lambda path: os.truncate(path / "runs.parquet", 500)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_not_an_export(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ending, edit = CASES[name]
+    path = written(tmp_path, ending)
+    edit(path)
+    monkeypatch.setattr(formats, "MOST_ROWS", 1000)
+    with pytest.raises(UserError, match="is not an export of this version") as caught:
+        Destination(path).read()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1000
