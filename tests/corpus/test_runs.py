@@ -11,6 +11,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.identity import infer_round
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
+from tests.corpus.conftest import renamed
 from tests.helpers.corpus import CORPUS, ROUNDS, expected, needs_corpus
 
 FLAGGED: dict[tuple[str, str], set[str]] = {
@@ -29,6 +30,15 @@ def _read(tree: str, path: str) -> Run:
     usage, _, round_name = tree.rpartition("v")
     file = CORPUS / tree / path
     return read_run(LogFile(Source(path, file), usage.strip("_") or "training", round_name))
+
+
+@pytest.mark.parametrize("tree", ROUNDS)
+def test_the_path_of_a_log_is_only_its_name(tree: str) -> None:
+    """As those of ``conftest.py`` need, who read it once."""
+    for path in [*expected(tree)["logs"]][:8]:
+        at = LogFile(Source(path, CORPUS / tree / path))
+        elsewhere = LogFile(Source("elsewhere", CORPUS / tree / path))
+        assert renamed(read_run(elsewhere), path) == read_run(at)
 
 
 @pytest.mark.parametrize("tree", ROUNDS)
