@@ -450,6 +450,7 @@ CASES = [
     Case("one too many skipped, unet3d", "2.0", "unet3d", positions(lambda n: n + 20, "epoch_num"), ("UNET133 error rules",)),
     Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
     Case("trained too long, unet3d", "2.0", "unet3d", positions(lambda n: n + 10_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
+    Case("trained too long, but failed", "2.0", "unet3d", changed(positions(lambda n: n + 10_000, "epoch_num"), ended("aborted", reached=False)), ("UNET110 error official", "UNET133 error rules", "RUN130 warning rules"), "fail"),
     Case("trained too long, unet3d in samples", "4.0", "unet3d", positions(lambda n: n + 168 * 20_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
     Case("two decimals", "5.1", "rgat", positions(lambda n: round(n + 0.004, 2), "epoch_num")),
     Case("flux rounded up", "5.1", "flux1", lambda log: edited(edited(log, "global_batch_size", value=1000), "evaluation_frequency", value=263_000), ("FLUX102 error official", "FLUX121 warning rules"), "fail"),
