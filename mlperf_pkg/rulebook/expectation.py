@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -353,26 +353,17 @@ _OF_A_RECORD = frozenset({"value", "nth"})
 _BATCH_SIZE = "global_batch_size"
 
 
-class _Terms(NamedTuple):
-    """The part of a rule that the words for what it expects depend on."""
-
-    key: str
-    formula: str
-    needed: str | None
-
-
 def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str]:
     """Return how a record with this ``value`` and ``operands`` breaks the formula of a rule.
 
     What was found, what is expected, and the template of a message.
     """
     rule = _about(rule, operands)
-    terms = _Terms(rule.key, rule.formula or "", rule.needed)
-    expects = expectation(terms.formula)
+    expects = expectation(rule.formula or "")
     if not expects:
         message = f"{rule.key} is {{found}}; expected {{expected}}"
-        return value, _in_general(terms, operands), message
-    needed = _expected(terms, expects, operands)
+        return value, _in_general(rule, operands), message
+    needed = _Calculation(rule, operands, expects.amount).expected(expects)
     member = member_of(expects.amount, "metadata")
     if member and operands.metadata.get(member) is None:
         message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
@@ -413,12 +404,13 @@ def _of_first_and_later(formula: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _in_general(terms: _Terms, operands: Operands) -> str:
+def _in_general(rule: Rule, operands: Operands) -> str:
     """Return what a formula expects where it sets no limits, with the values it depends on."""
-    words = in_general(terms.formula, terms.key)
-    if not expectation(terms.formula):
+    formula = rule.formula or ""
+    words = in_general(formula, rule.key)
+    if not expectation(formula):
         words = f"that {words}"
-    return _with_reasons(terms.needed or words, _values(names_in(terms.formula), operands))
+    return _with_reasons(rule.needed or words, _values(names_in(formula), operands))
 
 
 def _values(names: frozenset[str], operands: Operands) -> list[str]:
@@ -490,37 +482,11 @@ def _whole(value: Any) -> Any:
 # ---- what the formula expects -------------------------------------------------------------
 
 
-def _expected(terms: _Terms, expects: Expectation, operands: Operands) -> str:
-    """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
-    values = tuple((name, value) for name, value in operands.values.items() if name != "value")
-    is_numeric = all(type(value) in (int, float) for _, value in values)
-    if is_numeric and not _is_of_record(terms.formula):
-        return _expected_for(terms, values)
-    return _Calculation(terms, operands, expects.amount).expected(expects)
-
-
-@lru_cache(maxsize=1024)
-def _expected_for(terms: _Terms, values: tuple[tuple[str, float], ...]) -> str:
-    """Return all limits in words, which are the same for most records and runs of a set."""
-    expects = expectation(terms.formula)
-    assert expects  # noqa: S101
-    return _Calculation(terms, Operands(dict(values), {}, {}), expects.amount).expected(expects)
-
-
-@lru_cache
-def _is_of_record(formula: str) -> bool:
-    """Return whether the limits of a formula depend on the value or metadata of a record."""
-    expects = expectation(formula)
-    limits = expects.limits if expects else ()
-    parts = [part for limit in limits for part in (limit.bound, limit.tolerance) if part]
-    return any(map(has_record, parts))
-
-
 class _Calculation:
     """Calculates what a formula expects, and says how."""
 
-    def __init__(self, terms: _Terms, operands: Operands, tree: ast.expr) -> None:
-        self._terms = terms
+    def __init__(self, rule: Rule, operands: Operands, tree: ast.expr) -> None:
+        self._rule = rule
         self._operands = operands
         self._commas = bool(interval_of(tree) or member_of(tree, "metadata"))
         self._texts = {
@@ -532,7 +498,7 @@ class _Calculation:
         self._batch_size = f" for batch size {size}" if size else ""
 
     def expected(self, expects: Expectation) -> str:
-        """Return all limits in words, as ``_expected``."""
+        """Return all limits in words: "720 = 8000 * 1152 / 12800", "0.5 to 1.5"."""
         if not expects.alternatives and len(expects.limits) > 1:
             return self._range(expects.limits)
         words = list(dict.fromkeys(map(self._limit, expects.limits)))
@@ -547,8 +513,8 @@ class _Calculation:
         if number is None or not math.isfinite(number):
             reasons = _values(names_in(text_of(bound)), self._operands)
             words = in_words(bound, self._texts, commas=self._commas)
-            if len(words) > _LONGEST and self._terms.needed:
-                return _with_reasons(self._terms.needed, reasons)
+            if len(words) > _LONGEST and self._rule.needed:
+                return _with_reasons(self._rule.needed, reasons)
             return limit.kind + _with_reasons(words, reasons)
         tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
         tolerance = tolerance if isinstance(tolerance, int | float) else 0.0
@@ -570,14 +536,14 @@ class _Calculation:
         if self._batch_size and names_in(text_of(bound)) - _OF_A_RECORD == {_BATCH_SIZE}:
             return self._batch_size
         if len(words) > _LONGEST:
-            return f" ({self._terms.needed})" if self._terms.needed else ""
+            return f" ({self._rule.needed})" if self._rule.needed else ""
         return f" = {words}"
 
     def _range(self, limits: Sequence[Limit]) -> str:
         """Return limits that all hold, the lower ones first."""
         numbers = [amount(limit.bound, self._operands) for limit in limits]
         if None in numbers:
-            return _in_general(self._terms, self._operands)
+            return _in_general(self._rule, self._operands)
         by_kind = {
             limit.kind: plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
             for limit, number in zip(limits, numbers, strict=True)
@@ -587,7 +553,7 @@ class _Calculation:
             words = f"{by_kind['at least ']} to {by_kind['at most ']}"
         else:
             words = " and ".join(f"{kind}{text}" for kind, text in sorted(by_kind.items()))
-        return _with_reasons(words, [self._terms.needed] if self._terms.needed else [])
+        return _with_reasons(words, [self._rule.needed] if self._rule.needed else [])
 
 
 class _Exact(ast.NodeTransformer):

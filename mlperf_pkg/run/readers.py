@@ -61,10 +61,6 @@ class DistinctValues:
         if len(numbers) < MAX_DISTINCT:
             numbers.setdefault(shown(record.value), number)
 
-    def values(self, key: str) -> tuple[str, ...]:
-        """Return the different values of a key, as JSON."""
-        return tuple(self._numbers[key])
-
     def lines(self, key: str) -> dict[str, int]:
         """Return the different values of a key, as JSON, each with its first line."""
         return {value: self._line_of(number) for value, number in self._numbers[key].items()}
@@ -102,21 +98,9 @@ class Clock(msgspec.Struct, eq=False):
             self.status = intern(status) if type(status) is str else None
 
     @property
-    def ending(self) -> str:
-        """How the run ended, as the template of a message about its status."""
-        if self.stop_ms is None:
-            return "no run_stop after run_start"
-        return "run_stop says {found}"
-
-    @property
     def stopped(self) -> bool:
         """Whether a ``run_stop`` was logged, also one without a ``run_start``."""
         return "run_stop" in self.official
-
-    @property
-    def backwards(self) -> bool:
-        """Whether the run stopped before it started."""
-        return self.start_ms is not None and self.stop_ms is not None and self.minutes is None
 
     @property
     def minutes(self) -> float | None:

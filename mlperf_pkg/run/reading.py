@@ -147,7 +147,7 @@ class _Reading:
             fingerprint=self._fingerprint.digest,
             evaluated=tuple(self._fingerprint.evaluated),
             losses=tuple(self._fingerprint.losses),
-            batch_sizes=self._distinct.values("global_batch_size"),
+            batch_sizes=tuple(self._distinct.lines("global_batch_size")),
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
@@ -232,7 +232,7 @@ class _Reading:
             self._add("LOG110", "not an MLPerf log: it has no record that can be read", Pending)
 
     def _check_end(self) -> None:
-        if self._clock.backwards:
+        if self._clock.stop_ms is not None and self._clock.minutes is None:
             message = "run_stop is earlier than run_start; expected later"
             self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
         self._check_day()
@@ -247,9 +247,10 @@ class _Reading:
         if self._clock.status and not counts and number is not None:
             line = self._reader.line_of(number)
             code, reason = "RUN140", f", as the target was reached on line {line}"
+        ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"
         self._add(
             code,
-            f'{self._clock.ending}; expected "success"{reason}',
+            f'{ending}; expected "success"{reason}',
             Finding if is_stopped else Pending,
             line=self._stop_line(),
             severity=Severity.NOTE if counts else Severity.WARNING,

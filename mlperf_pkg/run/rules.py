@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -382,7 +381,7 @@ class RuleChecker:
             self._compare_start(rule, logged)
         if rule.covers_target and success:
             self._compare_stop(rule, logged)
-        if compiled.formula and not compiled.in_passing:
+        if compiled.formula and not compiled.in_passing and (success or not rule.last):
             self._evaluate_at_the_end(rule, compiled.formula, logged)
 
     # ---- how often a key is logged ---------------------------------------------------------
@@ -535,11 +534,10 @@ class RuleChecker:
 
 def _counted(record: Record, name: str) -> Record:
     """Return a record whose position is a number, also where it is logged as text."""
-    metadata = record.metadata
-    if not isinstance(metadata, dict) or not isinstance(metadata.get(name), str):
+    try:
+        metadata = {**record.metadata, name: float(record.metadata[name])}
+    except (KeyError, TypeError, ValueError, OverflowError):
         return record
-    with suppress(ValueError):
-        metadata = {**metadata, name: float(metadata[name])}
     return Record(record.key, record.time_ms, record.value, metadata)
 
 

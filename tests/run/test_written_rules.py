@@ -364,6 +364,7 @@ CASES = [
         for index in (0, 2)
     ),
     *(Case(f"evaluation {index} skipped, {benchmark} {round_}", round_, benchmark, partial(skipped, index=index), (f"{code} error rules",)) for round_, benchmark, index, code in (("1.0", "bert", 3, "BERT126"), ("5.0", "bert", 7, "BERT126"), ("6.0", "deepseekv3_671b", 2, "DSV131"), ("6.1", "deepseekv3_671b", 1, "DSV131"), ("2.1", "unet3d", 4, "UNET140"))),
+    Case("also evaluated before training, deepseekv3", "6.0", "deepseekv3_671b", positions(lambda n: n * (n > 660_480), "samples_count")),
     Case("first step evaluated, deepseekv3", "6.0", "deepseekv3_671b", positions(lambda n: n - 645_120, "samples_count")),
     *(
         Case(f"{name}, bert {round_} at {size}", round_, "bert", changed(field("global_batch_size", size), positions(position, "epoch_num")), findings)
@@ -450,6 +451,7 @@ CASES = [
     Case("one too many skipped, unet3d", "2.0", "unet3d", positions(lambda n: n + 20, "epoch_num"), ("UNET133 error rules",)),
     Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
     Case("trained too long, unet3d", "2.0", "unet3d", positions(lambda n: n + 10_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
+    Case("trained too long, but failed", "2.0", "unet3d", changed(positions(lambda n: n + 10_000, "epoch_num"), ended("aborted", reached=False)), ("UNET110 error official", "UNET133 error rules", "RUN130 warning rules"), "fail"),
     Case("trained too long, unet3d in samples", "4.0", "unet3d", positions(lambda n: n + 168 * 20_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
     Case("two decimals", "5.1", "rgat", positions(lambda n: round(n + 0.004, 2), "epoch_num")),
     Case("flux rounded up", "5.1", "flux1", lambda log: edited(edited(log, "global_batch_size", value=1000), "evaluation_frequency", value=263_000), ("FLUX102 error official", "FLUX121 warning rules"), "fail"),
