@@ -298,7 +298,8 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
         if not _disagrees(context, *numbers):
             accelerators = run.instance_scale and run.nodes and run.instance_scale // run.nodes
             key, numbers, hint = "accelerators_per_node is", (accelerators, per_node), None
-            if not _disagrees(context, *numbers):
+            # A node without accelerators counts as one, as in the log.
+            if not _disagrees(context, accelerators, 1 if per_node == 0 else per_node):
                 continue
         is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
         yield context.finding(

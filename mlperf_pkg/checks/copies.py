@@ -230,7 +230,9 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     if scalings == {*SCALINGS} and not copy.names.isdisjoint(original.names):
         return f"the same runs as {name}, as strong and as weak scaling"
     systems = {letters(files.system or "").replace("power", "") for files in (first, second)}
-    is_same = copy.round == original.round and len(systems) == 1
+    before, after = original.context.system, copy.context.system
+    is_described_alike = before and after and not different_fields(before, after)
+    is_same = copy.round == original.round and (len(systems) == 1 or is_described_alike)
     if is_same and not {copy.tree, original.tree}.isdisjoint(with_power):
         return f"the same runs as {name}, with power measured differently"
     return None

@@ -15,6 +15,7 @@ from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.checks.system_schema import (
     SIMILAR,
+    STRICT_FROM,
     has_fixed_statuses,
     is_answer,
     is_text,
@@ -44,6 +45,7 @@ from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import unchecked_of
+from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import set_name
@@ -318,11 +320,12 @@ def _answers(description: _Description) -> Iterator[Finding]:
 
 
 def _system_type(description: _Description) -> Iterator[Finding]:
-    """Note that a field of the rules is missing, which most published descriptions lack."""
-    field = "system_type"
+    """Check for a field of the rules that most published descriptions lack."""
+    field, message = "system_type", "no field {expected}"
+    is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
     if field not in description.fields and [field] in needing_answer(description.round):
-        message = "no field {expected}"
-        yield system_finding("SYS305", description.path, None, message, expected=field)
+        fields = {} if is_strict else {"severity": Severity.NOTE}
+        yield system_finding("SYS305", description.path, None, message, expected=field, **fields)
 
 
 def _software(description: _Description) -> Iterator[Finding]:

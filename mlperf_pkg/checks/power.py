@@ -21,7 +21,6 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 
 _MIN_READINGS = 60
-_MAX_GAP_MS = 1000
 _TOLERATED = 0.1  # of a measurement: published ones lack up to 9.4 % of their samples
 _ROUNDING_MS = 1  # minutes are doubles
 _MS_PER_MINUTE = 60_000
@@ -199,25 +198,19 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
-    needed = 1 - _TOLERATED
-    sparse = next((n for n in nodes if n.readings * _MAX_GAP_MS < needed * _length_ms(n)), None)
-    slowest = max(nodes, key=lambda log: log.longest_gap_ms, default=None)
-    if sparse:
-        yield finding_of(
-            "POW201",
-            "{found} samples; expected {expected}, one per second",
-            sparse.path,
-            found=sparse.readings,
-            expected=round(_length_ms(sparse) / _MAX_GAP_MS),
+    slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
+    if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
+        is_much = slowest.missing > _TOLERATED
+        message = (
+            "{found} % of the samples are missing" if is_much else "{found:.1f} s without a sample"
         )
-    elif slowest and slowest.longest_gap_ms > _MAX_GAP_MS:
         yield finding_of(
             "POW201",
-            "{found:.1f} s without a sample; expected one per second",
+            f"{message}; expected one per second",
             slowest.path,
-            severity=Severity.WARNING,
-            found=slowest.longest_gap_ms / 1000,
-            expected=_MAX_GAP_MS / 1000,
+            severity=Severity.ERROR if is_much else Severity.WARNING,
+            found=round(100 * slowest.missing) if is_much else slowest.longest_gap_ms / 1000,
+            expected=power.MAX_GAP_MS / 1000,
         )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
@@ -238,7 +231,7 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     if run.start_ms is None or run.minutes is None:
         return
     start_ms, length_ms = run.start_ms, run.minutes * _MS_PER_MINUTE
-    sampled = [(log, log.first_ms, log.last_ms, _MAX_GAP_MS) for log in nodes]
+    sampled = [(log, log.first_ms, log.last_ms, power.MAX_GAP_MS) for log in nodes]
     stamped = [(log, log.start_ms, log.stop_ms, _ROUNDING_MS) for log in nodes if log.readings]
     for log, first_ms, last_ms, tolerance_ms in (*sampled, *stamped):
         late_ms = 0.0 if first_ms is None else first_ms - start_ms
@@ -258,12 +251,6 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
                 **NOTE if is_stamp else weight,
             )
             return
-
-
-def _length_ms(log: PowerLog) -> float:
-    """Return the time from the first to the last record of a measurement."""
-    times = [time for time in (log.start_ms, log.first_ms, log.last_ms, log.stop_ms) if time]
-    return max(times) - min(times) if times else 0.0
 
 
 def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:

@@ -16,9 +16,10 @@ from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.rulebook.load import finding_of
+from mlperf_pkg.rulebook.load import codes, finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS, PACKAGE_CHECKER
 from mlperf_pkg.rulebook.rounds import Sureness, Window, day_of, where_instead, window
+from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import OTHER_RECORDS, Seed
 
@@ -137,7 +138,7 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     of_power = power_files(context).findings
     for run in context.runs:
         accepted = run in accepted_runs
-        findings = (*run.findings, *of_power.get(run.path, ()))
+        findings = (*_of_division(context, run), *of_power.get(run.path, ()))
         if run in forgiven_runs:  # the rules need only the energy of runs whose time counts
             findings = tuple(
                 replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in findings
@@ -150,6 +151,22 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
             )
         counts = run in forgiven_runs or context.is_converged(run)
         yield from map(partial(_noted, run), findings) if counts else findings
+
+
+def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
+    """Yield the findings of a log, by the rules those of Open if its entry was moved there."""
+    if (run.division, context.division_by_rules) != ("closed", "open"):
+        yield from run.findings
+        return
+    benchmark, round_ = context.files.benchmark, context.round
+    table = rule_table(round_.usage, round_.name, "open", benchmark, frozenset())
+    rules = (compiled.rule for key in table.keys.values() for compiled in key.rules)
+    written = {rule.code for rule in rules if rule.basis is not Basis.OFFICIAL} | codes().keys()
+    for finding in run.findings:
+        if finding.code in written:
+            yield finding
+        elif finding.fails(Basis.OFFICIAL):
+            yield replace(finding, basis=Basis.OFFICIAL)
 
 
 def failed_runs(context: SetContext) -> list[Run]:

@@ -31,6 +31,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "array": (list,),
 }
 _FIXED_FROM = (4, 0)  # the first round whose availabilities the official checker checks
+STRICT_FROM = (6, 1)  # the first round for which what published submissions often lack counts
 
 
 @cache

@@ -15,11 +15,12 @@ from typing import Any
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike, are_same
-from mlperf_pkg.checks.system_schema import system_finding
+from mlperf_pkg.checks.system_schema import STRICT_FROM, system_finding
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import Entry
 from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
+from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.submission.model import (
     SCALINGS,
     Input,
@@ -234,7 +235,6 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
 # ---- code: the files by which others can run a benchmark again ---------------------------
 
 _ONE_TIME = ("setup.sh", "init_datasets.sh")
-_CODE_REQUIRED_FROM = (6, 1)  # published code of earlier rounds often lacks a file
 _COMMAND = (  # compiled when it is used
     r"run_and_time|\./\w|\b(?:sbatch|srun|mpirun|torchrun|docker|podman|enroot|kubectl|python3?|bash"
     r"|sh|make)\s"
@@ -272,7 +272,9 @@ def check_code(context: SetContext) -> Iterator[Finding]:
         message = f"no file {{expected}} in {folder}"
         yield _code_finding(context, "CODE104", message, expected="run_and_time.sh")
     if missing := [name for name in _ONE_TIME if name not in names]:
-        yield context.finding("CODE105", f"no file {{expected:s}} in {folder}", expected=missing)
+        fields = {} if _is_strict(context) else {"severity": Severity.NOTE}
+        message = f"no file {{expected:s}} in {folder}"
+        yield context.finding("CODE105", message, expected=missing, **fields)
     for run in context.runs:
         for config, line in run.config_files.items():
             if config.strip('"').rpartition("/")[2] not in names:
@@ -287,9 +289,12 @@ def check_code(context: SetContext) -> Iterator[Finding]:
 
 
 def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
-    is_error = context.round.usage == "training" and context.round.version >= _CODE_REQUIRED_FROM
-    severity = Severity.ERROR if is_error else Severity.WARNING
+    severity = Severity.ERROR if _is_strict(context) else Severity.WARNING
     return context.finding(code, message, severity=severity, **fields)
+
+
+def _is_strict(context: SetContext) -> bool:
+    return context.round.usage == TRAINING and context.round.version >= STRICT_FROM
 
 
 # ---- names, sizes and links, as the repository checker requires them for git --------------

@@ -6,7 +6,7 @@ Source: mlperf_logging.result_summarizer, _compute_total_power; power_measuremen
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from math import inf
 from operator import attrgetter, sub
@@ -34,10 +34,11 @@ class PowerLog(Struct, frozen=True):
     ``watts`` is the mean power, with the conversion efficiency, that the official summarizer
     multiplies by the time of the run; None if it crashes, and ``crash`` says why. ``readings`` is
     the number of samples, ``longest_gap_ms`` the longest time between two of them, ``first_ms`` and
-    ``last_ms`` are the times of the first and the last. ``estimated`` says that the log of a switch
-    holds an estimate; without one, the switch counts as 0 watts. ``impossible`` is the first value
-    that cannot be measured, after its key, or else the first that is a string with a number.
-    ``unchecked`` is the finding in place of a log that could not be read.
+    ``last_ms`` are the times of the first and the last. ``missing`` is the share of samples missing
+    between these, or of the seconds without one, whichever is more. ``estimated`` says that the log
+    of a switch holds an estimate; without one, the switch counts as 0 watts. ``impossible`` is the
+    first value that cannot be measured, after its key, or else the first that is a string with a
+    number. ``unchecked`` is the finding in place of a log that could not be read.
     """
 
     path: str
@@ -50,6 +51,7 @@ class PowerLog(Struct, frozen=True):
     last_ms: float | None
     readings: int
     longest_gap_ms: float
+    missing: float
     estimated: bool
     impossible: tuple[str, Any] | None = None
     unchecked: Unchecked | None = None
@@ -59,11 +61,13 @@ def unread_power_log(file: PowerFile, finding: Unchecked) -> PowerLog:
     """Return the log of a file that could not be read, of which there is only a finding."""
     label, switch = file.source.label, file.switch
     nothing = (None,) * 6
-    return PowerLog(label, switch, *nothing, 0, 0.0, estimated=True, unchecked=finding)
+    return PowerLog(label, switch, *nothing, 0, 0.0, 0.0, estimated=True, unchecked=finding)
 
 
 _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"
 _EFFICIENCY, _ESTIMATE = "conversion_eff", "interconnect_power_est"
+MAX_GAP_MS = 1000  # between two samples
+_ROUNDED_MS = 1000  # by which times are wrong: some meters log whole seconds
 MAX_BYTES = 128 << 20  # of a measurement, six days of one sample a second
 
 
@@ -88,6 +92,7 @@ def read_power_log(file: PowerFile) -> PowerLog:
         samples, crash = defaultdict(list), f"it cannot be read: {error.strerror}"
     watts, crash = (None, crash) if crash else _watts(samples, switch=file.switch)
     times = sorted(_times(samples, _READING))
+    gaps = list(map(sub, times[1:], times))
     return PowerLog(
         path=file.source.label,
         switch=file.switch,
@@ -98,7 +103,8 @@ def read_power_log(file: PowerFile) -> PowerLog:
         first_ms=times[0] if times else None,
         last_ms=times[-1] if times else None,
         readings=len(times),
-        longest_gap_ms=max(map(sub, times[1:], times), default=0.0),
+        longest_gap_ms=max(gaps, default=0.0),
+        missing=_missing(gaps),
         estimated=bool(samples[_ESTIMATE]),
         impossible=_impossible(samples, _ESTIMATE if file.switch else _READING),
     )
@@ -126,6 +132,14 @@ def is_possible(key: str, value: Any) -> bool:
     except ValueError:
         return False
     return number is not None and (0 < number <= 1 if key == _EFFICIENCY else number >= 0)
+
+
+def _missing(gaps: Sequence[float]) -> float:
+    few_ms = sum(gaps) - len(gaps) * MAX_GAP_MS
+    without_ms = sum(
+        gap - MAX_GAP_MS - _ROUNDED_MS for gap in gaps if gap > MAX_GAP_MS + _ROUNDED_MS
+    )
+    return max(few_ms, without_ms) / sum(gaps) if any(gaps) else 0.0
 
 
 def _times(samples: _Samples, key: str) -> list[float]:

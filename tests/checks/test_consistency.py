@@ -35,6 +35,7 @@ NODES = [  # scaling, nodes, accelerators of a node, the finding and its key
     ("strong", "16", "8", "error rules number_of_nodes"),
     ("strong", "1", "8", "error rules number_of_nodes"),
     ("strong", "two", "8", None),
+    ("strong", "2", "0", "error rules accelerators_per_node"),
     ("weak", "16", "8", None),
     ("weak", "16", "16", None),
     ("weak", "16", "4", "error rules accelerators_per_node"),

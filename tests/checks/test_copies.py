@@ -205,12 +205,16 @@ def test_power_variants_of_one_submitter(tmp_path: Path) -> None:
         (f"Power-{SYSTEM}", True, "note"),
         (f"{SYSTEM}_POWER", False, "error"),
         ("another", True, "error"),
+        ("another described alike", True, "note"),
     ],
 )
 def test_a_set_for_power(name: str, severity: str, tmp_path: Path, *, measured: bool) -> None:
     """It may have the runs of the set for performance; its system is the same by another name."""
     tree = write_submission(tmp_path / "Graphcore")
+    name, _, is_alike = name.partition(" ")
     system(tree, name, simulated())
+    if is_alike:
+        write_system(tree / "systems", name)
     if measured:
         with_power(tree, name)
     assert [fact[:2] for fact in facts(report_of(tree, round="2.0"))] == [("SET150", severity)]

@@ -68,6 +68,24 @@ def measured(log: bytes, switch: bool = False) -> PowerLog:
 
 # ---- one measurement ----------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(
+    ("seconds", "missing"),
+    [
+        ([], 0),
+        ([5], 0),
+        ([0, 1, 2, 3], 0),
+        ([0, 0.5, 1, 1.5, 2], 0),
+        ([0, 0, 2, 2, 4, 4, 6], 0),  # whole seconds
+        ([0, 2, 4, 6], 0.5),
+        ([0, 0.1, 0.2, 0.3, 10.3], 8 / 10.3),  # enough samples, but not in time
+    ],
+)
+def test_missing_samples(seconds: list[float], missing: float) -> None:
+    log = b"".join(line("power_reading", START + 1000 * second, 500.0) for second in seconds)
+    assert measured(log).missing == pytest.approx(max(missing, 0))
+
+
 CRASHES = [
     (b"", False, "ValueError"),
     (line("power_measurement_stop", 5), False, "ValueError"),
@@ -308,7 +326,10 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
         ({"stamp": 0}, {"POW105": "warning", "POW203": "note"}),
         ({"stamp": 90}, {"POW203": "note"}),
         ({"first": 3}, {"POW203": "warning"}),
-        ({"first": 300}, {"POW203": "error", "POW201": "error"}),
+        ({"first": 300}, {"POW203": "error"}),
+        ({"stamp": 90_000}, {}),
+        ({"step": 2}, {"POW201": "error"}),
+        ({"missing": 50}, {"POW201": "warning"}),
         ({"efficiency": 1}, {}),
         ({"efficiency": 0}, {"POW206": "error"}),
         ({"efficiency": None}, {"POW105": "warning", "POW206": "error"}),

@@ -155,6 +155,7 @@ def _system(row: dict[str, str]) -> SystemFile:
         system_name=row["system_name"],
         accelerators=int(row["accelerators"] or 0),
         findings=(),
+        nodes=int(row["nodes"]) if row["nodes"].isdigit() else None,
     )
 
 

@@ -1,7 +1,8 @@
 """Every published set that breaks a rule was judged: ``judged.csv`` says why each of them stands.
 
 From the corpus, these are all errors and warnings by the rules; from the record of all rounds, the values that break
-a rule, values that differ between the runs of a set, and copies. After a change of the rules,
+a rule, values that differ between the runs of a set, runs that are too few, numbers of nodes and accelerators other
+than the description's, and copies. After a change of the rules,
 ``pytest -n 0 --store tests/corpus/test_judged.py`` writes the table anew. A set that is new in it has no
 reason: look at its logs, then write the sentence that it breaks, or repair the rule.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,10 +22,11 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.consistency import check_batch_size, check_configuration
+from mlperf_pkg.checks.consistency import check_batch_size, check_configuration, check_nodes
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published.model import known_division
+from mlperf_pkg.rulebook.load import finding_of, load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -97,12 +99,23 @@ def _of_record() -> Iterator[tuple[str, Finding]]:
             *(f for run in runs for f in run.findings if _is_of_value(f, context.path)),
             *check_configuration(compared),
             *check_batch_size(compared),
+            *check_nodes(compared),
         ):
             if finding.severity != "note" and finding.basis in BY_RULES:
                 yield context.path, finding
+    yield from _too_few()
     for pair, finding in opinions_on(contexts()).items():
         if finding.severity == "error":
             yield max(pair), finding
+
+
+def _too_few() -> Iterator[tuple[str, Finding]]:
+    """The sets with fewer logs than the rules require, also those without any."""
+    logs = Counter(paths()[row["set"]] for row in rows("logs") if "/" not in row["name"])
+    for path, row in _identities().items():
+        rules = load_benchmark(row["usage"], row["round"], row["benchmark"])
+        if rules and logs[path] < rules.runs.required:
+            yield path, finding_of("SET101", "", path)
 
 
 def _is_of_value(finding: Finding, path: str) -> bool:

@@ -17,7 +17,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import RunPlan, simulate_run
-from tests.helpers.logs import edited, joined, moved, records
+from tests.helpers.logs import edited, joined, moved, records, without
 from tests.parity import incumbent
 
 pytestmark = pytest.mark.usefixtures("stored")
@@ -485,6 +485,7 @@ CASES = [
         for count in counts
     ),
     *(Case(f"{count} batches of retinanet", "5.0", "retinanet", lambda log, count=count: edited(edited(log, "global_batch_size", value=256), "train_samples", value=count), findings) for count, findings in ((4571, ()), (4572, ()), (4576, ()), (2286, ("SSD172 warning rules",)))),  # type: ignore[misc]
+    *(Case(f"no {key} of minigo, open", "2.0", "minigo", partial(without, key=key), (f"{code} error official",), "fail", "open") for key, code in (("train_samples", "RUN117"), ("eval_samples", "RUN118"))),
     Case("half the samples, open", "5.1", "rgat", field("train_samples", 47_302_790), division="open"),
     Case("batches of gpt3", "4.0", "gpt3", field("train_samples", 1_205_862_400)),
     # seeds
