@@ -133,6 +133,31 @@ class Clock(msgspec.Struct, eq=False):
         return self.official["run_start"], self.official["run_stop"]
 
 
+_INTERVALS = [f"{name}_{edge}" for name in ("eval", "block", "epoch") for edge in ("start", "stop")]
+
+
+class Intervals:
+    """Finds the first evaluation, block or epoch that ends before it starts."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._starts: dict[str, float] = {}
+        self.backwards: tuple[str, int, float] | None = None
+        """The key of its end, its number in the log, and by how many milliseconds it is early."""
+
+    def take_block(self, block: Block) -> None:
+        """Take the next records: starts and ends."""
+        indexes = block.indexes
+        edges = [(index, key) for key in _INTERVALS if key in indexes for index in indexes[key]]
+        edges.sort()
+        for (index, key), time_ms in zip(edges, block.times([i for i, _ in edges]), strict=True):
+            name = key.partition("_")[0]
+            if key.endswith("_start"):
+                self._starts.setdefault(name, time_ms)
+            elif (start := self._starts.pop(name, time_ms)) > time_ms and not self.backwards:
+                self.backwards = key, block.first + index, start - time_ms
+
+
 # ---- seeds -------------------------------------------------------------------------------
 
 SEED_KEY = "seed"
