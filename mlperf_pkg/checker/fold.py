@@ -173,10 +173,11 @@ def _with_comparisons(
     contexts = [context for item in judged for context in item.contexts]
     runs = ((index, run) for group in groups for index in group for run in group[index])
     sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
-    findings = copies_in(contexts, find_pairs(contexts, groups, sources))
-    for index, finding in copies.check_seeds(contexts):
-        findings.setdefault(index, [finding])  # copies have the seeds of their originals
-    for index, finding in copies.check_swapped(contexts):
+    pairs = find_pairs(contexts, groups, sources)
+    findings = copies_in(contexts, pairs)
+    copied = {owner.index for pair in pairs for owner in (pair.original, pair.copy)}
+    seeds = (item for item in copies.check_seeds(contexts) if item[0] not in copied)
+    for index, finding in (*seeds, *copies.check_swapped(contexts)):
         findings.setdefault(index, []).append(finding)
     if copies.has_several_rounds(contexts):
         minutes = [result.row.score_minutes for item in judged for result in item.sets]
