@@ -75,7 +75,7 @@ class _Reading:
         self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
         self._clock = readers.Clock()
         self._fingerprint = readers.Fingerprint()
-        self._intervals = readers.Intervals()
+        self._evaluations = readers.EvaluationTimes()
         self._description = readers.Description()
         self._distinct = readers.DistinctValues(line_of)
         self.counter = RunCounter()
@@ -100,7 +100,7 @@ class _Reading:
         self._rules.take(block)
         self._take_records(block)
         self._fingerprint.take_block(block)
-        self._intervals.take_block(block)
+        self._evaluations.take_block(block)
         both = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, lines in block.mentions(self._convergence.words):
             for reader in both:
@@ -237,12 +237,11 @@ class _Reading:
         if self._clock.backwards:
             message = "run_stop is earlier than run_start; expected later"
             self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
-        if self._intervals.backwards:
-            key, number, early_ms = self._intervals.backwards
+        if self._evaluations.backwards:
+            number, early_ms = self._evaluations.backwards
             self._add(
                 "RUN165",
-                f"{key} is logged {{found:.1f}} seconds before {key.replace('stop', 'start')};"
-                " expected no earlier",
+                "eval_stop is logged {found:.1f} seconds before eval_start; expected no earlier",
                 line=self._reader.line_of(number),
                 basis=Basis.RULES,
                 found=early_ms / 1000,
