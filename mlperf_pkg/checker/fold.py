@@ -61,11 +61,14 @@ def fold(
     )
 
 
+_LEAST_SETS = 2  # that can be compared
+
+
 def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
     """Add the findings that compare result sets with each other."""
     contexts = [context for item in judged for context in item.contexts]
     groups = copies.shared_runs(contexts)
-    if not groups and not copies.has_several_rounds(contexts):
+    if len(contexts) < _LEAST_SETS:
         return judged
 
     def with_defect(finding: Unchecked) -> Sequence[JudgedPlan]:
@@ -170,7 +173,12 @@ def _with_comparisons(
     contexts = [context for item in judged for context in item.contexts]
     runs = ((index, run) for group in groups for index in group for run in group[index])
     sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
-    findings = copies_in(contexts, find_pairs(contexts, groups, sources))
+    pairs = find_pairs(contexts, groups, sources)
+    findings = copies_in(contexts, pairs)
+    copied = {owner.index for pair in pairs for owner in (pair.original, pair.copy)}
+    seeds = (item for item in copies.check_seeds(contexts) if item[0] not in copied)
+    for index, finding in (*seeds, *copies.check_swapped(contexts)):
+        findings.setdefault(index, []).append(finding)
     if copies.has_several_rounds(contexts):
         minutes = [result.row.score_minutes for item in judged for result in item.sets]
         for index, finding in copies.check_previews(contexts, minutes):

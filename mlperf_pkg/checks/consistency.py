@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
@@ -14,6 +15,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
+from mlperf_pkg.results.wording import counted
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import is_placeholder
 
@@ -135,6 +137,16 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
     if differences := different_hyperparameters(runs):
         message = "the runs have different hyperparameters: {found:s}; expected {expected}"
         yield context.finding("SET122", message, found=differences, expected="one value of each")
+
+
+def check_code(context: SetContext) -> Iterator[Finding]:
+    """Note runs that log their seeds from different lines, as their code may differ."""
+    lines = {run.path: [f"{s.file}:{s.lineno}" for s in run.seeds] for run in context.runs}
+    numbers = Counter(", ".join(dict.fromkeys(places)) for places in lines.values() if places)
+    if len(numbers) > 1:
+        found = [f"{place} ({counted(n, 'run')})" for place, n in numbers.most_common()]
+        message = "seeds are logged by different lines of code: {found:s}"
+        yield context.finding("SET127", message, found=found)
 
 
 def _not_killed(context: SetContext) -> list[Run]:

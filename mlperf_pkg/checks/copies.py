@@ -279,6 +279,43 @@ def _name(pair: Pair) -> str:
     return f"{original.context.label} ({', '.join(filter(None, remarks))})"
 
 
+# ---- result sets whose logs name each other, and seeds of one in another --------------------
+
+
+def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
+    """Warn about sets of two submitters whose logs name each other; with the index of the set."""
+    named = [
+        (letters(c.submitter or ""), letters(next((run.text("org") for run in c.runs), "")))
+        for c in contexts
+    ]
+    wrong = {(own, org) for own, org in named if own and org and own != org}
+    for index, (own, org) in enumerate(named):
+        if {(own, org), (org, own)} <= wrong and contexts[index].origin.has_folder:
+            context = contexts[index]
+            message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
+            names = {"found": context.runs[0].text("org"), "expected": context.submitter}
+            yield index, context.finding("SET115", message, **names, severity=Severity.WARNING)
+
+
+def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]:
+    """Note sets of a submitter and benchmark with the seeds of another; with the index of the set.
+
+    Seeds are random, so that two sets have few or none in common.
+    """
+    earlier: dict[Hashable, list[tuple[SetContext, set[int]]]] = {}
+    for index, context in enumerate(contexts):
+        own = {seed.value for run in context.runs for seed in run.seeds}
+        if len(own) > 1 and context.origin.has_folder:
+            round_ = (context.round.usage, context.round.name)
+            others = earlier.setdefault((*round_, context.submitter, context.files.benchmark), [])
+            common = ((len(own & values), other) for other, values in others)
+            number, other = max(common, key=lambda item: item[0], default=(0, context))
+            if 2 * number >= len(own):
+                message = f"{{found}} of {len(own)} seeds are also those of {other.label}"
+                yield index, context.finding("SEED106", message, found=number)
+            others.append((context, own))
+
+
 # ---- Previews of an earlier round with Available results in a later one -------------------
 
 AVAILABLE = ("onprem", "cloud")

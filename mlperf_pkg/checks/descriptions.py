@@ -345,6 +345,28 @@ def _nodes(description: _Description) -> Iterator[Finding]:
         yield description.finding("SYS204", "number_of_nodes", message, expected="at least 1")
 
 
+_NUMBER_IN_NAME = re.compile(
+    r"^(\d+)x|_n(\d+)(?![a-z0-9])|ngpu(\d+)|-n(\d+)(?:-|$)|(\d+)[-_ ]?nodes?"
+)
+
+
+def _number_in_name(description: _Description) -> Iterator[Finding]:
+    """Check that the number of nodes or accelerators in the name is that of the fields."""
+    match = _NUMBER_IN_NAME.search(PurePosixPath(description.path).stem.lower())
+    nodes, per_node = (
+        whole_number(description.fields.get(name))
+        for name in ("number_of_nodes", "accelerators_per_node")
+    )
+    if match and nodes and per_node is not None:
+        number = int(next(filter(None, match.groups())))
+        if number not in (nodes, nodes * per_node):
+            message = (
+                f"the name of the file says {{expected}}; number_of_nodes is {{found}}, with"
+                f" {nodes * per_node} accelerators"
+            )
+            yield description.finding("SYS206", "number_of_nodes", message, expected=number)
+
+
 def _names(description: _Description) -> Iterator[Finding]:
     """Note names of processors and accelerators that published descriptions spell otherwise."""
     for field in NAME_FIELDS:
@@ -405,6 +427,7 @@ RULES: tuple[Callable[[_Description], Iterator[Finding]], ...] = (
     _system_type,
     _software,
     _nodes,
+    _number_in_name,
     _to_fill_in,
     _counts,
     _names,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import per_rulebook
+from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import (
     PublishedName,
     PublishedSet,
@@ -32,7 +34,7 @@ from mlperf_pkg.published.results import (
 )
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of, target_of
-from mlperf_pkg.rulebook.model import version_of
+from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
 
@@ -176,6 +178,61 @@ def _resubmitted(context: SetContext, name: PublishedName) -> Iterator[str]:
         yield f"logs that pass the checker of {context.round.name}"
 
 
+# ---- availability -------------------------------------------------------------------------
+
+_AVAILABLE, _RESEARCH = ("onprem", "cloud"), "research"
+
+
+def check_availability(context: SetContext, *, is_published: bool) -> Iterator[Finding]:
+    """Note a Preview of what was Available before, and what is Available soon after Research.
+
+    Of a set that ``is_published``, only a Preview is compared.
+    """
+    status = category((context.system and context.system.status) or "")
+    model = letters(texts_of(context.system)["accelerator_model"])
+    if len(model) < _LEAST_LETTERS or not (status == PREVIEW or (status and not is_published)):
+        return
+    before, own = _earlier_availability(context, model), context.round
+    available = [where for version, kind, where in before if kind in _AVAILABLE]
+    rounds = {version for version, *_ in before if version < own.version}
+    if status == PREVIEW and available:
+        message = "a Preview with accelerators that are Available in {found:s}"
+        yield context.finding("SET164", message, found=available[-1])
+    elif status in _AVAILABLE and not available and rounds:
+        research = [where for v, kind, where in before if kind == _RESEARCH and v == max(rounds)]
+        message = "Available with accelerators that are Research in {found:s}; expected {expected}"
+        for where in research[:1]:
+            expected = "the submission after next, or 221 days"
+            yield context.finding("SET164", message, found=where, expected=expected)
+
+
+def _earlier_availability(
+    context: SetContext, model: str
+) -> list[tuple[tuple[int, ...], str | None, str]]:
+    """Return round, availability and place of systems of a submitter with an accelerator.
+
+    They are those of the published results in earlier rounds, and of the submission itself.
+    """
+    results, own = usable_results(), context.round
+    submitter = letters(context.submitter or context.tree.name)
+    places = [
+        (version_of(row.round), category(row.status), f"{row.round} ({row.system})")
+        for row in (results.sets if results else ())
+        if row.usage == own.usage
+        and letters(row.accelerator_model) == model
+        and letters(row.submitter) == submitter
+        and is_round_name(row.round)
+        and version_of(row.round) < own.version
+    ]
+    places += [
+        (own.version, category(system.status or ""), system.path)
+        for system in context.systems
+        if letters(texts_of(system)["accelerator_model"]) == model
+    ]
+    return sorted(places, key=itemgetter(0))
+
+
+_LEAST_LETTERS = 3  # of the name of an accelerator: "N/A" has two
 _MIN_SETS, _MIN_SUBMITTERS = 20, 5  # with a hyperparameter; with fewer, values are not compared
 _FACTOR = 2.0  # below the least or above the greatest published value of a hyperparameter
 _MIN_SCORES = 3  # on the same accelerators; with fewer, scores are not compared

@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from mlperf_pkg.checks import consistency, rcp, runs
 from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import check_power, energy
-from mlperf_pkg.checks.published import check_published, check_unlike_published, published_runs
+from mlperf_pkg.checks.published import (
+    check_availability,
+    check_published,
+    check_unlike_published,
+    published_runs,
+)
 from mlperf_pkg.checks.tree import check_code
 from mlperf_pkg.checks.workspace import check_folders, check_membership
 from mlperf_pkg.findings import (
@@ -101,6 +106,7 @@ def check_set(context: SetContext) -> SetResult:
         number_of_models=len(_trained_runs(context)) if context.weak else None,
         instance_scale=scales[0] if len(scales := _scales(context)) == 1 else None,
     )
+    findings += check_availability(context, is_published=published is None)
     if published is not None and not published:
         findings += check_unlike_published(context, row.score_minutes)
     return SetResult(
@@ -273,6 +279,7 @@ RULES = (
     consistency.check_overlap,
     consistency.check_batch_size,
     consistency.check_configuration,
+    consistency.check_code,
     consistency.check_names,
     consistency.check_status,
     consistency.check_platform,

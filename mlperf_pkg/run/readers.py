@@ -117,6 +117,36 @@ class Clock(msgspec.Struct, eq=False):
         return self.official["run_start"], self.official["run_stop"]
 
 
+_EVALUATION = ("eval_start", "eval_stop")
+
+
+class EvaluationTimes:
+    """Finds the first evaluation that ends before it starts."""
+
+    def __init__(self) -> None:
+        """Start at the head of a log."""
+        self._start: float | None = None
+        self.backwards: tuple[int, float] | None = None
+        """The number of its end in the log, and by how many milliseconds it is early."""
+
+    def take_block(self, block: Block) -> None:
+        """Take the next records: starts and ends."""
+        starts, stops = (block.indexes.get(key, []) for key in _EVALUATION)
+        indexes = sorted((*starts, *stops))
+        times = block.times(indexes) if indexes else []
+        if self._start is None and times == sorted(times):  # nearly always, and fast
+            self._start = times[-1] if times and indexes[-1] in starts[-1:] else None
+            return
+        opened = set(starts)
+        for index, time_ms in zip(indexes, times, strict=True):
+            if index in opened:
+                self._start = time_ms if self._start is None else self._start
+            elif self._start is not None:
+                if time_ms < self._start and not self.backwards:
+                    self.backwards = block.first + index, self._start - time_ms
+                self._start = None
+
+
 # ---- seeds -------------------------------------------------------------------------------
 
 SEED_KEY = "seed"
@@ -315,7 +345,7 @@ def _equal(names: Sequence[Any], expected: Set[str]) -> bool:
 _EVENTS = ("run_start", "eval_accuracy", "eval_error", "run_stop")
 _LOSSES = ("train_loss", "tracked_stats")
 _KEPT_VALUES = 16
-_MOST_LOOKED_AT = 32  # records with losses: most of tracked_stats have none
+_MOST_LOOKED_AT = 16  # records with losses: most of tracked_stats have none
 _MOST_UNHASHED = 64  # evaluations
 
 
@@ -348,7 +378,8 @@ class Fingerprint:
                 value = None if self._stopped else record.value
                 self._events.append((record.time_ms - self._start, value))
                 if len(self.evaluated) < _KEPT_VALUES:
-                    self.evaluated += _numbers(value)
+                    number = to_finite(value)
+                    self.evaluated += [number] if number is not None else _numbers(value)
         while len(self._events) >= _MOST_UNHASHED:
             self._update_hash()
         for key in _LOSSES:
@@ -360,7 +391,8 @@ class Fingerprint:
         self._looked_at += len(values)
         for value in values:
             if len(self.losses) < _KEPT_VALUES:
-                self.losses += _numbers(value, "loss")
+                number = to_finite(value)
+                self.losses += [number] if number is not None else _numbers(value, "loss")
 
     @property
     def digest(self) -> bytes | None:
@@ -389,8 +421,8 @@ class Fingerprint:
 
 
 def _numbers(value: Any, word: str = "") -> list[float]:
-    """Return the finite numbers in a value, of an object those whose names contain ``word``."""
-    named = value if type(value) is dict else {word: value}
+    """Return the finite numbers in an object whose names contain a word."""
+    named = value if type(value) is dict else {}
     names = [name for name in sorted(named) if word in name and name != "loss_scale"]
     return [number for name in names if (number := to_finite(named[name])) is not None]
 

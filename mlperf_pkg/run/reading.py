@@ -75,6 +75,7 @@ class _Reading:
         self._rules = RuleChecker(table_of(identity), path, findings.add, line_of)
         self._clock = readers.Clock()
         self._fingerprint = readers.Fingerprint()
+        self._evaluations = readers.EvaluationTimes()
         self._description = readers.Description()
         self._distinct = readers.DistinctValues(line_of)
         self.counter = RunCounter()
@@ -99,6 +100,7 @@ class _Reading:
         self._rules.take(block)
         self._take_records(block)
         self._fingerprint.take_block(block)
+        self._evaluations.take_block(block)
         both = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, lines in block.mentions(self._convergence.words):
             for reader in both:
@@ -235,6 +237,15 @@ class _Reading:
         if self._clock.stop_ms is not None and self._clock.minutes is None:
             message = "run_stop is earlier than run_start; expected later"
             self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
+        if self._evaluations.backwards:
+            number, early_ms = self._evaluations.backwards
+            self._add(
+                "RUN165",
+                "eval_stop is logged {found:.1f} seconds before eval_start; expected no earlier",
+                line=self._reader.line_of(number),
+                basis=Basis.RULES,
+                found=early_ms / 1000,
+            )
         self._check_day()
         if self._records and not self._is_success:
             self._check_ending()

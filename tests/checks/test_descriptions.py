@@ -260,6 +260,11 @@ NAMES = [  # path, id, findings
     ("Acme/systems/two words.json", "two words", [("SYS302", None, *ADVISED)]),
     ("Acme/systems/.hidden.json", ".hidden", [("SYS302", None, *ADVISED)]),
     ("two words/.systems/anvil.json", "anvil", []),
+    ("Acme/systems/2xanvil.json", "2xanvil", []),
+    ("Acme/systems/anvil_ngpu16.json", "anvil_ngpu16", []),
+    ("Acme/systems/anvil_n3_cuda.json", "anvil_n3_cuda", [("SYS206", 6, *ADVISED)]),
+    ("Acme/systems/3xanvil.json", "3xanvil", [("SYS206", 6, *ADVISED)]),
+    ("Acme/systems/anvil_n3x.json", "anvil_n3x", []),
 ]
 
 
@@ -351,7 +356,7 @@ def test_unreadable_files_have_no_fields() -> None:
 
 def test_every_code_is_found_here() -> None:
     tested = {finding[0] for case in CASES for finding in case[3]}
-    tested |= {"SYS302", "SYS205"}  # the latter by the submission, in test_traps
+    tested |= {"SYS302", "SYS206", "SYS205"}  # the latter by the submission, in test_traps
     assert tested == {code for code in codes() if code.startswith("SYS")}
 
 

@@ -42,7 +42,20 @@ _TEXT = (
     "Points to look at in each submission: the errors and warnings of the check, folded by code,"
     " and questions that a program cannot answer. The list does not cover all rules.",
 )
-_NOTES = (_NOT_CONVERGED, "SET113", "SET123", "SET124", "SET140", "SET15", "SET160", "SET163")
+_NOTES = (
+    *(
+        _NOT_CONVERGED,
+        "SET111",
+        "SET113",
+        "SET115",
+        "SET123",
+        "SET124",
+        "SET127",
+        "SET140",
+        "SET15",
+    ),
+    *("SET160", "SET163", "SET164", "SEED106"),
+)
 """Prefixes of the notes that are listed; those of SET162 are listed as outliers."""
 
 
@@ -475,8 +488,8 @@ def _sets(names: Sequence[str]) -> str:
 
 
 _TOPICS: Mapping[str, tuple[tuple[str, ...], Callable[[Subject], Iterator[str]] | None]] = {
-    "Code": (("CODE",), code),
-    "Statuses": (("SET140", "SYS103", "SYS104"), statuses),
+    "Code": (("CODE", "SET127"), code),
+    "Statuses": (("SET140", "SET164", "SYS103", "SYS104"), statuses),
     "Software": ((), software),
     "Previews": (("SET152",), previews),
     "Resubmissions": (("SET15", "SET16"), None),

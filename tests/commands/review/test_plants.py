@@ -1,53 +1,74 @@
-"""What is planted in a round must be named: by check, by diff and by review."""
+"""What is planted in a round is named: by check or review alone, and by diff with the version before."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.diff.model import Kind
+from mlperf_pkg.commands.diff.reading import compare_paths
+from mlperf_pkg.commands.review import checklist, files, objections
+from mlperf_pkg.commands.review.round import Choices, read_round
+from mlperf_pkg.published import results
+from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.logs import edited, joined, records
-from tests.helpers.program import call
 from tests.helpers.trees import write_set, write_system
+from tests.tools.export import of_rounds
 
 BENCHMARK = "llama2_70b_lora"
 RATE = "opt_base_learning_rate"
 Plant = Callable[[Path], object]
-Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+Records = list[dict[str, Any]]
+Change = Callable[[Records], Records]
 
 
 def entry(tree: Path, submitter: str = "ACME", system: str = "box") -> Path:
     return tree / submitter / "results" / system / BENCHMARK
 
 
-def write_entry(tree: Path, submitter: str, system: str, seed: int, **fields: Any) -> None:
-    """An entry on ``number_of_nodes`` nodes, with runs of its own."""
+def plan_of(submitter: str, system: str, round_: str) -> RunPlan:
+    names = {"system": system, "organization": submitter}
+    return RunPlan(round=round_, benchmark=BENCHMARK, division="closed", minutes=20.0, **names)
+
+
+def write_entry(
+    tree: Path, submitter: str, system: str, seed: int, *, round_: str = "5.1", **fields: Any
+) -> None:
+    """An entry with runs of its own, whose logs name it."""
     fields = {"submitter": submitter, "system_name": system, "division": "closed", **fields}
     write_system(tree / submitter / "systems", system, **fields)
-    plan = RunPlan(
-        round="5.1",
-        benchmark=BENCHMARK,
-        division=fields["division"],
-        system=system,
-        organization=submitter,
-        minutes=20.0,
-    )
+    plan = plan_of(submitter, system, round_)
     write_set(entry(tree, submitter, system), tuple(simulate_set(plan, seed=seed)))
 
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The round before: two submitters, ACME with two systems."""
+    """The version before: two submitters, one with two systems."""
     tree = tmp_path_factory.mktemp("old") / "training_results_v5.1"
     write_entry(tree, "ACME", "box", seed=1)
-    write_entry(tree, "ACME", "pod", seed=2, number_of_nodes="8")
+    write_entry(tree, "ACME", "8xpod", seed=2, number_of_nodes="8")
     write_entry(tree, "Other", "rack", seed=3)
     return tree
+
+
+@pytest.fixture(scope="module", autouse=True)
+def published(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A round of the year before is published."""
+    folder = tmp_path_factory.mktemp("published") / "v5.0"
+    write_entry(folder, "ACME", "box", seed=4, round_="5.0")
+    record = folder.with_name("results.msgpack")
+    record.write_bytes(encoded(of_rounds([str(folder)], date(2026, 11, 22))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "PATH", record)
+        yield folder
 
 
 # ---- plants ---------------------------------------------------------------------------------
@@ -64,11 +85,11 @@ def in_log(change: Change, name: str = "result_1.txt", of: str = "", **where: st
     return plant
 
 
-def later(every: list[dict[str, Any]], seconds: float = 86_400) -> list[dict[str, Any]]:
+def later(every: Records, seconds: float = 86_400) -> Records:
     return [{**r, "time_ms": r["time_ms"] + round(seconds * 1000)} for r in every]
 
 
-def noisy(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def noisy(every: Records) -> Records:
     """With noise in the evaluations, another seed, and a day later."""
     return [
         {**r, "value": r["value"] * (1 + 2e-6 * (-1) ** index)}
@@ -80,19 +101,19 @@ def noisy(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def index_of(every: list[dict[str, Any]], key: str, nth: int = 0) -> int:
+def index_of(every: Records, key: str, nth: int = 0) -> int:
     return [index for index, record in enumerate(every) if record["key"] == key][nth]
 
 
 def changed(key: str, nth: int = 0, **fields: Any) -> Change:
-    def change(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def change(every: Records) -> Records:
         index = index_of(every, key, nth)
         return [*every[:index], {**every[index], **fields}, *every[index + 1 :]]
 
     return change
 
 
-def stopped_early(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def stopped_early(every: Records) -> Records:
     """run_stop stands before the last evaluation."""
     stop = every[index_of(every, "run_stop")]
     last = index_of(every, "eval_start", -1)
@@ -100,29 +121,29 @@ def stopped_early(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*rest[:last], {**stop, "time_ms": rest[last - 1]["time_ms"]}, *rest[last:]]
 
 
-def thinned(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def thinned(every: Records) -> Records:
     """Two evaluations are gone, with their blocks."""
     gone = {r["metadata"]["samples_count"] for r in every if r["key"] == "eval_accuracy"}
     dropped = sorted(gone)[1:3]
     return [r for r in every if r["metadata"].get("samples_count") not in dropped]
 
 
-def started_late(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def started_late(every: Records) -> Records:
     start = every[index_of(every, "run_start")]
     return changed("run_start", time_ms=start["time_ms"] + 12_000)(every)
 
 
-def backwards(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def backwards(every: Records) -> Records:
     index = index_of(every, "eval_stop", 2)
     return changed("eval_stop", 2, time_ms=every[index]["time_ms"] - 300_000)(every)
 
 
-def aborted(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def aborted(every: Records) -> Records:
     stop = every[index_of(every, "run_stop")]
     return changed("run_stop", metadata={**stop["metadata"], "status": "aborted"})(every)
 
 
-def miscounted(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def miscounted(every: Records) -> Records:
     index = index_of(every, "eval_accuracy", -1)
     meta = every[index]["metadata"]
     return changed(
@@ -134,11 +155,11 @@ def old_seed(tree: Path) -> None:
     for log in entry(tree).iterdir():
         own = records(log.read_bytes())
         seed = own[index_of(own, "seed")]["value"]
-        other = entry(tree, system="pod") / log.name
+        other = entry(tree, system="8xpod") / log.name
         other.write_bytes(edited(other.read_bytes(), "seed", value=seed))
 
 
-def moved_lines(every: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def moved_lines(every: Records) -> Records:
     return [
         {**r, "metadata": {**r["metadata"], "lineno": r["metadata"]["lineno"] + 3}} for r in every
     ]
@@ -166,9 +187,25 @@ def joint(tree: Path) -> None:
 
 
 def withdrawn(tree: Path) -> None:
-    shutil.rmtree(entry(tree, system="pod").parent)
-    (tree / "ACME/systems/pod.json").unlink()
-    write_entry(tree, "ACME", "pod2", seed=9, number_of_nodes="8")
+    shutil.rmtree(entry(tree, system="8xpod").parent)
+    (tree / "ACME/systems/8xpod.json").unlink()
+    write_entry(tree, "ACME", "8xpod_b", seed=9, number_of_nodes="8")
+
+
+def published_again(tree: Path) -> None:
+    """A published run of the year before takes the place of a slow one, 200 days later."""
+    (log, *_) = simulate_set(plan_of("ACME", "box", "5.0"), seed=4)
+    shifted = joined(later(records(log), 200 * 86_400)) + b"\n"
+    (entry(tree) / "result_1.txt").write_bytes(shifted)
+
+
+def researched(tree: Path) -> None:
+    """The logs say research, and so does the description."""
+    described(system="8xpod", status="Research, Development, or Internal (RDI)")(tree)
+    for log in entry(tree, system="8xpod").iterdir():
+        first, *rest = records(log.read_bytes())
+        status = {**first, "key": "submission_status", "value": "research"}
+        log.write_bytes(joined([first, status, *rest]))
 
 
 def overlapping(tree: Path) -> None:
@@ -177,75 +214,54 @@ def overlapping(tree: Path) -> None:
     in_log(lambda every: later(every, (first - second) / 1000 + 60))(tree)
 
 
-PLANTS: dict[str, Plant] = {
-    "nothing": lambda _: None,
-    "learning rate": in_log(lambda e: changed(RATE, value=0.0003)(e)),
-    "run_stop early": in_log(stopped_early),
-    "evaluations deleted": in_log(thinned),
-    "last below target": in_log(changed("eval_accuracy", -1, value=0.931)),
-    "scaling.json": lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'),
-    "future": in_log(lambda e: later(e, 400 * 86_400)),
-    "samples_count": in_log(miscounted),
-    "fast aborted": in_log(aborted),
-    "joint copy": joint,
-    "preview after available": described(system="pod", status="Preview"),
-    "overlap": overlapping,
-    "swapped": swapped,
-    "withdrawn and added": withdrawn,
-    "nodes": described(system="pod", number_of_nodes="4"),
-    "code lines": in_log(moved_lines),
-    "seeds over systems": old_seed,
-    "backwards": in_log(backwards),
-    "open against closed": described(division="open"),
-    "run_start": in_log(started_late),
-    "noisy copy": in_log(noisy, of="result_3.txt"),
-    "research to available": lambda t: described(system="pod", status="Available on-premise")(t),
-}
+AVAILABLE = described(system="8xpod", status="Available on-premise")
+EARLIER: dict[str, Plant] = {"research to available": researched}
+"""What the version before has of a plant."""
+
+PLANTS: list[tuple[str, Plant, str, set[Kind]]] = [  # name, plant, code, rows of diff
+    ("nothing", lambda _: None, "", set()),
+    ("learning rate", in_log(changed(RATE, value=3e-4)), "SET122", {Kind.HYPERPARAMETERS, Kind.EDITED}),
+    ("run_stop before the last evaluation", in_log(stopped_early), "RUN157", {Kind.EDITED, Kind.SCORE}),
+    ("evaluations deleted", in_log(thinned), "LORA121", {Kind.EDITED}),
+    ("last evaluation below the target", in_log(changed("eval_accuracy", -1, value=0.931)), "LORA109", {Kind.EDITED, Kind.SCORE}),
+    ("scaling.json", lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'), "SET120", {Kind.SCALING}),
+    ("a date in the future", in_log(lambda e: later(e, 400 * 86_400)), "RUN158", {Kind.EDITED}),
+    ("samples_count", in_log(miscounted), "LORA121", {Kind.EDITED}),
+    ("an old log shifted", published_again, "SET160", {Kind.RUNS, Kind.SCORE}),
+    ("a fast run marked aborted", in_log(aborted), "RUN140", {Kind.EDITED, Kind.SCORE}),
+    ("a joint copy on half the nodes", joint, "SET150", {Kind.COPIED}),
+    ("Preview after Available", described(system="8xpod", status="Preview"), "SET164", {Kind.AVAILABILITY}),
+    ("overlapping runs", overlapping, "SET113", {Kind.EDITED}),
+    ("logs of two submitters swapped", swapped, "SET115", {Kind.COPIED, Kind.RUNS, Kind.SCORE}),
+    ("withdrawn and added again", withdrawn, "", {Kind.AGAIN, Kind.DESCRIPTION, Kind.RUNS, Kind.SCORE}),
+    ("node count", described(system="8xpod", number_of_nodes="4"), "SYS206", {Kind.SCALE, Kind.NODES}),
+    ("code lines within a set", in_log(moved_lines), "SET127", {Kind.EDITED}),
+    ("seeds over systems", old_seed, "SEED106", {Kind.EDITED}),
+    ("time running backwards", in_log(backwards), "RUN165", {Kind.EDITED}),
+    ("Open against Closed", described(division="open"), "SET111", {Kind.TO_OPEN, Kind.AGAINST_LOGS}),
+    ("run_start 12 s later", in_log(started_late), "RUN156", {Kind.EDITED, Kind.SCORE}),
+    ("a run copied with noise", in_log(noisy, of="result_3.txt"), "SET112", {Kind.COPIED, Kind.SCORE}),
+    ("research to available", AVAILABLE, "SET140", {Kind.AVAILABILITY, Kind.AGAINST_LOGS}),
+]  # fmt: skip
 
 
-def codes(tree: Path) -> set[str]:
-    report = json.loads(call("check", tree, "--format", "json").stdout)
-    return {
-        (f["code"], f["severity"], f["set"] or f["path"], f["message"][:150])
-        for f in report["findings"]
-    }
-
-
-def rows(old: Path, new: Path) -> list[tuple[str, str]]:
-    result = call("diff", old, new, "--format", "json")
-    assert result.stderr == "", result.stderr
-    return [(e["kind"], e["allowed"], e["text"]) for e in json.loads(result.stdout)["entries"]]
-
-
-def explore(old, tmp):
-    base = codes(old)
-    for b in sorted(base):
-        print(b)
-    for name, plant in PLANTS.items():
-        new = tmp / name.replace(" ", "_") / old.name
-        shutil.copytree(old, new)
-        plant(new)
-        print("==", name)
-        for f in sorted(codes(new) - base):
-            print("   C", f)
-        for r in rows(old, new):
-            print("   D", r)
-        res = call("review", new, "-o", tmp / "rev" / name.replace(" ", "_"))
-        print("   R", res.exit_code, res.stderr[-200:])
-
-
-if __name__ == "__main__":
-    import sys
-
-    tmp = Path(sys.argv[1])
-    shutil.rmtree(tmp, ignore_errors=True)
-    tmp.mkdir()
-
-    class F:
-        def mktemp(self, n):
-            (tmp / n).mkdir()
-            return tmp / n
-
-    explore(
-        old.__wrapped__(F()) if hasattr(old, "__wrapped__") else old._fixture_function(F()), tmp
-    )
+@pytest.mark.parametrize(("plant", "code", "kinds"), [row[1:] for row in PLANTS], ids=[row[0] for row in PLANTS])  # fmt: skip
+def test_plants(
+    old: Path, tmp_path: Path, request: Any, plant: Plant, code: str, kinds: set[Kind]
+) -> None:
+    before, after = tmp_path / "before" / old.name, tmp_path / "after" / old.name
+    shutil.copytree(old, before)
+    EARLIER.get(request.node.callspec.id, lambda _: None)(before)
+    shutil.copytree(before, after)
+    plant(after)
+    options = Options(jobs=1)
+    reviewed = read_round(str(after), options, Choices())
+    codes = {finding.code for finding in reviewed.report.findings} - {"CODE100"}
+    assert codes >= {code} - {""}
+    assert (codes == set()) == (not code)
+    if code:
+        review = map(files.markdown, (checklist.section(reviewed), objections.section(reviewed)))
+        words = "factors of scaling.json" if code == "SET120" else f" {code},"
+        assert words in "".join(review).replace("|", ",")
+    entries = compare_paths(str(before), str(after), options).entries
+    assert {verdict.kind for verdict in entries} == kinds
