@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FILE, RENAMED, Choice, Command, Group
+from mlperf_pkg.cli.group import FILE, FOLDER, RENAMED, Choice, Command, Group
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review.calendar import CALENDAR_FORMATS, NAME
 from mlperf_pkg.commands.review.objection_text import OBJECTION_FORMATS
@@ -100,9 +100,9 @@ def review_round(
 
     files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
     reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
-    parts = list(files.sections(reviewed))
-    files.write_review(output, files.files_of(reviewed, parts), force=force)
-    click.echo(files.summary(reviewed, parts), nl=False)
+    review = files.review_of(reviewed, list(files.sections(reviewed)))
+    files.write_review(output, files.files_of(review), force=force)
+    click.echo(files.summary(review), nl=False)
     click.echo(f"\nwritten: {output}/{files.PAGE}")
     return int(bool(reviewed.problems))
 
@@ -331,6 +331,34 @@ def calendar(*, start: datetime | None, target: Output) -> int:
     if start and start.weekday() != FRIDAY:
         note(f"{start:%Y-%m-%d} is a {start:%A}; by the rules, submissions are due on a Friday")
     target.show(dates)
+    return 0
+
+
+@command.command(name="packages")
+@click.argument("review_dir", metavar="REVIEW_FOLDER", type=FOLDER)
+@options.output_folder_option(
+    "Write the packages into FOLDER.", metavar="FOLDER", default="packages", show_default=True
+)
+def packages(*, review_dir: Path, output: Path) -> int:
+    """Write a package for each submitter: a review with only what concerns it.
+
+    REVIEW_FOLDER is a review that 'mlperf-pkg review' wrote. A package has the objections
+    by and against the submitter, its results in each section, whom it reviews and who
+    reviews it, and the checklists of these submissions. It names other submitters only
+    where they concern it.
+
+    \b
+    Examples:
+      mlperf-pkg review packages review
+      mlperf-pkg review packages review-5.1 -o packages-5.1
+    """
+    from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.packages import packages_of  # noqa: PLC0415
+
+    files.refuse_early(output, [str(review_dir)], force=False)
+    review = files.read_review(review_dir)
+    files.write_review(output, packages_of(review), force=False)
+    click.echo(f"written: {output}/, a folder for each of {len(review.submitters)} submitters")
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.review.calendar import Calendar
+from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
 from mlperf_pkg.commands.review.objections import (
     ALL,
     NAME,
@@ -33,7 +33,7 @@ from mlperf_pkg.commands.review.objections import (
     with_new,
 )
 from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.commands.review.section import Section, column, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -413,6 +413,14 @@ def section(reviewed: Round) -> Section:
         tables={name: table for name, table in tables.items() if table.rows},
         summary=tuple(lines) or ("no errors by the rules",),
     )
+
+
+def calendar_section(reviewed: Round) -> Section:
+    """Return the dates of the review."""
+    dates = reviewed.calendar or {}
+    rows = [(f"{dates[name]}", f"{dates[name]:%A}", EVENTS[name][0]) for name in by_date(dates)]
+    table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
+    return Section("calendar", "Calendar", (), {"dates": table} if rows else {})
 
 
 # ---- objections of a check ----------------------------------------------------------------

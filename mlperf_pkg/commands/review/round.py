@@ -107,6 +107,11 @@ class Round(Struct, frozen=True, dict=True):
         return {item.name: tuple(rows.get(item.name, ())) for item in self.submissions}
 
     @cached_property
+    def with_errors(self) -> set[str | None]:
+        """The ids of the result sets with an error that is not waived."""
+        return {f.set for f in self.report.findings if f.is_error and f.waiver is None}
+
+    @cached_property
     def systems(self) -> Mapping[str, SystemRow]:
         """The system descriptions by path; ``description_path`` returns that of a result set."""
         return {system.path: system for system in self.report.systems}
