@@ -75,7 +75,7 @@ def command(
       mlperf-pkg results training_results_v5.1
       mlperf-pkg results training_results_v5.1 -o week1 --private-ids ids.json
       mlperf-pkg results training_results_v5.1 -o week2 --private-ids ids.json
-      mlperf-pkg results training_results_v5.1 -o a --private-ids ids.json --anonymous
+      mlperf-pkg results training_results_v5.1 --private-ids ids.json --anonymous
     """
     folder = ResultsFolder(output, private_ids or output / IDS, force, anonymous)
     ids = folder.refuse_early((round_dir,))

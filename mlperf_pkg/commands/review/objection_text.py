@@ -472,12 +472,8 @@ def write(
     options: Options,
     wanted: Sequence[str],
     by: str | None,
-    *,
-    force: bool = False,
 ) -> Iterator[str]:
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
-
-    ``force`` overwrites files that have their names.
 
     Raises:
         UserError: there are no objections, or a file cannot be written.
@@ -488,8 +484,8 @@ def write(
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
     taken = next((name for name in files if (folder / name).exists()), None)
-    if taken and not force:
-        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; --force overwrites it")
+    if taken:
+        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; move it away")
     if new:
         texts = {**files, NAME: with_new(states, new, examined, by)}
         write_together(folder, texts, replace=True)
