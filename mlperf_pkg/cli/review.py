@@ -410,7 +410,7 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
     resubmitted: Logs of OLD may be in NEW if the system description is the same in both
     rounds and the logs pass the checker of the newer round. Logs of a Preview do not
     prove an Available result. The record of a published round has few fields of a
-    description, none of them the libraries: whether they are the same cannot be told.
+    description, none of them the libraries: whether they are the same is not known.
 
     Exit status: 0 if all Previews are settled or all sets are allowed, 1 if not, 2 if
     the rounds could not be compared.

@@ -232,7 +232,7 @@ def test_folders(rounds: Path) -> None:
     assert document["format"] == "mlperf-pkg/review-previews/1"
     assert document["counts"] == {"own logs only": 1}
     document = listing("resubmitted", *sides(rounds))
-    assert document["counts"] == {"allowed": 0, "not allowed": 1, "cannot be told from the record": 0}  # fmt: skip
+    assert document["counts"] == {"allowed": 0, "not allowed": 1, "not known from the record": 0}  # fmt: skip
     (row,) = document["resubmitted"]
     assert row["problems"] == "runs of a Preview, which prove nothing"
     assert (row["description"], row["different_fields"]) == ("different", "status")

@@ -316,9 +316,9 @@ def github(outcome: Outcome, _: View) -> str:
             issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
             issue += [f"--body-file={file.parent / entry.id}.md"]
             issue += [f"--label={_quoted(name)}" for name in names]
-            known = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
+            record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
             lines.append(f"url=$({shlex.join(issue)})")
-            lines.append(f'{shlex.join(known)} --state=filed --issue="$url"')
+            lines.append(f'{shlex.join(record)} --state=filed --issue="$url"')
         elif entry.state is State.FIX_REQUIRED and entry.issue:
             labels[State.FIX_REQUIRED] = None
             label = f"--add-label={State.FIX_REQUIRED}"

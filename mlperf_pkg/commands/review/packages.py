@@ -111,10 +111,10 @@ class _Names(Struct, frozen=True):
 
 
 def _names(text: str, names: Iterable[str]) -> bool:
-    """Return whether a text has one of these names as a word."""
+    """Return whether one of these names is a word of a text."""
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
 
 
 def _rows(review: Review, section: str, table: str) -> Sequence[dict[str, Any]]:
-    found = (s.tables[table] for s in review.sections if s.name == section and table in s.tables)
-    return next((records(table) for table in found), [])
+    tables = (s.tables.get(table) for s in review.sections if s.name == section)
+    return next((records(rows) for rows in tables if rows), [])

@@ -136,7 +136,7 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     Raises:
         UserError: there is none; the message starts with the ``option``.
     """
-    alike = [known for known in names if letters(known) == letters(name)]
+    alike = [spelling for spelling in names if letters(spelling) == letters(name)]
     if alike:
         return name if name in alike else alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
