@@ -398,7 +398,12 @@ def section(reviewed: Round) -> Section:
         "states": table_of(states, judged, title="Objections and their states"),
         "errors": table_of(errors, new, title="Errors without an objection"),
     }
-    lines = [f"{item.entry.id}: {_state(item)}, {_standing(item)}" for item in judged]
+    lines = [
+        f"{item.entry.id}: {_state(item)}, {_standing(item)}, due {outcome.due(item.entry)}"
+        if outcome.due(item.entry)
+        else f"{item.entry.id}: {_state(item)}, {_standing(item)}"
+        for item in judged
+    ]
     lines += [f"{item.against}: {item.code}: {item.title}" for item in new]
     dates = reviewed.calendar or {}
     until = f", until {dates['objections']}" if dates else ""
@@ -408,7 +413,9 @@ def section(reviewed: Round) -> Section:
         text=(
             f"Errors by the written rules may be filed as objections{until}, one for each code and"
             " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
-            " texts.",
+            " texts."
+            if lines
+            else "There are no errors by the written rules.",
         ),
         tables={name: table for name, table in tables.items() if table.rows},
         summary=tuple(lines) or ("no errors by the rules",),

@@ -111,7 +111,7 @@ class _Names(Struct, frozen=True):
 
 
 def _names(text: str, names: Iterable[str]) -> bool:
-    """Return whether one of these names is a word of a text."""
+    """Return whether one of these names is in the text."""
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
 
 
