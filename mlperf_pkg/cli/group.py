@@ -37,6 +37,8 @@ RENAMED = {
     "report --chart": "--draw",
     "results --ids": "--private-ids",
     "review --one-spelling": "no option: spellings of a name always count as one",
+    "review compare --round": "the rounds of OLD and NEW, which follow from their logs",
+    "review objection --force": "another FOLDER, or move the file away",
     "review objections --percent": "TREE, in which the difference is measured",
     "review previews": "'review compare previews'",
     "review resubmitted": "'review compare resubmitted'",

@@ -53,16 +53,22 @@ def checked(function: _Command) -> _Command:
 
 
 def judged(function: _Command) -> _Command:
+    """Add ``--round`` to the options of ``judging``."""
+    return round_option(ROUND)(judging(function))
+
+
+def judging(function: _Command) -> _Command:
     """Add the options of a check: the function receives ``check_options`` (``Options``)."""
 
     @reads("usage", "config", "jobs", "scheduler")
     @wraps(function)
     def with_options(
-        round_: str | None,
+        *,
         usage: str | None,
         config: Path | None,
         jobs: int | None,
         scheduler: str | None,
+        round_: str | None = None,
         **others: Any,
     ) -> Any:
         if jobs and scheduler:
@@ -72,7 +78,7 @@ def judged(function: _Command) -> _Command:
         with progress() as observer:
             return function(check_options=replace(check_options, observer=observer), **others)
 
-    return round_option(ROUND)(with_options)
+    return with_options
 
 
 def _inputs() -> list[str]:

@@ -32,6 +32,11 @@ DEFAULT_FOLDER = "summary"
     show_default=True,
     help="Choose the verdict by which scores are in the tables.",
 )
+@options.flag(
+    "--anonymous",
+    text="Write private ids without names, for as long as results are confidential; needs"
+    " --private-ids outside FOLDER.",
+)
 @options.force_option("Overwrite an existing summary; private ids are kept.")
 def command(
     *,
@@ -40,6 +45,7 @@ def command(
     output: Path,
     private_ids: Path | None,
     verdict: str,
+    anonymous: bool,
     force: bool,
 ) -> int:
     """Write the summary of a round for publication.
@@ -57,7 +63,9 @@ def command(
 
     Every system has a private id. FILE keeps the ids: a later run reads it, adds the ids
     of new systems, and never changes, removes or reuses one. Use the same FILE for every
-    summary of a round.
+    summary of a round. With '--anonymous', the columns that name a system, its hardware,
+    software, links and notes are empty, rows are in the order of their ids, and the
+    folder official is not written.
 
     Exit status: 0 if every result set is in the tables, 1 if something is missing,
     2 if the summary could not be written.
@@ -67,8 +75,9 @@ def command(
       mlperf-pkg results training_results_v5.1
       mlperf-pkg results training_results_v5.1 -o week1 --private-ids ids.json
       mlperf-pkg results training_results_v5.1 -o week2 --private-ids ids.json
+      mlperf-pkg results training_results_v5.1 --private-ids ids.json --anonymous
     """
-    folder = ResultsFolder(output, private_ids or output / IDS, force)
+    folder = ResultsFolder(output, private_ids or output / IDS, force, anonymous)
     ids = folder.refuse_early((round_dir,))
     written = folder.write(round_dir, check((round_dir,), check_options), ids, Basis(verdict))
     click.echo(summary(written, output, Output().view()), nl=False)

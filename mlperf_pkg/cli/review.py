@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import FILE, RENAMED, Choice, Command, Group
+from mlperf_pkg.cli.group import FILE, FOLDER, RENAMED, Choice, Command, Group
 from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review.calendar import CALENDAR_FORMATS, NAME
 from mlperf_pkg.commands.review.objection_text import OBJECTION_FORMATS
@@ -81,8 +81,12 @@ def review_round(
     """Write a review of a round, and print its summary.
 
     ROUND_FOLDER is a folder of submissions. FOLDER receives Markdown for each section, CSV
-    for each table, review.json, and one page, review.html. Problems, such as a missing
-    system description, come first; they do not affect the rest of the review.
+    for each table, review.json, and one page, review.html. Counts come first, then
+    objections, findings by weight, and problems such as a missing system description,
+    which do not affect the rest of the review.
+
+    Objections have the states of objections/objections.yaml, or objections.yaml, and the
+    deadlines of calendar.yaml, in the current folder, if there are such files.
 
     To review a folder that is named like a command below, write ./NAME.
 
@@ -94,15 +98,16 @@ def review_round(
       mlperf-pkg review training_results_v5.1
       mlperf-pkg review training_results_v5.1 -o review-5.1 --force
       mlperf-pkg review training_results_v5.1 --joint ACME+Beta --seed 7
+      mlperf-pkg review training_results_v5.1 --previous training_results_v5.0
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
     files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
     reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
-    parts = list(files.sections(reviewed))
-    files.write_review(output, files.files_of(reviewed, parts), force=force)
-    click.echo(files.summary(reviewed, parts), nl=False)
+    review = files.review_of(reviewed, list(files.sections(reviewed)))
+    files.write_review(output, files.files_of(review), force=force)
+    click.echo(files.summary(review), nl=False)
     click.echo(f"\nwritten: {output}/{files.PAGE}")
     return int(bool(reviewed.problems))
 
@@ -151,7 +156,6 @@ def command() -> None:
 @options.output_folder_option(
     "Write a file for each objection, and objections.yaml, into FOLDER.", metavar="FOLDER"
 )
-@options.force_option("Overwrite files in FOLDER that objections.yaml does not list.")
 def objection(
     *,
     codes: str,
@@ -159,7 +163,6 @@ def objection(
     check_options: Options,
     by: str | None,
     output: Path | None,
-    force: bool,
 ) -> int:
     """Write objections, ready to be filed as issues.
 
@@ -190,7 +193,7 @@ def objection(
     if output is None:
         Output().write(objection_text.texts(path, check_options, wanted, by))
         return 0
-    for line in objection_text.write(output, path, check_options, wanted, by, force=force):
+    for line in objection_text.write(output, path, check_options, wanted, by):
         click.echo(line)
     return 0
 
@@ -283,6 +286,8 @@ def agenda(*, file: Path) -> int:
     decisions that were noted. Deadlines are those of calendar.yaml in the current
     folder, if there is one.
 
+    Exit status: 0 if the agenda was printed, 2 if not.
+
     \b
     Examples:
       mlperf-pkg review agenda objections/objections.yaml
@@ -312,6 +317,8 @@ def calendar(*, start: datetime | None, target: Output) -> int:
     'review agenda' read it there. Without it, 'review' takes the deadline of the
     rulebook.
 
+    Exit status: 0 if the dates were written, 2 if not.
+
     \b
     Examples:
       mlperf-pkg review calendar --start 2026-10-16
@@ -334,6 +341,37 @@ def calendar(*, start: datetime | None, target: Output) -> int:
     return 0
 
 
+@command.command(name="packages")
+@click.argument("review_dir", metavar="REVIEW_FOLDER", type=FOLDER)
+@options.output_folder_option(
+    "Write the packages into FOLDER.", metavar="FOLDER", default="packages", show_default=True
+)
+def packages(*, review_dir: Path, output: Path) -> int:
+    """Write a package for each submitter.
+
+    A package is a review with only what concerns a submitter.
+
+    REVIEW_FOLDER is a review that 'mlperf-pkg review' wrote. A package has the objections
+    by and against the submitter, its results in each section, whom it reviews and who
+    reviews it, and the checklists of these submissions.
+
+    Exit status: 0 if the packages were written, 2 if not.
+
+    \b
+    Examples:
+      mlperf-pkg review packages review
+      mlperf-pkg review packages review-5.1 -o packages-5.1
+    """
+    from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.packages import packages_of  # noqa: PLC0415
+
+    files.refuse_early(output, [str(review_dir)], force=False)
+    review = files.read_review(review_dir)
+    files.write_review(output, packages_of(review), force=False)
+    click.echo(f"written: {output}/, a folder for each of {len(review.submitters)} submitters")
+    return 0
+
+
 # ---- two rounds ---------------------------------------------------------------------------
 
 
@@ -353,7 +391,7 @@ def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tu
     type=click.Path(),
     shell_complete=completion.files_or_rounds,
 )
-@options.judged
+@options.judging
 @options.written(LISTING_FORMATS)
 def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target: Output) -> int:
     """Compare two rounds: Previews, or resubmitted logs.
@@ -372,7 +410,7 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
     resubmitted: Logs of OLD may be in NEW if the system description is the same in both
     rounds and the logs pass the checker of the newer round. Logs of a Preview do not
     prove an Available result. The record of a published round has few fields of a
-    description, none of them the libraries: whether they are the same cannot be told.
+    description, none of them the libraries: whether they are the same is not known.
 
     Exit status: 0 if all Previews are settled or all sets are allowed, 1 if not, 2 if
     the rounds could not be compared.

@@ -147,22 +147,22 @@ def submitters(
     """
     texts = {name: (*sorted(described.get(name, ())), name) for name in sorted({*names})}
     parts = (part for of_name in texts.values() for text in of_name for part in _named_in(text))
-    known = {letters(part) for part in parts}
-    joint = {name: _companies(of_name, known) for name, of_name in texts.items()}
+    companies = {letters(part) for part in parts}
+    joint = {name: _companies(of_name, companies) for name, of_name in texts.items()}
     spelt: dict[str, str] = {}
     members: dict[str, set[str]] = {}
-    for name, companies in sorted(joint.items(), key=lambda item: (len(item[1]), item[0])):
-        for company in companies:
+    for name, members_of in sorted(joint.items(), key=lambda item: (len(item[1]), item[0])):
+        for company in members_of:
             spelling = spelt.setdefault(letters(company) or company, company)
             members.setdefault(spelling, set()).add(name)
     return {name: sorted(members[name]) for name in sorted(members)}
 
 
-def _companies(texts: Sequence[str], known: Container[str]) -> list[str]:
+def _companies(texts: Sequence[str], named: Container[str]) -> list[str]:
     """Return the companies in the first text that names several; else the last text."""
     for text in texts:
         words = [word for word in text.split("_") if letters(word)]
-        is_listed = all(letters(word) in known for word in words)
+        is_listed = all(letters(word) in named for word in words)
         for parts in (_named_in(text), words if is_listed else []):
             if len({letters(part) for part in parts}) > 1:
                 return parts

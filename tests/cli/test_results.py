@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -153,3 +155,54 @@ def test_without_optional_packages(
         "results.html",
         "results.xlsx",
     ]
+
+
+def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:
+    """No file has a name, a path, a link, hardware or software: ids, counts and scores are left."""
+    remove(root / "Other/results" / SYSTEM / "resnet/result_1.txt")
+    out, file = tmp_path / "out", tmp_path / "ids.json"
+    result = call("results", root, "-o", out, "--private-ids", file, "--anonymous")
+    assert result.exit_code == 1
+    assert names(out) == [name for name in FILES if name not in ("official", "privateid.json")]
+    document = json.loads((out / "results.json").read_text("utf-8"))
+    private = ids(file)
+    assert [row["id"] for row in document["rows"]] == sorted(private.values())
+    assert document["missing"][0].startswith(
+        f"{private[f'Other/{SYSTEM}']}, resnet: not valid: SET"
+    )
+    assert [score["published_minutes"] is None for score in document["scores"]].count(True) == 1
+    description = json.loads((root / f"ACME/systems/{SYSTEM}.json").read_text("utf-8"))
+    named = ["ACME", "Other", SYSTEM, root.name, "result_", "://", "github"]
+    named += [description[f"{key}_model_name"] for key in ("accelerator", "host_processor")]
+    named += [description["framework"], description["system_name"]]
+    for path in out.iterdir():
+        data = path.read_bytes()
+        if path.suffix == ".xlsx":
+            with ZipFile(path) as book:
+                data = b"".join(map(book.read, book.namelist()))
+        text = re.sub(r"http://(schemas|purl|www\.w3)", "", data.decode("utf-8"))
+        assert [name for name in named if name in text] == [], path
+    assert "ACME" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "out/privateid.json: has names; expected --private-ids outside"),
+        (("--private-ids", "out/ids.json"), "out/ids.json: has names"),
+        (("--private-ids", "ids.json", "--force"), "out/official: has names; choose another"),
+    ],
+)
+def test_an_anonymous_summary_has_no_file_with_names(
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "--force" in options:
+        call("results", root, "-o", "out")
+    result = call("results", root, "-o", "out", "--anonymous", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -162,6 +163,48 @@ def test_a_folder_named_like_a_command(
     assert (tmp_path / "review/review.html").is_file()
 
 
+def test_counts_come_first_then_objections_then_findings(poor: Path, tmp_path: Path) -> None:
+    shutil.rmtree(poor / "be_ta")
+    next(poor.glob("Beta/results/*/*/result_4.txt")).unlink()
+    result = call("review", poor, "-o", tmp_path / "review", "-j", "1")
+    lines = result.stdout.splitlines()
+    assert lines[:4] == [
+        "MLPerf Training 2.0",
+        "5 submitters, 4 result sets, 4 with errors, 3 objections",
+        "",
+        "objections",
+    ]
+    headings = [line for line in lines if line and line[0] != " "]
+    assert headings[2:5] == ["objections", "findings", "missing or unclear"]
+    assert headings[-3:-1] == ["checklist", "submitters"]
+    page = (tmp_path / "review/review.html").read_text("utf-8")
+    order = [page.index(text) for text in ("4 result sets", 'id="objections"', 'id="findings"', "Missing or unclear", 'id="submitters"')]  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_packages(poor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each submitter, also of a joint submission, has what concerns it, and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    assert call("review", "packages", "review").exit_code == 2
+    call("review", poor, "-j", "1")
+    result = call("review", "packages", "review")
+    assert result.stdout == "written: packages/, a folder for each of 5 submitters\n"
+    packages = {path.name: path for path in (tmp_path / "packages").iterdir()}
+    assert {*packages} == {"ACME", "Beta", "Gamma", "Delta", "Epsilon"}
+    for name, folder in packages.items():
+        texts = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+        document = json.loads(texts["review.json"])
+        assert document["submitters"][0]["name"] == name
+        pairs = [row for s in document["sections"] if s["name"] == "assignments" for row in s["tables"][0]["rows"]]  # fmt: skip
+        assert all(name in (*row[:2], *row[2].split("+")) for row in pairs)
+        assert pairs
+        partners = {cell for row in pairs for cell in row[:2]}
+        for stranger in {"ACME", "Beta", "Gamma"} - partners - {name}:
+            lines = re.findall(rf".*{stranger}\b.*", "\n".join(texts.values()))
+            assert [line for line in lines if "copies of the runs of" not in line] == []
+    assert "exists" in call("review", "packages", "review").stderr
+
+
 COMMANDS = ("previews", "resubmitted")
 
 
@@ -189,7 +232,7 @@ def test_folders(rounds: Path) -> None:
     assert document["format"] == "mlperf-pkg/review-previews/1"
     assert document["counts"] == {"own logs only": 1}
     document = listing("resubmitted", *sides(rounds))
-    assert document["counts"] == {"allowed": 0, "not allowed": 1, "cannot be told from the record": 0}  # fmt: skip
+    assert document["counts"] == {"allowed": 0, "not allowed": 1, "not known from the record": 0}  # fmt: skip
     (row,) = document["resubmitted"]
     assert row["problems"] == "runs of a Preview, which prove nothing"
     assert (row["description"], row["different_fields"]) == ("different", "status")

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from mlperf_pkg.commands.page import html
 from mlperf_pkg.commands.page.content import content
 from mlperf_pkg.commands.page.history_html import history_html
-from mlperf_pkg.commands.review.files import files_of, sections
+from mlperf_pkg.commands.review.files import files_of, review_of, sections
 from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.render.table import Column, table_of
 from tests.commands.page.test_entries import entry as entry_of
@@ -130,7 +130,7 @@ def review(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
     table = table_of([Column("Topic")], [("Rules",)], title=f"{LONG}, reviewed by nobody")
     parts = [*sections(reviewed), Section("named", "Named", (LONG,), {"one": table})]
     file = tmp_path / "review.html"
-    file.write_text(files_of(reviewed, parts)["review.html"], "utf-8")
+    file.write_text(files_of(review_of(reviewed, parts))["review.html"], "utf-8")
     with opened(browser, file) as shown:
         yield shown
 

@@ -14,7 +14,7 @@ from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.corpus import CORPUS, ROUNDS, needs_corpus
 from tests.helpers.program import call
 
-SECTIONS = ["submitters", "assignments", "hyperparameters", "convergence"]
+SECTIONS = ["objections", "findings", "convergence", "assignments", "submitters"]
 
 
 @needs_corpus
@@ -29,9 +29,11 @@ def test_a_round(round_: str, tmp_path: Path) -> None:
     document = json.loads((tmp_path / "review/review.json").read_bytes())
     names = [section["name"] for section in document["sections"]]
     assert [name for name in names if name in SECTIONS] == SECTIONS
-    submitters = document["sections"][0]["tables"][0]["rows"]
+    submitters = document["sections"][-1]["tables"][0]["rows"]
+    assert [row[0] for row in submitters] == [item["name"] for item in document["submitters"]]
     folders = {path.name for path in (CORPUS / round_).iterdir() if path.is_dir()}
-    assert {row[0] for row in submitters} == folders
+    assert {folder for item in document["submitters"] for folder in item["folders"]} == folders
+    assert all(len(item["name"]) > 2 and "+" not in item["name"] for item in document["submitters"])
 
 
 pytestmark = needs_corpus

@@ -37,6 +37,7 @@ from mlperf_pkg.submission.model import SCALINGS
 FORMAT = "mlperf-pkg/publication/1"
 
 UNKNOWN = "no known category"
+_INVALID = "not valid"
 UNDIVIDED = "no division"
 
 _, WEAK = SCALINGS
@@ -197,6 +198,33 @@ def publication(
     )
 
 
+def anonymous(result: Publication) -> Publication:
+    """Return a summary in which private ids stand for rows, without anything that names a system.
+
+    Counts and scores stay, and the codes of findings, but not their messages.
+    """
+    names = ("submitter", "system", "processor", "accelerator", "software")
+    emptied = dict.fromkeys((*names, "details_url", "code_url", "notes"), "")
+    rows = [replace(row, key=row.id, gaps=(), **emptied) for row in result.rows]
+    scores = [
+        replace(score, path="", row=score.id, reason=": ".join(score.reason.split(": ")[:2]))
+        if score.reason.startswith(_INVALID)
+        else replace(score, path="", row=score.id, reason=score.reason and "no score")
+        for score in result.scores
+    ]
+    scores.sort(key=lambda score: (score.id, score.benchmark, score.scaling or ""))
+    return replace(
+        result,
+        round_reason="",
+        rows=tuple(sorted(rows, key=lambda row: row.id)),
+        scores=tuple(scores),
+        submitters=(),
+        missing=tuple(f"{s.id}, {s.benchmark}: {s.reason}" for s in scores if s.reason),
+        official_gaps=(),
+        notes=(),
+    )
+
+
 # ---- rows -----------------------------------------------------------------------------------
 
 
@@ -284,13 +312,13 @@ def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
     ]
     if row.verdict.rules is Verdict.FAIL and failing:
         others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
-        return f"not valid: {failing[0].code}: {failing[0].text}{others}"
+        return f"{_INVALID}: {failing[0].code}: {failing[0].text}{others}"
     if minutes is None:
         return row.score_note or "no score"
     accepted = {Verdict.PASS} if by_rules else {Verdict.PASS, Verdict.FAIL}
     if row.verdict.rules in accepted or (not by_rules and row.verdict.official is Verdict.PASS):
         return ""
-    return "not valid" if row.verdict.rules is Verdict.FAIL else "not checked"
+    return _INVALID if row.verdict.rules is Verdict.FAIL else "not checked"
 
 
 def _remarks(findings: Sequence[Finding]) -> str:

@@ -30,6 +30,7 @@ from mlperf_pkg.commands.results.publication import (
     Publication,
     Row,
     Score,
+    anonymous,
     publication,
     rounded,
     systems_with_results,
@@ -39,7 +40,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
-from mlperf_pkg.infra.text import visible
+from mlperf_pkg.infra.text import letters, visible
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, csv, records, table_of
 from mlperf_pkg.render.tables import json_text
@@ -365,12 +366,14 @@ class Written(Struct, frozen=True):
 class ResultsFolder(Struct, frozen=True):
     """The folder of a publication, and its file of private ids.
 
-    Existing files are overwritten only with ``force``; the file of ids is always extended.
+    Existing files are overwritten only with ``force``; the file of ids is always extended. An
+    ``anonymous`` folder has nothing that names a system: no ids by name, and no official tables.
     """
 
     path: Path
     ids: Path
     force: bool
+    anonymous: bool = False
 
     def refuse_early(self, inputs: Sequence[str]) -> PrivateIds:
         """Check before the work starts that the files can be written; return the ids so far.
@@ -383,6 +386,11 @@ class ResultsFolder(Struct, frozen=True):
             refuse_within(path, inputs)
         if not self.ids.absolute().parent.is_dir() and self.ids.parent != self.path:
             raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
+        named = [path for path in (self.path / OFFICIAL, self.path / IDS) if path.exists()]
+        if self.anonymous and self.ids.absolute().is_relative_to(self.path.absolute()):
+            raise UserError(f"{self.ids}: has names; expected --private-ids outside {self.path}")
+        if self.anonymous and named:
+            raise UserError(f"{named[0]}: has names; choose another --output")
         files = [self.path / name for name in _FILES]
         if self.ids in files:
             raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
@@ -412,13 +420,17 @@ class ResultsFolder(Struct, frozen=True):
         write_together(self.path, {}, replace=self.force)  # the folder, which may receive the ids
         if extended.entries != ids.entries or not ids.exists:
             extended.write()
-        result = self._with_official(result, checked)
+        if self.anonymous:
+            _refuse_names(result)
+            result = anonymous(result)
+        else:
+            result = self._with_official(result, checked)
         files, notes = file_contents(result)
         write_together(self.path, files, replace=self.force)
         for name in set(_FILES) - files.keys():
             (self.path / name).unlink(missing_ok=True)  # of an earlier summary
         official = sorted(path.name for path in (self.path / OFFICIAL).glob("summary*"))
-        keys = {row.key for row in result.rows}
+        keys = {system.key for system in systems}
         return Written(
             publication=replace(result, notes=(*result.notes, *notes)),
             files=(*files, *(f"{OFFICIAL}/{name}" for name in official)),
@@ -433,6 +445,12 @@ class ResultsFolder(Struct, frozen=True):
             return replace(result, official_gaps=tuple(self._official.write(checked)))
         except UserError as error:
             return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
+
+
+def _refuse_names(result: Publication) -> None:
+    for row in result.rows:
+        if letters(row.submitter) and letters(row.submitter) in letters(row.id):
+            raise UserError(f"the private id of {row.key}, {row.id}, has the name of the submitter")
 
 
 def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
@@ -488,7 +506,7 @@ def summary(written: Written, folder: Path, view: View) -> str:
     result = written.publication
     terminal = Terminal(view)
     numbers = (
-        wording.counted(len(result.submitters), "submitter"),
+        *([wording.counted(len(result.submitters), "submitter")] if result.submitters else []),
         wording.counted(len({score.row for score in result.scores}), "system"),
         wording.counted(len(result.scores), "result set"),
         f"{len(result.scores) - len(result.without_score)} with a score",

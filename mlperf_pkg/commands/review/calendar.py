@@ -96,14 +96,14 @@ _HEAD = "# The dates of a review. A line that is left out has the date by the ru
 def text(calendar: Calendar, view: View) -> str:
     """Return the dates, one on a line."""
     terminal = Terminal(view)
-    for name in _by_date(calendar):
+    for name in by_date(calendar):
         terminal.paragraph((f"{calendar[name]:%Y-%m-%d %a}  {EVENTS[name][0]}", PLAIN))
     return terminal.text()
 
 
 def yaml(calendar: Calendar, _: View) -> str:
     """Return the dates as a file that ``read_calendar`` reads."""
-    lines = (f"{name}: {calendar[name]}  # {EVENTS[name][0]}\n" for name in _by_date(calendar))
+    lines = (f"{name}: {calendar[name]}  # {EVENTS[name][0]}\n" for name in by_date(calendar))
     return _HEAD + "".join(lines)
 
 
@@ -111,7 +111,7 @@ def json(calendar: Calendar, _: View) -> str:
     """Return the dates as JSON."""
     events = [
         {"name": name, "date": calendar[name].isoformat(), "title": EVENTS[name][0]}
-        for name in _by_date(calendar)
+        for name in by_date(calendar)
     ]
     return json_text({"format": FORMAT, "events": events})
 
@@ -120,7 +120,7 @@ def ics(calendar: Calendar, _: View) -> str:
     """Return the dates as days of iCalendar (RFC 5545), the same bytes for the same dates."""
     start = f"{calendar[SUBMISSION]:%Y%m%d}"
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//mlperf-pkg//review//EN"]
-    for name in _by_date(calendar):
+    for name in by_date(calendar):
         lines += [
             "BEGIN:VEVENT",
             f"UID:{start}-{name.replace('_', '-')}@mlperf-pkg",
@@ -133,7 +133,8 @@ def ics(calendar: Calendar, _: View) -> str:
     return "".join(part for line in (*lines, "END:VCALENDAR") for part in _folded(line))
 
 
-def _by_date(calendar: Calendar) -> list[str]:
+def by_date(calendar: Calendar) -> list[str]:
+    """Return the names of the dates in their order."""
     return sorted(calendar, key=lambda name: (calendar[name], list(EVENTS).index(name)))
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from mlperf_pkg.checker.reading import guarded
@@ -24,13 +25,12 @@ from mlperf_pkg.commands.review import (
     submitters,
 )
 from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.commands.review.section import Section, table_of_cells
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import new_folder, refuse_within
 from mlperf_pkg.infra.paths import walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
-from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.table import Table
 from mlperf_pkg.render.tables import HEAD, json_text
@@ -47,16 +47,72 @@ _MOST_PROBLEMS, _MOST_LINES = 8, 8
 _Part: TypeAlias = Callable[[Round], Section]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
-    ("submitters", submitters.submitters_section),
-    ("assignments", submitters.assignments_section),
-    ("hyperparameters", hyperparameters.section),
-    ("convergence", convergence.section),
-    ("previews", previews.section),
-    ("resubmitted", resubmitted.section),
-    ("checklist", checklist.section),
     ("objections", objection_text.section),
+    ("findings", submitters.findings_section),
+    ("convergence", convergence.section),
+    ("resubmitted", resubmitted.section),
+    ("previews", previews.section),
+    ("assignments", submitters.assignments_section),
+    ("calendar", objection_text.calendar_section),
+    ("hyperparameters", hyperparameters.section),
+    ("checklist", checklist.section),
+    ("submitters", submitters.submitters_section),
 )
-"""The sections in their order."""
+"""The sections: what has to be settled first, and what is looked up by name last."""
+_FIRST = 2  # sections before the problems
+
+
+class Review(Struct, frozen=True):
+    """What a review says: of a round that was checked, or as read from its JSON.
+
+    ``head`` has the fields with which the JSON begins; ``submitters`` are the companies, each with
+    the names of its submissions.
+    """
+
+    title: str
+    head: Mapping[str, Any]
+    problems: Sequence[str]
+    submitters: Mapping[str, Sequence[str]]
+    sections: Sequence[Section]
+
+    @property
+    def counts(self) -> str:
+        """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
+        numbers = self.head["counts"]
+        return ", ".join(
+            (
+                wording.counted(numbers["submitters"], "submitter"),
+                wording.counted(numbers["result_sets"], "result set"),
+                f"{numbers['with_errors']} with errors",
+                wording.counted(numbers["objections"], "objection"),
+            )
+        )
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the CSV files by section and table, safe for every file system."""
+        stems: dict[str, str] = {}
+        for path in (f"{s.name}/{name}" for s in self.sections for name in s.tables):
+            stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
+            stems[path] = unused(stem, stems.values())
+        return {path: f"{stem}.csv" for path, stem in stems.items()}
+
+
+def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
+    """Return the review of a round with these sections."""
+    report, outcome = reviewed.report, objection_text.found(reviewed)
+    counts = {
+        "submitters": len(report.submitters),
+        "result_sets": len(report.results),
+        "with_errors": sum(row.id in reviewed.with_errors for row in report.results),
+        "objections": len(outcome.objections) + len(outcome.new),
+    }
+    head = {
+        **{name: getattr(report, name) for name in HEAD},
+        "choices": {**asdict(reviewed.choices), "one_spelling": True},
+        "counts": counts,
+    }
+    return Review(reviewed.title, head, reviewed.problems, reviewed.submitters, sections)
 
 
 def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Iterator[Section]:
@@ -70,41 +126,27 @@ def _failed(name: str, finding: Finding) -> Section:
     return Section(name, name.capitalize(), (finding.text,), summary=(finding.text,))
 
 
-def files_of(reviewed: Round, sections: Sequence[Section]) -> dict[str, str]:
+def files_of(review: Review) -> dict[str, str]:
     """Return the files of a review by name."""
-    names = _names(sections)
-    files = {
-        README: _readme(reviewed, sections),
-        PAGE: page(reviewed, sections, names),
-        DATA: json(reviewed, sections, names),
-    }
-    for section in sections:
+    files = {README: _readme(review), PAGE: page(review), DATA: json(review)}
+    for section in review.sections:
         files[f"{section.name}.md"] = markdown(section)
         for name, table in section.tables.items():
-            files[names[f"{section.name}/{name}"]] = tables.csv(table)
+            files[review.names[f"{section.name}/{name}"]] = tables.csv(table)
     return dict(sorted(files.items()))
 
 
-def _names(sections: Sequence[Section]) -> dict[str, str]:
-    """Return the names of the CSV files by section and table, safe for every file system."""
-    stems: dict[str, str] = {}
-    for path in (f"{section.name}/{name}" for section in sections for name in section.tables):
-        stem = re.sub(r"[^a-z0-9_.]+", "-", path.lower())[:_LONGEST]
-        stems[path] = unused(stem, stems.values())
-    return {path: f"{stem}.csv" for path, stem in stems.items()}
-
-
-def _readme(reviewed: Round, sections: Sequence[Section]) -> str:
-    lines = [f"# {escape_markdown(reviewed.title)}: review", ""]
+def _readme(review: Review) -> str:
+    lines = [f"# {escape_markdown(review.title)}: review", "", review.counts, ""]
     lines += [
         f"- [{escape_markdown(s.title)}]({s.name}.md)"
         + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
-        for s in sections
+        for s in review.sections
     ]
     lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
-    if reviewed.problems:
+    if review.problems:
         lines += ["", "## Missing or unclear", ""]
-        lines += [f"- {escape_markdown(text)}" for text in reviewed.problems]
+        lines += [f"- {escape_markdown(text)}" for text in review.problems]
     return "\n".join(lines) + "\n"
 
 
@@ -125,16 +167,18 @@ def markdown(section: Section) -> str:
     return tables.document(*parts)
 
 
-def json(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
-    """Return everything as JSON; ``files`` are those of the tables, by section and table."""
-    report = reviewed.report
+def json(review: Review) -> str:
+    """Return everything as JSON."""
     return json_text(
         {
             "format": FORMAT,
-            **{name: getattr(report, name) for name in HEAD},
-            "choices": {**asdict(reviewed.choices), "one_spelling": True},
-            "problems": reviewed.problems,
-            "sections": [_section_json(section, files) for section in sections],
+            "title": review.title,
+            **review.head,
+            "submitters": [
+                {"name": name, "folders": folders} for name, folders in review.submitters.items()
+            ],
+            "problems": review.problems,
+            "sections": [_section_json(section, review.names) for section in review.sections],
         }
     )
 
@@ -152,22 +196,56 @@ def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
         }
         for name, table in section.tables.items()
     ]
-    names = ("name", "title", "text", "summary")
+    names = ("name", "title", "text", "summary", "checks")
     return {**{name: getattr(section, name) for name in names}, "tables": rows}
+
+
+def read_review(folder: Path) -> Review:
+    """Return the review that was written into a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    document = _document(folder)
+    if document is None:
+        raise UserError(f"{folder}: not a review; expected a folder that 'review' wrote")
+    try:
+        names = ("tool", "usage", "round", "round_reason", "choices", "counts")
+        head = {name: document[name] for name in names}
+        parts = [_read_section(section) for section in document["sections"]]
+        submitters = {item["name"]: item["folders"] for item in document["submitters"]}
+        return Review(document["title"], head, document["problems"], submitters, parts)
+    except (TypeError, LookupError) as error:
+        raise UserError(f"{folder / DATA}: from another version; write the review again") from error
+
+
+def _read_section(section: Mapping[str, Any]) -> Section:
+    made = {
+        table["name"]: table_of_cells(
+            table["columns"],
+            table["rows"],
+            title=table["title"],
+            marked=frozenset((row, place) for row, place in table["marked"]),
+            note=table["note"],
+        )
+        for table in section["tables"]
+    }
+    text, summary = tuple(section["text"]), tuple(section["summary"])
+    name, title, checks = section["name"], section["title"], section["checks"]
+    return Section(name, title, text, made, summary, checks)
 
 
 # ---- the summary --------------------------------------------------------------------------
 
 
-def summary(reviewed: Round, sections: Sequence[Section]) -> str:
-    """Return the text that the command prints: the problems, and a few lines of each section."""
-    lines = [reviewed.title]
-    if reviewed.problems:
-        lines += ["", "missing or unclear", *_cut(reviewed.problems, _MOST_PROBLEMS, "README.md")]
-    for section in sections:
-        if section.summary:
-            lines += ["", section.title.lower()]
-            lines += _cut(section.summary, _MOST_LINES, f"{section.name}.md")
+def summary(review: Review) -> str:
+    """Return the text that the command prints: the counts, and a few lines of each section."""
+    parts = [(s.title.lower(), s.summary, f"{s.name}.md", _MOST_LINES) for s in review.sections]
+    parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README, _MOST_PROBLEMS))
+    lines = [review.title, review.counts]
+    for title, texts, file_, most in parts:
+        if texts:
+            lines += ["", title, *_cut(texts, most, file_)]
     return "\n".join(lines) + "\n"
 
 
@@ -199,6 +277,7 @@ _PAGE = """\
 <a class="skip" href="#main">Skip to the review</a>
 <header>
 <h1>{title}</h1>
+<p class="counts">{counts}</p>
 <p>{reason}</p>
 <nav aria-label="Sections">
 {links}
@@ -215,18 +294,23 @@ _PAGE = """\
 """
 
 
-def page(reviewed: Round, sections: Sequence[Section], files: Mapping[str, str]) -> str:
-    """Return the page; ``files`` are those of the tables, by section and table."""
-    title = f"{reviewed.title}: review"
-    links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in sections)
+def page(review: Review) -> str:
+    """Return the page."""
+    title = f"{review.title}: review"
+    links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in review.sections)
+    parts = [_section(section, review.names) for section in review.sections]
+    parts[_FIRST:_FIRST] = _problems(review)
+    tool, round_ = review.head["tool"], review.head["round"]
+    reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
     return _PAGE.format(
         head=page_head(title, "\n".join(map(file, ("page.css", "review.css")))),
         title=escape_html(title),
-        reason=escape_html(findings.round_in_words(reviewed.report)),
+        counts=escape_html(review.counts),
+        reason=escape_html(reason),
         links="\n".join(links),
-        body="\n".join([*_problems(reviewed), *(_section(s, files) for s in sections)]),
-        version=escape_html(reviewed.report.tool["version"]),
-        reference=escape_html(reviewed.report.tool["reference"]),
+        body="\n".join(parts),
+        version=escape_html(tool["version"]),
+        reference=escape_html(tool["reference"]),
     )
 
 
@@ -234,9 +318,9 @@ def _id(name: str) -> str:
     return escape_html(name.replace(" ", "-"))
 
 
-def _problems(reviewed: Round) -> Iterator[str]:
-    if reviewed.problems:
-        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in reviewed.problems)
+def _problems(review: Review) -> Iterator[str]:
+    if review.problems:
+        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
         yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
 
 
@@ -287,6 +371,7 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
     try:
         with new_folder(folder, lambda old: not _obstacle(old, force=force)) as new:
             for name, text in files.items():
+                (new / name).parent.mkdir(exist_ok=True)
                 (new / name).write_text(text, "utf-8", newline="\n")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {reason_of(error)}") from error
@@ -313,11 +398,18 @@ def _obstacle(folder: Path, *, force: bool) -> str:
 def _written(folder: Path) -> set[str] | None:
     """Return the files that an earlier review lists; None if the folder is not a review."""
     try:
-        document = jsonlib.loads((folder / DATA).read_bytes())
-        if document["format"] != FORMAT or folder.is_symlink():
-            return None
-        sections = document["sections"]
+        sections = (_document(folder) or {})["sections"]
         data = {table["file"] for section in sections for table in section["tables"]}
         return {README, PAGE, DATA, *data, *(f"{section['name']}.md" for section in sections)}
+    except (TypeError, LookupError):
+        return None
+
+
+def _document(folder: Path) -> Any:
+    """Return the JSON of a review; None if the folder is not one."""
+    try:
+        document = jsonlib.loads((folder / DATA).read_bytes())
+        is_one = document["format"] == FORMAT and not folder.is_symlink()
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
+    return document if is_one else None

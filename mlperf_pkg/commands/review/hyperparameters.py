@@ -529,8 +529,8 @@ def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
 def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry, key, reference)
-    known = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
-    most = max(known, default=None)
+    factors = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
+    most = max(factors, default=None)
     if factor is None:
         return
     if most is None:
@@ -538,7 +538,7 @@ def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -
             yield f"differs by a factor of {factor:.3g} from the reference"
     elif factor >= max(TWICE, most**CUBED):
         others = (
-            "all others" if len(known) == len(peers) else f"{len(known)} of {len(peers)} others"
+            "all others" if len(factors) == len(peers) else f"{len(factors)} of {len(peers)} others"
         )
         rest = f"which {others} have" if most == 1 else f"{others} by at most {most:.3g}"
         yield f"differs by a factor of {factor:.3g} from the reference, {rest}"

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.review.calendar import Calendar
+from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
 from mlperf_pkg.commands.review.objections import (
     ALL,
     NAME,
@@ -33,7 +33,7 @@ from mlperf_pkg.commands.review.objections import (
     with_new,
 )
 from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.commands.review.section import Section, column, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -316,9 +316,9 @@ def github(outcome: Outcome, _: View) -> str:
             issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
             issue += [f"--body-file={file.parent / entry.id}.md"]
             issue += [f"--label={_quoted(name)}" for name in names]
-            known = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
+            record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
             lines.append(f"url=$({shlex.join(issue)})")
-            lines.append(f'{shlex.join(known)} --state=filed --issue="$url"')
+            lines.append(f'{shlex.join(record)} --state=filed --issue="$url"')
         elif entry.state is State.FIX_REQUIRED and entry.issue:
             labels[State.FIX_REQUIRED] = None
             label = f"--add-label={State.FIX_REQUIRED}"
@@ -398,7 +398,12 @@ def section(reviewed: Round) -> Section:
         "states": table_of(states, judged, title="Objections and their states"),
         "errors": table_of(errors, new, title="Errors without an objection"),
     }
-    lines = [f"{item.entry.id}: {_state(item)}, {_standing(item)}" for item in judged]
+    lines = [
+        f"{item.entry.id}: {_state(item)}, {_standing(item)}, due {outcome.due(item.entry)}"
+        if outcome.due(item.entry)
+        else f"{item.entry.id}: {_state(item)}, {_standing(item)}"
+        for item in judged
+    ]
     lines += [f"{item.against}: {item.code}: {item.title}" for item in new]
     dates = reviewed.calendar or {}
     until = f", until {dates['objections']}" if dates else ""
@@ -408,11 +413,21 @@ def section(reviewed: Round) -> Section:
         text=(
             f"Errors by the written rules may be filed as objections{until}, one for each code and"
             " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
-            " texts.",
+            " texts."
+            if lines
+            else "There are no errors by the written rules.",
         ),
         tables={name: table for name, table in tables.items() if table.rows},
         summary=tuple(lines) or ("no errors by the rules",),
     )
+
+
+def calendar_section(reviewed: Round) -> Section:
+    """Return the dates of the review."""
+    dates = reviewed.calendar or {}
+    rows = [(f"{dates[name]}", f"{dates[name]:%A}", EVENTS[name][0]) for name in by_date(dates)]
+    table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
+    return Section("calendar", "Calendar", (), {"dates": table} if rows else {})
 
 
 # ---- objections of a check ----------------------------------------------------------------
@@ -464,12 +479,8 @@ def write(
     options: Options,
     wanted: Sequence[str],
     by: str | None,
-    *,
-    force: bool = False,
 ) -> Iterator[str]:
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
-
-    ``force`` overwrites files that have their names.
 
     Raises:
         UserError: there are no objections, or a file cannot be written.
@@ -480,8 +491,8 @@ def write(
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
     taken = next((name for name in files if (folder / name).exists()), None)
-    if taken and not force:
-        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; --force overwrites it")
+    if taken:
+        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; move it away")
     if new:
         texts = {**files, NAME: with_new(states, new, examined, by)}
         write_together(folder, texts, replace=True)

@@ -33,7 +33,7 @@ _BRIEF = (
 )
 _MOST = 100  # sets with the same run that are compared
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
-UNKNOWN = "cannot be told from the record"
+UNKNOWN = "not known from the record"
 _COMPLETE, _PUBLISHED, _UNKNOWN = "same", "same as far as published", "not known"
 
 

@@ -107,6 +107,11 @@ class Round(Struct, frozen=True, dict=True):
         return {item.name: tuple(rows.get(item.name, ())) for item in self.submissions}
 
     @cached_property
+    def with_errors(self) -> set[str | None]:
+        """The ids of the result sets with an error that is not waived."""
+        return {f.set for f in self.report.findings if f.is_error and f.waiver is None}
+
+    @cached_property
     def systems(self) -> Mapping[str, SystemRow]:
         """The system descriptions by path; ``description_path`` returns that of a result set."""
         return {system.path: system for system in self.report.systems}
@@ -131,7 +136,7 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     Raises:
         UserError: there is none; the message starts with the ``option``.
     """
-    alike = [known for known in names if letters(known) == letters(name)]
+    alike = [spelling for spelling in names if letters(spelling) == letters(name)]
     if alike:
         return name if name in alike else alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"

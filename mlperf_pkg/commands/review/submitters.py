@@ -16,10 +16,12 @@ from msgspec import Struct
 from mlperf_pkg.checks.system_schema import whole_number
 from mlperf_pkg.commands.review.round import Round, failing, known_name
 from mlperf_pkg.commands.review.section import Section, column
-from mlperf_pkg.findings import Finding, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.render.table import by_key, table_of
+from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
+from mlperf_pkg.rulebook.load import codes
 
 CHAIRS = "volunteers or the chairs"
 LARGE = 512
@@ -49,6 +51,7 @@ class _Submitter(Struct, frozen=True):
     rows: Sequence[ResultSetRow]
     systems: Sequence[SystemRow | None]
     findings: Sequence[Finding]
+    with_errors: int
 
     def count(self, severity: Severity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
@@ -71,13 +74,14 @@ _SUBMITTERS = (
     column("Rules FAIL", lambda s: failing(s.rows)[1], numbers=True),
     column("Errors", lambda s: s.count(Severity.ERROR), numbers=True),
     column("Warnings", lambda s: s.count(Severity.WARNING), numbers=True),
+    column("With errors", attrgetter("with_errors"), numbers=True),
 )
 
 
 def submitters_section(reviewed: Round) -> Section:
     """Return a table of all submitters, by name, also of those without a result set."""
     report = reviewed.report
-    note = "Largest: accelerators of the largest system with results."
+    note = "Largest: accelerators of the largest system with results. With errors: result sets."
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
     numbers = (
         wording.counted(len(report.submitters), "submitter"),
@@ -103,7 +107,47 @@ def _submitters(reviewed: Round) -> Iterator[_Submitter]:
             if not label or f"{finding.about}/".startswith(f"{label}/")
         ]
         systems = [reviewed.systems.get(description_path(row)) for row in rows]
-        yield _Submitter(name, rows, systems, findings)
+        failing = sum(row.id in reviewed.with_errors for row in rows)
+        yield _Submitter(name, rows, systems, findings, failing)
+
+
+_FINDINGS = (
+    column("Severity", lambda row: row[0].first.severity.value),
+    column("Code", lambda row: row[0].first.code),
+    column("By", lambda row: row[0].first.basis.value),
+    column("Places", lambda row: len(row[0].subjects), numbers=True),
+    column("Submitters", lambda row: row[1]),
+    column("Found", lambda row: row[0].text),
+)
+
+
+def findings_section(reviewed: Round) -> Section:
+    """Return the findings of each code by weight: errors by the rules first."""
+    report, ranks = reviewed.report, list(Severity)
+    groups = by_code(finding for finding in report.findings if finding.waiver is None)
+    groups.sort(
+        key=lambda group: (
+            ranks.index(group.first.severity),
+            not group.first.fails(Basis.RULES),
+            -len(group.subjects),
+            group.first.code,
+        )
+    )
+    of_group = Submitters(report).of_group
+    rows = [(group, of_group(group)) for group in groups]
+    table = table_of(_FINDINGS, rows, title="Findings by weight")
+    lines = [
+        f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}"
+        for group, whose in rows
+        if group.first.severity is not Severity.NOTE
+    ]
+    summary = tuple(lines) or ("no errors or warnings",)
+    return Section("findings", "Findings", (), {"table": table} if rows else {}, summary)
+
+
+def _title(group: CodeGroup) -> str:
+    code = codes().get(group.first.code)
+    return code.title if code and len(group.subjects) > 1 else group.text
 
 
 # ---- companies ----------------------------------------------------------------------------

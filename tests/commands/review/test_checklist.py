@@ -14,7 +14,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import checklist
 from mlperf_pkg.commands.review.checklist import subjects
-from mlperf_pkg.commands.review.files import markdown, page
+from mlperf_pkg.commands.review.files import markdown, page, review_of
 from mlperf_pkg.commands.review.round import Entry, Round, Side
 from mlperf_pkg.published.model import PublishedSet
 from tests.helpers.logs import edited, without
@@ -79,7 +79,7 @@ def test_it_can_be_ticked_off(root: Path) -> None:
     round_ = reviewed(root)
     section = checklist.section(round_)
     assert "\n- [ ] Code: no benchmarks/ folder: " in markdown(section)
-    html = page(round_, [section], {"checklist/ACME": "a.csv"})
+    html = page(review_of(round_, [section]))
     assert html.count('<input type="checkbox">') == 3
     assert "- [ ]" not in markdown(replace(section, checks=False))
 

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import math
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mlperf_pkg.commands.review import files
-from mlperf_pkg.commands.review.files import files_of, sections
+from mlperf_pkg.commands.review.files import Review, files_of, read_review, review_of, sections
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Section, table_of_cells
 from mlperf_pkg.errors import UserError
@@ -28,6 +30,10 @@ SECTION = Section("values", "All values", ("A | paragraph.",), {"a/b": TABLE}, (
 ROUND = a_round(["ACME"])
 
 
+def made(*parts: Section) -> Review:
+    return review_of(ROUND, parts)
+
+
 def test_markdown() -> None:
     assert files.markdown(SECTION) == (
         "# All values\n\nA \\| paragraph.\n\n## Values\n\n"
@@ -39,7 +45,7 @@ def test_markdown() -> None:
 
 
 def test_csv_names_marked_columns() -> None:
-    text = files_of(ROUND, [SECTION])["values-a-b.csv"]
+    text = files_of(made(SECTION))["values-a-b.csv"]
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["Name", "Size", "Rate", "Marked"]
     assert [row[-1] for row in rows[1:]] == ["Size, Rate", "", "Name"]
@@ -49,15 +55,15 @@ def test_csv_names_marked_columns() -> None:
 
 def test_files_have_safe_and_different_names() -> None:
     tables = dict.fromkeys(("../x", "..//x", "X", "é" * 300, "e" * 300), TABLE)
-    made = files_of(ROUND, [Section("s", "S", tables=tables)])
-    names = [table["file"] for table in json.loads(made["review.json"])["sections"][0]["tables"]]
+    written = files_of(made(Section("s", "S", tables=tables)))
+    names = [table["file"] for table in json.loads(written["review.json"])["sections"][0]["tables"]]
     assert len({*names}) == len(tables)
-    assert all("/" not in name and len(name) < 100 and name.isascii() for name in made)
-    assert {*names} <= made.keys()
+    assert all("/" not in name and len(name) < 100 and name.isascii() for name in written)
+    assert {*names} <= written.keys()
 
 
 def test_page_escapes_all() -> None:
-    page = files_of(ROUND, [SECTION])["review.html"]
+    page = files_of(made(SECTION))["review.html"]
     assert "<b>" not in page.partition("<main")[2]
     assert "\x1b" not in page
     assert '<td class="n m">8</td>' in page
@@ -67,16 +73,17 @@ def test_page_escapes_all() -> None:
 
 def test_summary_is_short() -> None:
     long = Section("long", "Long", summary=tuple(f"line {number}" for number in range(50)))
-    lines = files.summary(ROUND, [SECTION, long]).splitlines()
+    lines = files.summary(made(SECTION, long)).splitlines()
     assert lines[0] == "MLPerf Training 2.0"
-    assert lines[2:4] == ["all values", "  three values"]
+    assert lines[1] == "0 submitters, 0 result sets, 0 with errors, 0 objections"
+    assert lines[3:5] == ["all values", "  three values"]
     assert lines[-1] == "  ... 43 more lines: see long.md"
-    assert len(lines) == 14
+    assert len(lines) == 15
 
 
 def test_wide_words_are_wrapped() -> None:
     section = Section("s", "S", summary=("word " * 40, NASTY))
-    text = files.summary(ROUND, [section])
+    text = files.summary(made(section))
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
 
@@ -99,3 +106,26 @@ def test_a_wrong_option_ends_the_command() -> None:
 
     with pytest.raises(UserError):
         list(sections(ROUND, (("refusing", refuses),)))
+
+
+def test_a_review_is_read_as_it_was_written(tmp_path: Path) -> None:
+    review = made(SECTION, replace(SECTION, name="points", checks=True))
+    files.write_review(tmp_path / "review", files_of(review), force=False)
+    again = read_review(tmp_path / "review")
+    assert files.json(again) == files.json(review)
+    assert files.page(again) == files.page(review)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "not a review"),
+        ("{", "not a review"),
+        ('{"format": "mlperf-pkg/review/1"}', "from another version; write the review again"),
+    ],
+)
+def test_no_review(tmp_path: Path, text: str | None, message: str) -> None:
+    if text is not None:
+        (tmp_path / "review.json").write_text(text, "utf-8")
+    with pytest.raises(UserError, match=message):
+        read_review(tmp_path)

@@ -317,8 +317,8 @@ def test_one_row_per_submitter() -> None:
         )
     )
     assert cells(made.tables["table"]) == [
-        ("ACME", 2, 2, 64, "closed, open", 1, 0, 1, 1),
-        ("Beta", 0, 0, None, "", 0, 0, 0, 0),
+        ("ACME", 2, 2, 64, "closed, open", 1, 0, 1, 1, 0),
+        ("Beta", 0, 0, None, "", 0, 0, 0, 0, 0),
     ]
     assert made.summary == (
         "1 submitter, 2 systems, 2 result sets, 0 runs",
