@@ -26,7 +26,7 @@ help:
 	@echo "make mutants try mutants of what decides a verdict or a score, a random sample"
 	@echo "make lint    check style and types"
 	@echo "make rules   check and compile the rulebook after editing rules/"
-	@echo "make docs    build the documentation as a site, in build/site/"
+	@echo "make docs    build the documentation as a site, in build/site/, with a sample of pages in sample/"
 	@echo "make bench   measure speed relative to the official checker and the floor"
 	@echo "make wheel   build the wheel, in dist/; its version is that of the git tag"
 	@echo "make sdist   build the source distribution, in dist/"
@@ -81,6 +81,11 @@ demo: $(RULES)
 
 docs: $(RULES)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/site-cache docs build/site
+	rm -rf build/sample build/site/sample
+	for round in 4.1 5.0; do \
+	  $(TOOL) simulate build/sample/training_results_v$$round --round $$round --submitters 3 --system-count 6 --sets 2 --failure diverged || exit; \
+	done
+	$(TOOL) report --site build/site/sample build/sample/training_results_v4.1 build/sample/training_results_v5.0
 	@echo "build/site/index.html"
 
 bench: $(RULES)

@@ -82,10 +82,8 @@ def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: b
         UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
     """
     for parent in sorted({folder, *((folder / name).parent for name in files)}):
-        try:
+        with _errors_of(parent):
             parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{parent}: cannot be written into: {error.strerror}") from error
     write_all({folder / name: content for name, content in files.items()}, replace=replace)
 
 

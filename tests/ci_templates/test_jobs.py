@@ -26,8 +26,17 @@ JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
     ("schema", "files"),
     [
         ("vendor.github-actions", ["action.yml"]),
-        ("vendor.github-workflows", ["ci-templates/mlperf.yml", ".github/workflows/mlperf.yml"]),
-        ("custom.github-workflows-require-timeout", [".github/workflows/mlperf.yml"]),
+        (
+            "vendor.github-workflows",
+            [
+                *(f"ci-templates/{name}.yml" for name in ("mlperf", "pages")),
+                ".github/workflows/mlperf.yml",
+            ],
+        ),
+        (
+            "custom.github-workflows-require-timeout",
+            ["ci-templates/pages.yml", ".github/workflows/mlperf.yml"],
+        ),
         ("vendor.gitlab-ci", ["ci-templates/gitlab-ci.yml"]),
     ],
 )
@@ -63,7 +72,9 @@ def uses(file: Path) -> list[str]:
     return re.findall(r"^\s*(?:- )?uses: (.*)$", file.read_text("utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize("file", [ROOT / "action.yml", REUSABLE], ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "file", [ROOT / "action.yml", REUSABLE, KIT / "pages.yml"], ids=lambda file: file.name
+)
 def test_actions_are_pinned_by_commit(file: Path) -> None:
     """And the version is a comment, which tools that update pins read and write."""
     others = [action for action in uses(file) if not action.startswith("./")]
@@ -72,7 +83,7 @@ def test_actions_are_pinned_by_commit(file: Path) -> None:
     assert [action for action in others if not re.fullmatch(pinned, action)] == []
 
 
-WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), KIT / "mlperf.yml"]
+WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), KIT / "mlperf.yml", KIT / "pages.yml"]
 
 
 @needs("zizmor")

@@ -338,7 +338,7 @@ def test_a_site_of_several_rounds(tmp_path: Path) -> None:
     for name in pages[1:]:
         assert '<a href="index.html">All pages</a>' in (out / f"{name}.html").read_text("utf-8")
     assert (out / "training-2.0-review" / "review.json").exists()
-    assert "<b>Your results</b> (2, 2 not published)" in (out / "history.html").read_text("utf-8")
+    assert "<b>Your results</b> (3, 3 not published)" in (out / "history.html").read_text("utf-8")
     (out / "CNAME").write_text("example.org")
     assert call(*arguments).exit_code == 2
     assert call(*arguments, "--force").exit_code == 0

@@ -9,18 +9,16 @@ from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
-from urllib.parse import quote_plus
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked, Rank, Standing
 from mlperf_pkg.commands.charts.benchmarks import Looks
 from mlperf_pkg.commands.page.entries import Card, Entry, cards
-from mlperf_pkg.commands.page.template import short
+from mlperf_pkg.commands.page.template import parameter
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.source import Source, raw_lines
-from mlperf_pkg.infra.text import visible
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import verdict_in_words
@@ -136,8 +134,7 @@ class Content(Struct, frozen=True):
         yield f"{len(failing)} of {wording.counted(len(rows), 'result set')}", f"FAIL={basis}"
         owners = Counter(_text(row.submitter) for row in failing) if self.is_round else Counter()
         for name, number in owners.most_common(_MOST_FAILING):
-            shown = visible(short(name))
-            yield f"{number} of {name}", f"Submitter={quote_plus(shown)}&FAIL={basis}"
+            yield f"{number} of {name}", f"Submitter={parameter(name)}&FAIL={basis}"
 
     @property
     def is_round(self) -> bool:

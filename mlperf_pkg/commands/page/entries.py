@@ -20,6 +20,7 @@ from mlperf_pkg.commands.charts.drawing import drawn_sets
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.compare.published import comparable_rounds, with_standings
 from mlperf_pkg.commands.compare.ratios import Prices, price_of
+from mlperf_pkg.commands.page.template import parameter
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
@@ -199,10 +200,10 @@ class Best(Struct, frozen=True):
 
 
 class Card(Struct, frozen=True):
-    """A benchmark of a round, and its best scores."""
+    """A benchmark of a round, and its best scores; ``state`` is that of a page that shows it."""
 
-    benchmark: str
     title: str
+    state: str
     about: str
     best: tuple[Best, ...]
 
@@ -247,8 +248,8 @@ def _card(
     by_name = submitters(point.submitter for point in points)
     other = "" if division == "closed" else f", {division or 'no'} division"
     return Card(
-        benchmark=benchmark,
         title=f"{benchmark}, round {round_}" if named else benchmark,
+        state=f"Benchmark={parameter(benchmark)}" + (f"&Round={round_}" if named else ""),
         about=f"{wording.counted(len(points), 'result')}, "
         f"{wording.counted(len(by_name), 'submitter')}{other}",
         best=tuple(_best(points, before, by_name)),

@@ -70,7 +70,7 @@ class Entry(Struct, frozen=True):
     def hardware(self) -> str:
         """The number and the name of the accelerators."""
         return (
-            f"{self.accelerators} x {self.accelerator}" if self.accelerators else self.accelerator
+            f"{self.accelerators:,} x {self.accelerator}" if self.accelerators else self.accelerator
         )
 
     @property

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
 
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import escape_html, visible
@@ -94,6 +95,11 @@ def _hash_source(text: str) -> str:
 def short(text: str) -> str:
     """Return a string from a log, cut to ``MAX_TEXT`` characters."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
+
+
+def parameter(text: str) -> str:
+    """Return a text from a log as the page shows it, quoted for the state in its URL."""
+    return quote_plus(visible(short(text)))
 
 
 def _printable(value: Any) -> Any:

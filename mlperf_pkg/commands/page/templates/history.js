@@ -43,7 +43,7 @@
     if (name === "minutes") return rounded(value);
     if (name === "b") return benchmarks[value]?.title || value;
     if (name === "usage") return value === "hpc" ? "HPC" : "Training";
-    return name === "energy" ? Math.round(value).toLocaleString("en") : String(value);
+    return ["accelerators", "nodes", "energy"].includes(name) ? Math.round(value).toLocaleString("en") : String(value);
   }
 
   // ---- the state of the page, which is in its address ------------------------------------
@@ -235,7 +235,7 @@
   // ---- the chart ------------------------------------------------------------------------------
 
   function point(row) {
-    const title = `${titled(row)}, round ${row.round}: ${rounded(row.minutes)} minutes, ${row.accelerators} \u00d7 ${row.accelerator}`;
+    const title = `${titled(row)}, round ${row.round}: ${rounded(row.minutes)} minutes, ${shown(row, "accelerators")} \u00d7 ${row.accelerator}`;
     const scaled = state.get("y") ? row.minutes * row.accelerators : row.minutes;
     return {
       ...row, x: state.get("x") ? row.accelerators : years[`${row.usage} ${row.round}`], y: scaled, own: row.own === "yours",

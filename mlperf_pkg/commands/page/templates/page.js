@@ -1,6 +1,6 @@
 // A round: its chart, and the result sets that were picked, at most two of them side by side.
 (() => {
-  const { byId, make } = charts;
+  const { byId } = charts;
   const picked = byId("picked");
   const pair = picked.querySelector(".pair");
   const homes = new Map(); // of the sets that are picked: the places where they were
@@ -127,7 +127,11 @@
   });
 
   function follow() {
-    const target = location.hash.startsWith("#?") ? null : byId(location.hash.slice(1));
+    if (location.hash.startsWith("#?")) {
+      (chosen().length ? picked : byId("results")).scrollIntoView({ behavior: "instant" });
+      return;
+    }
+    const target = byId(location.hash.slice(1));
     if (!target) return;
     if (target.matches(".set")) { pick([target.id]); return; }
     if (target.tagName === "DETAILS") {
@@ -152,6 +156,4 @@
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
   addEventListener("hashchange", follow);
   follow();
-  if (chosen().length) picked.scrollIntoView({ behavior: "instant" });
-  else if (location.hash.startsWith("#?")) byId("results").scrollIntoView({ behavior: "instant" });
 })();
