@@ -86,7 +86,7 @@ def problem_at(file: RuleFile, steps: Sequence[Step], message: str) -> Problem:
 
     A part that is merged into its mapping (``<<``) is on the line of that mapping.
     """
-    with _loader(file, file.path.read_bytes()) as loader:
+    with _loader(file, file.read()) as loader:
         node = loader.get_single_node()
     line = 1
     for step in steps:

@@ -25,6 +25,7 @@ from mlperf_pkg.commands.archive.verification import (
 from mlperf_pkg.commands.builder.contents import remarks, tables
 from mlperf_pkg.commands.builder.judge import failures, line_of
 from mlperf_pkg.commands.builder.manifest import (
+    LARGEST,
     MANIFEST,
     ManifestEntry,
     manifest_text,
@@ -34,6 +35,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
@@ -204,7 +206,7 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
     files = {file.path: file for file in tree.files}
     if MANIFEST not in files:
         return tree.files
-    entries = read_manifest((tree.root / MANIFEST).read_bytes())
+    entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
     names = [_name(row) for row in report.result_sets]
     systems = {row.system or "" for row in report.result_sets}
     for path, text in tables(report, remarks(options.config, names, systems)).items():

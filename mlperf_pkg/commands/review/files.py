@@ -26,7 +26,7 @@ from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import new_folder, refuse_within
-from mlperf_pkg.infra.paths import walk
+from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
@@ -39,6 +39,7 @@ FORMAT = "mlperf-pkg/review/1"
 DATA, PAGE, README = "review.json", "review.html", "README.md"
 
 _LONGEST = 80  # characters of the stem of a file
+_LARGEST = 1 << 29  # bytes of a review
 _WIDTH = 80
 _MOST_PROBLEMS, _MOST_LINES = 8, 8
 
@@ -311,7 +312,7 @@ def _obstacle(folder: Path, *, force: bool) -> str:
 def _written(folder: Path) -> set[str] | None:
     """Return the files that an earlier review lists; None if the folder is not a review."""
     try:
-        document = jsonlib.loads((folder / DATA).read_bytes())
+        document = jsonlib.loads(read_file(folder / DATA, _LARGEST))
         if document["format"] != FORMAT or folder.is_symlink():
             return None
         sections = document["sections"]
