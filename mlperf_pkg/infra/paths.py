@@ -302,13 +302,26 @@ class TooLargeError(OSError):
 
 
 class _File(FileIO):
-    """A file that ends instead of waiting: some files in ``/proc`` are streams."""
+    """A file that ends instead of waiting: some files in ``/proc`` are streams.
+
+    The ``path`` is in errors, as where a disk or a server fails.
+    """
+
+    path: str
 
     def readinto(self, buffer: Any) -> int:
-        return super().readinto(buffer) or 0
+        try:
+            return super().readinto(buffer) or 0
+        except OSError as error:
+            error.filename = self.path
+            raise
 
     def readall(self) -> bytes:
-        return super().readall() or b""
+        try:
+            return super().readall() or b""
+        except OSError as error:
+            error.filename = self.path
+            raise
 
 
 def open_file(path: AnyPath | Location, *, follow: bool = True) -> BufferedReader:
@@ -327,7 +340,9 @@ def open_file(path: AnyPath | Location, *, follow: bool = True) -> BufferedReade
         if not stat.S_ISREG(mode):
             reason = "is a pipe, a device or a socket; expected a file"
             raise NotAFileError(errno.ENODEV, reason, str(path))
-        return BufferedReader(_File(descriptor))
+        file = _File(descriptor)
+        file.path = str(path)
+        return BufferedReader(file)
     except BaseException:
         os.close(descriptor)
         raise
