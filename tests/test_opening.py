@@ -32,7 +32,6 @@ EXCEPTIONS = {
     "cli.output": "events are written as they come",
     "cli.streams": "the null device",
     "commands.archive.encryption": "an archive is written; age decrypts an open_file'd one",
-    "commands.archive.packing": "what was just written is synchronised",
     "commands.archive.untar": "files are written; tarfile only names the types of members",
     "commands.archive.tar": "tarfile makes the headers of members, in memory",
     "commands.builder.writing": "a tree is written",

@@ -365,6 +365,8 @@ class Program(LazyGroup):
             ctx.exit(PIPE_CLOSED)
         except OSError as error:
             raise Failure(system_error(error)) from error
+        except MemoryError as error:
+            raise Failure("not enough memory; --jobs 1 takes the least") from error
         except Exception as error:
             if ctx.params["debug"]:
                 raise

@@ -129,6 +129,8 @@ def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iter
             if existing and not replace:
                 raise UserError(f"{folder / existing[0]}: exists already and is not overwritten")
             yield private
+            for name in names:
+                _sync(private / name)
             _rename_all({folder / name: private / name for name in names}, replace=replace)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror or error}") from error
@@ -412,8 +414,8 @@ def _sync_all(folder: Path) -> None:
             _sync(path)
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -107,9 +106,6 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
         for name in names[:-1]:
             algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
             (new / name).write_text(checksum_line(digest_of(archive, algorithm), target.name))
-        for name in names:
-            with (new / name).open("rb") as stream:
-                os.fsync(stream.fileno())
         size = archive.stat().st_size
     return Packed(digest, len(files), sum(file.size for file in files), size)
 

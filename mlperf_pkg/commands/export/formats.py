@@ -235,7 +235,7 @@ def _duckdb() -> Any:
 def _write_duckdb(path: Path, rows: Rows) -> None:
     """Write a database, with units and meanings as comments on its columns."""
     duckdb = _duckdb()
-    with _as_system_error(duckdb.IOException), closing(duckdb.connect(str(path))) as database:
+    with _as_system_error(duckdb.OperationalError), closing(duckdb.connect(str(path))) as database:
         for name, table in TABLES.items():
             _create_duckdb_table(database, table)
             database.register("rows", _arrow_table(table, rows.get(name, ()), None))
