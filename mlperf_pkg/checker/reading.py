@@ -239,7 +239,10 @@ def guarded(
 
 
 def defect(path: str, action: str, error: Exception) -> Unchecked:
-    """Return the finding that an exception ended the check of ``path``."""
+    """Return the finding that an exception ended the check of ``path``, or of its reading."""
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return unchecked_of("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)
     text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     return unchecked_of(

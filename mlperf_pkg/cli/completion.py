@@ -16,6 +16,7 @@ from mlperf_pkg.infra.resources import data_folder, rules_folders, rules_read_fr
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
 from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.problems import RuleFile
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -135,7 +136,8 @@ def _rounds(usage: str) -> Iterable[str]:
 def _codes() -> list[str]:
     """Return all codes by a search of the rules' text: loading them is too slow for a key press."""
     folders = rules_folders()
-    texts = (path.read_text("utf-8") for folder in folders for path in folder.rglob("*.yaml"))
+    files = (path for folder in folders for path in folder.rglob("*.yaml"))
+    texts = (RuleFile(path, path.name).read().decode() for path in files)
     return sorted({code for text in texts for code in re.findall(_CODE, text)})
 
 

@@ -14,6 +14,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Choice, Command, LocalPath
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import locked
 from mlperf_pkg.published.results import published_results
 
 if TYPE_CHECKING:
@@ -88,13 +89,14 @@ def command(
     if not paths and not published:
         paths = options.default_paths()
     changes = append or replace
-    destination.refuse_early(paths, replace=changes or force)
-    old = destination.read() if changes and output.exists() else {}
-    rows = _rows(paths, check_options, published, evaluations=evaluations)
-    if not replace and (both := common_rounds(old, rows)):
-        raise UserError(f"{output}: contains {both} already; --replace replaces it")
-    rows = merged(old, rows)
-    destination.write(rows, replace=changes or force)
+    with locked(output):
+        destination.refuse_early(paths, replace=changes or force)
+        old = destination.read() if changes and output.exists() else {}
+        rows = _rows(paths, check_options, published, evaluations=evaluations)
+        if not replace and (both := common_rounds(old, rows)):
+            raise UserError(f"{output}: contains {both} already; --replace replaces it")
+        rows = merged(old, rows)
+        destination.write(rows, replace=force or (changes and bool(old)))
     names = (table,) if table else tuple(rows)
     click.echo(f"{output}: {', '.join(f'{name} {len(rows[name]):,}' for name in names)}")
     return 0

@@ -347,6 +347,13 @@ class Program(LazyGroup):
             args = [*words, *args[1:]]
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **others: Any) -> click.Context:
+        """Parse the arguments and read the user's rules; Ctrl-C ends this silently."""
+        try:
+            return super().make_context(*args, **others)
+        except KeyboardInterrupt as error:
+            raise click.exceptions.Exit(INTERRUPTED) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with its status."""
         try:
@@ -362,6 +369,8 @@ class Program(LazyGroup):
             ctx.exit(PIPE_CLOSED)
         except OSError as error:
             raise Failure(system_error(error)) from error
+        except MemoryError as error:
+            raise Failure("not enough memory; --jobs 1 takes the least") from error
         except Exception as error:
             if ctx.params["debug"]:
                 raise

@@ -13,6 +13,7 @@ from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.results.tables import IDS, ResultsFolder, summary
 from mlperf_pkg.findings import Basis
+from mlperf_pkg.infra.files import locked
 
 DEFAULT_FOLDER = "summary"
 
@@ -78,7 +79,8 @@ def command(
       mlperf-pkg results training_results_v5.1 --private-ids ids.json --anonymous
     """
     folder = ResultsFolder(output, private_ids or output / IDS, force, anonymous)
-    ids = folder.refuse_early((round_dir,))
-    written = folder.write(round_dir, check((round_dir,), check_options), ids, Basis(verdict))
+    with locked(folder.ids):
+        ids = folder.refuse_early((round_dir,))
+        written = folder.write(round_dir, check((round_dir,), check_options), ids, Basis(verdict))
     click.echo(summary(written, output, Output().view()), nl=False)
     return int(bool(written.publication.missing))

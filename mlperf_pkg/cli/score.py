@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note
 from mlperf_pkg.commands.results.official import TableFolder
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
+from mlperf_pkg.infra.files import locked
 
 
 @click.command(name="score", cls=Command)
@@ -69,11 +71,12 @@ def command(
     table_folder = TableFolder(tables, target.force) if tables else None
     if table_folder:
         table_folder.refuse_early(paths)
-    with_ids = _ids_of(private_ids, paths) if private_ids else None
-    checked = noted(check(paths, check_options))
-    if table_folder:
-        for text in table_folder.write(with_ids(checked) if with_ids else checked):
-            note(text)
+    with locked(private_ids) if private_ids else nullcontext():
+        with_ids = _ids_of(private_ids, paths) if private_ids else None
+        checked = noted(check(paths, check_options))
+        if table_folder:
+            for text in table_folder.write(with_ids(checked) if with_ids else checked):
+                note(text)
     result = scores(checked)
     has_score = any(scored.row.score_minutes is not None for scored in result.sets)
     target.show(_with_standings(result, checked) if has_score else result, paths)

@@ -12,6 +12,7 @@ import click
 
 from mlperf_pkg.cli.group import EXISTING_FILE
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.paths import first_line
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -37,7 +38,7 @@ def passphrase(file: Path | None, *, new: bool) -> str:
         UserError: it is empty, or there is no terminal to ask on.
     """
     if file is not None:
-        line = file.read_bytes().partition(b"\n")[0]
+        line = first_line(file)
         return _not_empty(line.decode("utf-8", "surrogateescape"), str(file))
     if VARIABLE in os.environ:
         return _not_empty(os.environ[VARIABLE], f"${VARIABLE}")

@@ -56,7 +56,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Simulate this division (default: closed; whole round: both).",
 )
 @options.count_option(
-    "--runs", text="Simulate N runs (default: the number that the rules require)."
+    "--runs", most=10_000, text="Simulate N runs (default: the number that the rules require)."
 )
 @options.seed_option(
     "Seed the random numbers: the same options and seed write the same bytes. Give each system a"
@@ -70,6 +70,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 )
 @options.count_option(
     "--accelerators",
+    most=1_000_000,
     text="Set the number of accelerators (default: from the packaged description of the system,"
     " else 16).",
 )
@@ -87,6 +88,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @options.count_option(
     "--records",
     least=0,
+    most=1_000_000,
     default=0,
     text="Add N records of training statistics to each log; 1000 make a log of real size.",
 )
@@ -98,14 +100,19 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     help="Write all logs into one folder, or into folders as in results/.",
 )
 @options.flag("--whole-round", text="Write a whole round of submissions.")
-@options.count_option("--submitters", text="Write a whole round with N submitters (default: 3).")
+@options.count_option(
+    "--submitters", most=10_000, text="Write a whole round with N submitters (default: 3)."
+)
 @options.count_option(
     "--system-count",
     "systems",
+    most=100_000,
     text="Write a whole round with N systems, shared among all submitters (default: 10).",
 )
 @options.count_option(
-    "--sets", text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn)."
+    "--sets",
+    most=100,
+    text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn).",
 )
 @options.flag("--power", text="Whole round: add power logs to systems of up to four nodes.")
 @options.flag("--code", text="Whole round: add stubs of code in benchmarks/.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.paths import read_file, walk
+from mlperf_pkg.infra.paths import list_tree, read_file, walk
 from mlperf_pkg.infra.stores import StoredFile, is_within
 
 try:
@@ -24,6 +25,7 @@ _Files = Mapping[Path, _Content] | Mapping[Path | StoredFile, _Content]
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _PREFIX, _SUFFIX = ".mlperf-pkg-", ".new"
 _OLD = ".old"
+_MARKER = ".mlperf-pkg"  # in a scratch folder: the number of its process and its inode
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
@@ -47,7 +49,7 @@ def write_all(files: _Files, *, replace: bool) -> None:
     """Write files in any folders and stores, each as ``write_whole``: all of them or none.
 
     No file has its name before all are written. Devices and pipes, which cannot be replaced, are
-    written into at the end.
+    written into at the end. The next call removes what a killed process left behind.
 
     Raises:
         UserError: a file exists and ``replace`` is not set, or cannot be written.
@@ -56,35 +58,60 @@ def write_all(files: _Files, *, replace: bool) -> None:
     special = {path: data for path, data in of_machine.items() if is_special(path)}
     local = {path: data for path, data in of_machine.items() if path not in special}
     stored = {file: _data(text) for file, text in files.items() if isinstance(file, StoredFile)}
-    mark = os.urandom(8).hex()
-    temporary = {
-        path: path.parent / f".mlperf-pkg-{mark}-{number}.tmp" for number, path in enumerate(local)
-    }
-    try:
-        for path, unnamed in temporary.items():
+    scratch: dict[Path, Path] = {}
+    temporary: dict[Path, Path] = {}
+    with ExitStack() as stack:
+        for path, data in local.items():
             with _errors_of(path):
-                _write(unnamed, local[path])
+                os.stat(f"{path.parent}/.")  # noqa: PTH116 - a folder, which is not created here
+                if path.parent not in scratch:
+                    scratch[path.parent] = stack.enter_context(scratch_folder(path.parent))
+                temporary[path] = scratch[path.parent] / path.name
+                _write(temporary[path], data)
         with _stored(stored, replace=replace):
             _rename_all(temporary, replace=replace)
         for path, data in special.items():
             with _errors_of(path):
                 path.write_bytes(data)
-    finally:
-        for unnamed in temporary.values():
-            with suppress(OSError):
-                unnamed.unlink()
 
 
-def write_together(folder: Path, files: Mapping[str, str | bytes], *, replace: bool) -> None:
-    """Write files into a folder, or folders in it, as ``write_all``; create those that lack.
+def write_together(
+    folder: Path, files: Mapping[str, _Content], *, replace: bool, former: Collection[str] = ()
+) -> None:
+    """Write files into a folder; their names may contain folders.
+
+    A folder that does not exist, or with ``replace`` one that has no other files than ``files`` and
+    ``former``, is written under another name, and then has its name: a killed process leaves it as
+    it was. Into another folder the files are written as by ``write_all``.
 
     Raises:
         UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
     """
-    for parent in sorted({folder, *((folder / name).parent for name in files)}):
-        with _errors_of(parent):
-            parent.mkdir(parents=True, exist_ok=True)
+
+    def is_ours(there: Path) -> bool:
+        own = {*files, *former}
+        return replace and all(e.path in own for e in list_tree(there) if not e.folder or e.link)
+
+    try:
+        if not folder.exists() or (_may_be_renamed(folder) and is_ours(folder)):
+            with new_folder(folder, is_ours) as new:
+                for name, content in files.items():
+                    (new / name).parent.mkdir(parents=True, exist_ok=True)
+                    _write(new / name, _data(content))
+            return
+        for name in files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
     write_all({folder / name: content for name, content in files.items()}, replace=replace)
+    for name in {*former} - files.keys() if replace else ():
+        (folder / name).unlink(missing_ok=True)
+
+
+def _may_be_renamed(folder: Path) -> bool:
+    """Return whether a folder is no link, no file system, and not where the process is."""
+    is_in_use = folder.is_symlink() or folder.is_mount() or Path.cwd().is_relative_to(folder)
+    return not is_in_use and os.access(folder.parent, os.W_OK)
 
 
 @contextmanager
@@ -102,9 +129,11 @@ def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iter
             if existing and not replace:
                 raise UserError(f"{folder / existing[0]}: exists already and is not overwritten")
             yield private
+            for name in names:
+                _sync(private / name)
             _rename_all({folder / name: private / name for name in names}, replace=replace)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written into: {error.strerror}") from error
+        raise UserError(f"{folder}: cannot be written into: {error.strerror or error}") from error
 
 
 def is_special(path: Path) -> bool:
@@ -188,7 +217,7 @@ def _errors_of(path: Path) -> Iterator[None]:
     except FileExistsError as error:
         raise UserError(f"{path}: exists already and is not overwritten") from error
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 # ---- folders ------------------------------------------------------------------------------------
@@ -228,7 +257,8 @@ def new_folder(target: Path, replaces: Callable[[Path], bool]) -> Iterator[Path]
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """Provide a private folder that is locked while this process runs, and removed at the end.
 
-    The next call removes what a killed process left behind.
+    It has a marker, by which the next call recognises what a killed process left behind, and
+    removes it.
 
     Raises:
         OSError: the folder cannot be created, or was removed in the meantime.
@@ -247,6 +277,9 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
                     undo.callback(os.close, lock)
                     with suppress(OSError):  # a file system without locks
                         fcntl.flock(lock, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                mark = b"%d %d" % (os.getpid(), scratch.stat().st_ino)
+                (scratch / _MARKER).write_bytes(mark)
         try:
             yield scratch
         finally:
@@ -262,12 +295,17 @@ def _remove(folder: Path) -> None:
 
 
 def sweep(parent: Path) -> None:
-    """Remove what killed processes left behind, after moving back what they had moved aside."""
+    """Remove what killed processes of this user left behind, and nothing else.
+
+    Nothing is moved from there: a folder with the only copy of what was to be replaced stays.
+    Folders that came from elsewhere, such as from an archive, do not have the marker of theirs.
+    """
     for scratch in sorted(parent.glob(f"{_PREFIX}*{_SUFFIX}")):
         with suppress(OSError), _unused(scratch):
-            _move_back(scratch, parent)
-            _take_back(scratch, parent)
-            _remove(scratch)
+            moved = [old.name.removesuffix(_OLD) for old in scratch.glob(f"*{_OLD}")]
+            if _has_mark(scratch) and all((parent / name).exists() for name in moved):
+                _take_back(scratch, parent)
+                _remove(scratch)
 
 
 @contextmanager
@@ -292,22 +330,29 @@ def _unused(scratch: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _move_back(scratch: Path, parent: Path) -> None:
-    for old in scratch.glob(f"*{_OLD}"):
-        target = parent / old.name.removesuffix(_OLD)
-        if not target.exists():
-            old.rename(target)
+def _has_mark(scratch: Path) -> bool:
+    """Return whether a folder has its own marker, or is empty, as its process was killed early."""
+    entries, marker = list(scratch.iterdir()), scratch / _MARKER
+    if not entries or not stat.S_ISREG(marker.lstat().st_mode):
+        return not entries
+    mark = read_file(marker, 99)
+    return mark.endswith(b" %d" % scratch.stat().st_ino) or (not mark and entries == [marker])
 
 
 def _take_back(scratch: Path, parent: Path) -> None:
-    """Remove the links of a killed process, unless all of its files were linked."""
-    pairs = [(path, parent / path.name) for path in scratch.iterdir()]
-    named = {
-        path: path.is_file() and other.is_file() and path.samefile(other) for path, other in pairs
-    }
-    if not all(named.values()):
-        for path in filter(named.get, named):
-            (parent / path.name).unlink()
+    """Remove the names of a killed process's files, unless all of its files had theirs."""
+    files = [path for path in scratch.iterdir() if path.name != _MARKER]
+    named = [path.name for path in files if _is_one_file(path, parent / path.name)]
+    for name in named if len(named) < len(files) else ():
+        (parent / name).unlink()
+
+
+def _is_one_file(path: Path, other: Path) -> bool:
+    """Return whether two names are those of one regular file, and neither is a link to it."""
+    if not other.exists():
+        return False
+    one, two = path.lstat(), other.lstat()
+    return stat.S_ISREG(one.st_mode) and os.path.samestat(one, two)
 
 
 # ---- the move to its name -----------------------------------------------------------------
@@ -351,7 +396,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _replace_in_two_steps(folder: Path, target: Path) -> None:
-    """Move ``target`` aside first, so that ``sweep`` can restore it if this process is killed."""
+    """Move ``target`` aside first; where this process is killed then, ``sweep`` leaves it there."""
     old = folder.with_name(f"{folder.name}{_OLD}")
     target.rename(old)
     try:
@@ -369,12 +414,33 @@ def _sync_all(folder: Path) -> None:
             _sync(path)
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# ---- changes of several processes --------------------------------------------------------------
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file or folder that is to be replaced: other processes wait until it is.
+
+    One that does not exist is not held, as only one process can create it.
+    """
+    with ExitStack() as stack:
+        while fcntl and path.exists() and not is_special(path):
+            held = os.open(path, os.O_RDONLY)
+            stack.callback(os.close, held)
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(held, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(held), path.stat()):
+                    break  # else it was replaced in the meantime
+        yield
 
 
 # ---- a cache of strings in the user's cache folder ----------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import RulesContext, rules_context, set_rules_context
 
 if TYPE_CHECKING:
@@ -139,7 +140,14 @@ class _Pool:
         while True:
             new: list[_Worker] = []
             while waiting and len(self._workers) < self._number:
-                new.append(self._start(function, parts))
+                try:
+                    new.append(self._start(function, parts))
+                except OSError as error:  # no more processes, files or memory
+                    if not self._workers:
+                        reason = f"no process can be started: {error.strerror}"
+                        raise UserError(f"{reason}; --jobs 1 needs none") from error
+                    self._number = len(self._workers)
+                    break
                 self._send(new[-1], function, parts, waiting)
             for worker in new if self._forks else ():
                 self._send(worker, function, parts, waiting)

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
+_PAGE = 4096
 
 
 # ---- listings -----------------------------------------------------------------------------------
@@ -301,24 +302,37 @@ class TooLargeError(OSError):
 
 
 class _File(FileIO):
-    """A file that ends instead of waiting: some files in ``/proc`` are streams."""
+    """A file that ends instead of waiting: some files in ``/proc`` are streams.
+
+    The ``path`` is in errors, as where a disk or a server fails.
+    """
+
+    path: str
 
     def readinto(self, buffer: Any) -> int:
-        return super().readinto(buffer) or 0
+        try:
+            return super().readinto(buffer) or 0
+        except OSError as error:
+            error.filename = self.path
+            raise
 
     def readall(self) -> bytes:
-        return super().readall() or b""
+        try:
+            return super().readall() or b""
+        except OSError as error:
+            error.filename = self.path
+            raise
 
 
-def open_file(path: AnyPath | Location) -> BufferedReader:
-    """Open a file of this machine or of a listing.
+def open_file(path: AnyPath | Location, *, follow: bool = True) -> BufferedReader:
+    """Open a file of this machine or of a listing; without ``follow``, a link is an error.
 
     Raises:
         OSError: it cannot be opened, or is not a regular file.
     """
     if isinstance(path, ListedPath):
         return path.open()
-    descriptor = os.open(path, _FLAGS)
+    descriptor = os.open(path, _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -326,7 +340,9 @@ def open_file(path: AnyPath | Location) -> BufferedReader:
         if not stat.S_ISREG(mode):
             reason = "is a pipe, a device or a socket; expected a file"
             raise NotAFileError(errno.ENODEV, reason, str(path))
-        return BufferedReader(_File(descriptor))
+        file = _File(descriptor)
+        file.path = str(path)
+        return BufferedReader(file)
     except BaseException:
         os.close(descriptor)
         raise
@@ -349,6 +365,19 @@ def read_file(path: AnyPath | Location, limit: int) -> bytes:
     if len(data) > limit:
         raise TooLargeError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
     return data
+
+
+def first_line(path: Path) -> bytes:
+    """Return the first line of a file or of a pipe, such as ``<(pass show mlperf)``.
+
+    Raises:
+        OSError: it cannot be read, or has no end within a page.
+    """
+    with path.open("rb") as stream:
+        data = stream.readline(_PAGE)
+    if len(data) == _PAGE:
+        raise TooLargeError(errno.EFBIG, f"the first line has more than {_PAGE} bytes", str(path))
+    return data.removesuffix(b"\n")
 
 
 def refuse_larger(stream: BufferedReader, limit: int) -> None:

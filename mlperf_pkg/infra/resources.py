@@ -19,7 +19,9 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 from msgspec import Struct
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.paths import read_file
 
+_LARGEST_RULES = 1 << 20  # bytes of a file
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -165,7 +167,7 @@ def _digest(folder: Path) -> str:
 
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*.yaml") if path.is_file()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = hashlib.sha256(read_file(path, _LARGEST_RULES)).hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\0".encode())
     return digest.hexdigest()
 

@@ -109,7 +109,7 @@ def _of_folders(usage: str, round_name: str) -> str:
 
 def _of_content(file: RuleFile) -> Iterator[RulebookError]:
     try:
-        validated(file, file.path.read_bytes())
+        validated(file, file.read())
     except RulebookError as error:
         yield error
 
@@ -238,7 +238,7 @@ def _problems_of_definitions(files: Iterable[RuleFile]) -> Iterator[Problem]:
     """Yield the names that files define although the same name is a key."""
     for file in files:
         usage, round_name, stem = *file.path.parts[-3:-1], file.path.stem
-        if DEFINE in (document := parse(file, file.path.read_bytes())):
+        if DEFINE in (document := parse(file, file.read())):
             for name in document[DEFINE].keys() & _all_keys(usage, round_name, stem):
                 message = f"define must not use the name {name!r}, which is a key"
                 yield problem_at(file, (DEFINE, name), message)
@@ -389,7 +389,7 @@ def _problems_of_sources(files: Iterable[RuleFile]) -> Iterator[Problem]:
         own_documents = not file.path.is_relative_to(data_folder("rules"))
         if file.path.stem == SOURCES:
             continue
-        document = parse(file, file.path.read_bytes())
+        document = parse(file, file.read())
         for steps, text in _cited(document):
             if problem := problem_of_source(text, own_documents=own_documents):
                 owner = owner_of(steps[:-1], document) or "the file"

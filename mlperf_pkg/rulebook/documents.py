@@ -82,7 +82,7 @@ def read(file: RuleFile) -> Document:
     Raises:
         RulebookError: the file is not valid.
     """
-    data = file.path.read_bytes()
+    data = file.read()
     document = _compiled().get(data)
     if document is not None:
         plain: Document = msgspec.msgpack.decode(document)

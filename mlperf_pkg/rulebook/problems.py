@@ -9,8 +9,10 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import nearest
 
+_LARGEST = 1 << 20  # bytes
 Step: TypeAlias = str | int
 """A name in a mapping or an index in a list; several lead to a part of a document."""
 
@@ -22,6 +24,14 @@ class RuleFile(Struct, frozen=True):
 
     path: Path
     shown: str
+
+    def read(self) -> bytes:
+        """Return its content.
+
+        Raises:
+            OSError: it cannot be read, or is too large for rules.
+        """
+        return read_file(self.path, _LARGEST)
 
 
 class Problem(Struct, frozen=True, order=True):

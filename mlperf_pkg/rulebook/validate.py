@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -86,7 +85,7 @@ def problem_at(file: RuleFile, steps: Sequence[Step], message: str) -> Problem:
 
     A part that is merged into its mapping (``<<``) is on the line of that mapping.
     """
-    with _loader(file, file.path.read_bytes()) as loader:
+    with _loader(file, file.read()) as loader:
         node = loader.get_single_node()
     line = 1
     for step in steps:
@@ -301,6 +300,7 @@ def _expected(error: ValidationError) -> str:
 # ---- formulas, and names for long expressions ---------------------------------------------
 
 DEFINE = "define"
+_LONGEST = 10_000  # characters of an expression; ours have fewer than 1,000
 WRITTEN = "written"
 """The field of an expanded rule that keeps its formula as the file has it."""
 
@@ -345,7 +345,7 @@ def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps
 def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Yield what is wrong with the names that a valid document defines."""
     definitions: Mapping[str, str] = document.get(DEFINE, {})
-    texts = chain(_formulas(document), _formulas(document.get(_SIMULATION, {})))
+    texts = [*_formulas(document), *_formulas(document.get(_SIMULATION, {}))]
     used = _used([text for _, text in texts], definitions)
     names = list(definitions)
     for index, name in enumerate(names):
@@ -356,6 +356,13 @@ def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[St
             yield steps, f"no formula of this file uses {name!r}"
         for later in names_in(definitions[name]) & set(names[index:]):
             yield steps, f"{name!r} uses {later!r}, which is not defined before it"
+    lengths: dict[str, int] = {}  # of expressions with those that they use, which may double each
+    defined = [((DEFINE, name), text) for name, text in definitions.items()]
+    for place, text in [*defined, *texts]:
+        length = len(text) + sum(lengths.get(name, 0) for name in re.findall(r"\w+", text))
+        lengths[str(place[-1])] = min(length, _LONGEST + 1)
+        if length > _LONGEST:
+            yield place, f"longer than {_LONGEST:,} characters with the definitions that it uses"
 
 
 def expanded(document: Any) -> Any:

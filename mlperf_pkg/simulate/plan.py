@@ -47,6 +47,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     written: float = 1.0
 
 
+_LARGEST = 1e12  # of numbers that are asked for: a time is still a time then
+
 SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
     "diverged": Outcome(status="aborted", length=1.25, gap=0.2),
@@ -192,9 +194,11 @@ def look_up(kind: str, name: str, names: Collection[str], where: str | None = No
 
 
 def require_positive(name: str, number: float | None) -> None:
-    """Raise UserError where ``number`` is given and is not positive and finite."""
+    """Raise UserError where ``number`` is given and is not positive, or no real one."""
     if number is not None and not 0 < number < inf:
         raise UserError(f"{name} must be a positive number, not {number}")
+    if number is not None and number > _LARGEST:
+        raise UserError(f"{name} must be at most {_LARGEST:.0e}, not {number}")
 
 
 def require_sound(plan: RunPlan) -> None:

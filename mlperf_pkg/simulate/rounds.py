@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import new_folder
 from mlperf_pkg.infra.parallel import pool
+from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.results.rcp import is_covered, reference_points
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round, simulation_of
@@ -396,7 +397,7 @@ def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = F
 
 def _is_ours(target: Path) -> bool:
     try:
-        with (target / NOTICE).open("rb") as stream:
+        with open_file(target / NOTICE) as stream:
             beginning = stream.read(len(NOTICE_BEGINS))
     except OSError:
         return False

@@ -113,7 +113,7 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         ((".",), "is a folder"),
-        (("/dev/null",), "not a file"),
+        (("/dev/null",), "is not a file"),
         (("x", "--interval", "0"), "interval"),
     ],
 )

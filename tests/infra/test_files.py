@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import private_folder, write_all, write_together, write_whole
+from mlperf_pkg.infra.files import locked, private_folder, write_all, write_together, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -63,6 +64,36 @@ def test_a_folder_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="folder: cannot be written"):
         write_whole(tmp_path / "folder", "", replace=True)
     assert names(tmp_path) == ["folder"]
+
+
+def test_a_second_process_waits_until_what_it_holds_is_replaced(tmp_path: Path) -> None:
+    """And then holds the new file, so that no change is lost."""
+    file = tmp_path / "file"
+    file.write_text("")
+    letters = "abcdefgh"
+
+    def append(name: str) -> None:
+        with locked(file):
+            write_whole(file, file.read_text() + name, replace=True)
+
+    workers = [threading.Thread(target=append, args=(name,)) for name in letters]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(file.read_text()) == sorted(letters)
+
+
+def test_a_folder_of_own_files_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "summary"
+    write_together(folder, {"a": "old", "below/b": "old"}, replace=False)
+    inode = folder.stat().st_ino
+    write_together(folder, {"a": "new"}, replace=True, former=["below/b"])
+    assert (names(folder), folder.stat().st_ino == inode) == (["a"], False)
+    (folder / "notes").write_text("mine")
+    write_together(folder, {"c": "new"}, replace=True, former=["a"])
+    assert names(folder) == ["c", "notes"]
+    assert names(tmp_path) == ["summary"]
 
 
 @pytest.mark.parametrize("replace", [False, True])

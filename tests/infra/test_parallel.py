@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,3 +184,24 @@ def test_no_worker_survives_where_this_process_is_killed(how: str, deadly: int) 
     parent.send_signal(deadly)
     parent.communicate(timeout=30)  # until the last process that holds the pipe has ended
     assert parent.returncode == -deadly
+
+
+@pytest.mark.parametrize("possible", [0, 1, 2])
+def test_the_processes_that_can_be_started_do_the_work(
+    possible: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user may have only so many; a second one may be refused at any time."""
+    start, left = parallel._Pool._start, iter(range(possible))
+
+    def started(*arguments: Any) -> Any:
+        if next(left, None) is None:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return start(*arguments)
+
+    monkeypatch.setattr(parallel._Pool, "_start", started)
+    with pool(3) as workers:
+        if possible:
+            assert list(workers.map(square, range(50))) == [base * base for base in range(50)]
+        else:
+            with pytest.raises(UserError, match="no process can be started: Resource"):
+                list(workers.map(square, range(50)))

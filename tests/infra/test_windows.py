@@ -115,11 +115,12 @@ def test_without_locks_only_old_folders_are_swept(
     monkeypatch.setattr(files, "fcntl", None)
     new, old = tmp_path / ".mlperf-pkg-1.new", tmp_path / ".mlperf-pkg-2.new"
     for folder in (new, old):
-        (folder / "tree.old").mkdir(parents=True)
+        folder.mkdir()
+        (folder / ".mlperf-pkg").write_text(f"1 {folder.stat().st_ino}")
     os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
     with files.new_folder(tmp_path / "other", lambda _: False) as folder:
         (folder / "file").write_text("content", "utf-8")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "other", "tree"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "other"]
 
 
 def test_files_are_opened_as_bytes(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from msgspec import Struct
 from mlperf_pkg.commands.archive.compression import GZIP
 from mlperf_pkg.commands.archive.tar import Sink
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import open_file, read_file
 from mlperf_pkg.infra.resources import require
 
 
@@ -49,7 +51,7 @@ _LARGEST_BY_PASSPHRASE = 1 << 30
 
 def form_of(path: Path) -> Form | None:
     """Return the form of an encrypted file by its first bytes; None if it is not encrypted."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         head = stream.read(len(_AGE_HEAD))
     if head == _AGE_HEAD:
         return Form.AGE
@@ -142,7 +144,7 @@ def _by_aes(stream: BinaryIO, passphrase: str) -> Iterator[Sink]:
 def _decrypt_aes(source: Path, target: Path, secret: bytes) -> None:
     if (source.stat().st_size - _HEAD) % _BLOCK:
         raise UserError(f"{source}: cannot be decrypted: it is cut off")
-    with source.open("rb") as read, target.open("xb") as write:
+    with open_file(source) as read, target.open("xb") as write:
         salt, first = read.read(_HEAD)[len(_SALTED) :], read.read(_BLOCK)
         ciphers = (_cipher(_derived(secret, salt, number)) for number in _ITERATIONS)
         cipher = next((c for c in ciphers if c.decryptor().update(first).startswith(GZIP)), None)
@@ -235,11 +237,12 @@ def _decrypt_age(source: Path, target: Path, identities: Path | None, ask: Ask) 
             age.decrypt_file(str(source), str(target), _identities(identities))
         else:  # the library does so in memory only
             _refuse_large(source.name, source.stat().st_size)
-            target.write_bytes(age.passphrase.decrypt(source.read_bytes(), _of_age(ask())))
+            data = read_file(source, _LARGEST_BY_PASSPHRASE)
+            target.write_bytes(age.passphrase.decrypt(data, _of_age(ask())))
     except (age.DecryptError, OSError) as error:
         if getattr(error, "errno", None):  # the library's own have none
             raise
-        with source.open("rb") as stream:
+        with open_file(source) as stream:
             needs = "a passphrase" if b"-> scrypt " in stream.read(1 << 10) else "an --identity"
         raise UserError(
             f"{source}: cannot be decrypted: {error}"
@@ -249,7 +252,7 @@ def _decrypt_age(source: Path, target: Path, identities: Path | None, ask: Ask) 
 
 def _identities(path: Path) -> list[object]:
     age = _age()
-    text = path.read_text("utf-8", "replace")
+    text = read_file(path, MAX_BYTES).decode("utf-8", "replace")
     try:
         if "-----BEGIN" in text:
             return [age.ssh.Identity.from_buffer(text.encode())]

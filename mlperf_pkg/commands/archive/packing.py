@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +24,7 @@ from mlperf_pkg.commands.archive.verification import (
 from mlperf_pkg.commands.builder.contents import remarks, tables
 from mlperf_pkg.commands.builder.judge import failures, line_of
 from mlperf_pkg.commands.builder.manifest import (
+    LARGEST,
     MANIFEST,
     ManifestEntry,
     manifest_text,
@@ -34,6 +34,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
@@ -105,9 +106,6 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
         for name in names[:-1]:
             algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
             (new / name).write_text(checksum_line(digest_of(archive, algorithm), target.name))
-        for name in names:
-            with (new / name).open("rb") as stream:
-                os.fsync(stream.fileno())
         size = archive.stat().st_size
     return Packed(digest, len(files), sum(file.size for file in files), size)
 
@@ -204,7 +202,7 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
     files = {file.path: file for file in tree.files}
     if MANIFEST not in files:
         return tree.files
-    entries = read_manifest((tree.root / MANIFEST).read_bytes())
+    entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
     names = [_name(row) for row in report.result_sets]
     systems = {row.system or "" for row in report.result_sets}
     for path, text in tables(report, remarks(options.config, names, systems)).items():

@@ -15,14 +15,13 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO
 
 from msgspec import Struct
 
 from mlperf_pkg.commands.archive.compression import Compressor
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names
-from mlperf_pkg.infra.paths import walk
+from mlperf_pkg.infra.paths import open_file, walk
 
 ENDING = ".tar.gz"
 MARK = "mlperf-pkg/archive/1"
@@ -31,8 +30,6 @@ MARK = "mlperf-pkg/archive/1"
 BLOCK = tarfile.BLOCKSIZE
 TIME = 315532800  # 1980-01-01: some unpackers warn about files from 1970
 _CHUNK = 1 << 20
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_FLAGS |= getattr(os, "O_BINARY", 0)  # Windows
 
 Sink = Callable[[bytes], object]
 
@@ -121,8 +118,8 @@ def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> N
 
 
 def _hash_file(root: Path, path: str) -> HashedFile:
-    with _open(root / path) as stream:
-        digest = hashlib.file_digest(stream, "sha256")  # type: ignore[arg-type]
+    with open_file(root / path, follow=False) as stream:
+        digest = hashlib.file_digest(stream, "sha256")
         state = os.fstat(stream.fileno())
     return HashedFile(path, state.st_size, digest.hexdigest(), bool(state.st_mode & stat.S_IXUSR))
 
@@ -141,12 +138,7 @@ def _write_content(write: Sink, tree: Path, file: HashedFile) -> None:
 def _chunks(tree: Path, file: HashedFile) -> Iterator[bytes]:
     in_memory = None if file.content is None else io.BytesIO(file.content)
     try:
-        with in_memory or _open(tree / file.path) as stream:
+        with in_memory or open_file(tree / file.path, follow=False) as stream:
             yield from iter(partial(stream.read, _CHUNK), b"")
     except OSError as error:
         raise UserError(f"{tree / file.path}: cannot be read: {error.strerror}") from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    """Open a file unless it has become a link."""
-    return os.fdopen(os.open(path, _FLAGS), "rb")

@@ -20,10 +20,12 @@ from mlperf_pkg.commands.archive.compression import GZIP, BadArchive, Decompress
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
 from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress, hash_tree
 from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
-from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, read_manifest
+from mlperf_pkg.commands.builder.manifest import LARGEST, MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.files import new_folder, scratch_folder
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import open_file, read_file
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.rounds import round_of_tree
 
@@ -32,7 +34,6 @@ SUFFIX = ".sha256"
 
 _CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 _SOURCE = "mlperf-pkg: integrity of archives and trees"
-_LARGEST_MANIFEST = 64 << 20
 
 
 class Secrets(Struct, frozen=True):
@@ -104,7 +105,7 @@ def _verify_unpacked(
     largest: int,
 ) -> Report:
     try:
-        with plain.open("rb") as stream:
+        with open_file(plain) as stream:
             if stream.read(len(GZIP)) != GZIP:
                 raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
             stream.seek(0)
@@ -222,7 +223,7 @@ def check_checksum(archive: Path) -> Iterator[Finding]:
         message = f"no checksum file {beside.name} beside it"
         yield finding("PACK107", message, archive.name, Severity.NOTE)
         return
-    lines = beside.read_bytes().decode("utf-8", "replace").splitlines()
+    lines = read_file(beside, MAX_BYTES).decode("utf-8", "replace").splitlines()
     matches = filter(None, map(_CHECKSUM.fullmatch, lines))
     expected = next((match[1].lower() for match in matches if match[2] == archive.name), None)
     digest = digest_of(archive)
@@ -242,11 +243,11 @@ def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Findi
         if required:
             yield finding("PACK201", "no manifest lists the files", MANIFEST)
         return
-    if own.size > _LARGEST_MANIFEST:
-        yield finding("PACK202", f"larger than {_LARGEST_MANIFEST >> 20} MiB", MANIFEST)
+    if own.size > LARGEST:
+        yield finding("PACK202", f"larger than {LARGEST >> 20} MiB", MANIFEST)
         return
     try:
-        entries = read_manifest((tree.root / MANIFEST).read_bytes())
+        entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
     except ValueError as error:
         yield finding("PACK202", str(error), MANIFEST)
         return
@@ -272,7 +273,7 @@ def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) ->
 
 def digest_of(path: Path, algorithm: str = "sha256") -> str:
     """Return the digest of a file, in hexadecimal digits."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
 
 

@@ -16,7 +16,7 @@ from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.archives import Names
-from mlperf_pkg.infra.paths import AnyPath, ListedPath, walk
+from mlperf_pkg.infra.paths import AnyPath, ListedPath, open_file, walk
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
@@ -81,7 +81,7 @@ def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
     if isinstance(content, bytes):
         yield content
         return
-    with content.open("rb") if isinstance(content, Path) else content.open() as stream:
+    with open_file(content) if isinstance(content, Path) else content.open() as stream:
         yield from iter(partial(stream.read, _CHUNK), b"")
 
 

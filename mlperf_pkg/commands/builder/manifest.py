@@ -10,9 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from mlperf_pkg.checker.fold import tool
+from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.render.tables import json_text
 
 MANIFEST = "MANIFEST.json"
+LARGEST = 64 << 20  # bytes of a manifest
 FORMAT = "mlperf-pkg/manifest/1"
 
 
@@ -61,7 +63,7 @@ def read_manifest(data: bytes) -> dict[str, ManifestEntry]:
 def is_ours(folder: Path) -> bool:
     """Return whether this tool built a folder: it is not a link and has such a manifest."""
     try:
-        contents = json.loads((folder / MANIFEST).read_bytes())
+        contents = json.loads(read_file(folder / MANIFEST, LARGEST))
     except (OSError, ValueError, RecursionError):
         return False
     marked = isinstance(contents, dict) and contents.get("format") == FORMAT

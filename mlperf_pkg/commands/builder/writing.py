@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.commands.builder.contents import TABLES, PlannedFile, chunks
 from mlperf_pkg.commands.builder.manifest import (
+    LARGEST,
     MANIFEST,
     ManifestEntry,
     is_ours,
@@ -171,7 +172,7 @@ def others_in(target: Path, division: str | None) -> Others:
 def _built(target: Path) -> dict[str, ManifestEntry]:
     """Return the files of a tree that its manifest lists; none if the manifest was changed."""
     try:
-        entries = read_manifest((target / MANIFEST).read_bytes())
+        entries = read_manifest(read_file(target / MANIFEST, LARGEST))
     except ValueError:  # which _refuse_foreign reports
         return {}
     there = sorted(e.path for e in walk(target) if e.file and e.link is None)
@@ -222,7 +223,7 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
             include it as it is; or its manifest was changed.
     """
     try:
-        entries = read_manifest((target / MANIFEST).read_bytes())
+        entries = read_manifest(read_file(target / MANIFEST, LARGEST))
     except ValueError as error:
         raise UserError(f"{target / MANIFEST}: {error}: nothing was replaced") from error
     planned = {file.path: file for file in files}

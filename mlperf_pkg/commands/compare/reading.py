@@ -21,7 +21,7 @@ from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.paths import AnyPath
+from mlperf_pkg.infra.paths import AnyPath, read_file
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
@@ -35,6 +35,7 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _ROUND = re.compile(r"v?(\d{1,4}\.\d{1,4})")
 _SUFFIX = ".csv"
+_LARGEST = 64 << 20  # bytes
 _MINUTES = ("minutes", "score_minutes")
 
 
@@ -193,7 +194,7 @@ def read_published(path: Path, argument: int) -> list[Result]:
         UserError: the file cannot be read or is not such a table; the message names the line.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_file(path, _LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(f"{path}: cannot be read: {reason}") from error

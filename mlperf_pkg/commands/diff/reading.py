@@ -20,7 +20,7 @@ from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
 from mlperf_pkg.commands.diff.runs import as_text
 from mlperf_pkg.findings import Finding, folded, in_order
-from mlperf_pkg.infra.paths import AnyPath
+from mlperf_pkg.infra.paths import AnyPath, open_file
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.explain.describe import own_keys
@@ -97,7 +97,7 @@ class _Logs:
 
 def _digest(path: AnyPath) -> str:
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return _UNREADABLE

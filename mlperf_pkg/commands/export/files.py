@@ -90,7 +90,8 @@ class Destination(Struct, frozen=True):
         except FileExistsError as error:
             raise UserError(f"{self.path}: exists already and is not overwritten") from error
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror}") from error
+            reason = error.strerror or error
+            raise UserError(f"{self.path}: cannot be written: {reason}") from error
 
     @property
     def _format(self) -> TableFormat | DatabaseFormat:

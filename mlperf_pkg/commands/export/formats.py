@@ -11,7 +11,7 @@ import csv
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -29,6 +29,16 @@ from mlperf_pkg.render.table import csv_text
 
 NOT_AN_EXPORT = (UserError, ValueError, TypeError, OSError, csv.Error, sqlite3.Error)
 _BATCH = 1000  # rows
+
+
+@contextmanager
+def _as_system_error(kind: type[Exception]) -> Iterator[None]:
+    """Turn the error of a library that cannot write, as a disk is full, into one of the system."""
+    try:
+        yield
+    except kind as error:
+        raise OSError(str(error).partition("\n")[0]) from error
+
 
 # ---- Parquet, with one row group for each round ---------------------------------------------
 
@@ -153,7 +163,10 @@ _COMMENT = re.compile("--.*")
 
 def _write_sqlite(path: Path, rows: Rows) -> None:
     """Write a database; the statements that create its tables contain units and meanings."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+    with (
+        _as_system_error(sqlite3.OperationalError),
+        closing(sqlite3.connect(path, isolation_level=None)) as database,
+    ):
         database.execute("PRAGMA journal_mode = OFF")
         database.execute(f"PRAGMA user_version = {VERSION}")
         database.execute("BEGIN")
@@ -221,7 +234,8 @@ def _duckdb() -> Any:
 
 def _write_duckdb(path: Path, rows: Rows) -> None:
     """Write a database, with units and meanings as comments on its columns."""
-    with closing(_duckdb().connect(str(path))) as database:
+    duckdb = _duckdb()
+    with _as_system_error(duckdb.OperationalError), closing(duckdb.connect(str(path))) as database:
         for name, table in TABLES.items():
             _create_duckdb_table(database, table)
             database.register("rows", _arrow_table(table, rows.get(name, ()), None))

@@ -217,7 +217,8 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     """Return the first value of each hyperparameter in a log, with all its digits."""
     sources = {path: s for context in checked.contexts for path, s in context.sources.items()}
     values: dict[str, Any] = {}
-    with sources[run.path].open() as stream:
+    source = sources[run.path]
+    with source.open() as stream:
         for record in LogReader(stream, run.path, lambda _: None):
             key = record.key if record is not None else None
             if record and isinstance(key, str) and key not in values and is_hyperparameter(key):

@@ -76,16 +76,24 @@ class PrivateIds(Struct, frozen=True):
             entries[candidate.key] = {FIELD: private_id}
         return PrivateIds(self.path, entries, self.exists)
 
+    def text(self) -> str:
+        """Return the contents of the file.
+
+        Raises:
+            UserError: they are too large.
+        """
+        text = json.dumps(self.entries, indent=4, sort_keys=True) + "\n"
+        if len(text) > MAX_BYTES:
+            raise UserError(f"{self.path}: more than {MAX_BYTES} bytes of private ids")
+        return text
+
     def write(self) -> None:
         """Write the file, completely or not at all.
 
         Raises:
             UserError: the file cannot be written, is too large, or was created since it was read.
         """
-        text = json.dumps(self.entries, indent=4, sort_keys=True) + "\n"
-        if len(text) > MAX_BYTES:
-            raise UserError(f"{self.path}: more than {MAX_BYTES} bytes of private ids")
-        write_whole(self.path, text, replace=self.exists)
+        write_whole(self.path, self.text(), replace=self.exists)
 
 
 def read_ids(path: Path) -> PrivateIds:

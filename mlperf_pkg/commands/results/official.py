@@ -301,6 +301,10 @@ def _throughput(result: SetResult) -> Row:
 # ---- files ----------------------------------------------------------------------------------
 
 
+_NAMES = ("summary", "summary_detailed", "summary_weak_scaling")
+OFFICIAL_FILES = (*(f"{name}.{end}" for name in _NAMES for end in ("csv", "json")), "summary.xlsx")
+
+
 class TableFolder(Struct, frozen=True):
     """The folder that receives the tables; existing files are overwritten only with ``force``."""
 
@@ -324,23 +328,28 @@ class TableFolder(Struct, frozen=True):
         Raises:
             UserError: this check has no such tables, or they cannot be written.
         """
-        summary = summarize(checked)
-        tables = {
-            "summary": summary.plain,
-            "summary_detailed": summary.detailed,
-            "summary_weak_scaling": summary.weak,
-        }
-        files: dict[str, str | bytes] = {}
-        for name, table in tables.items():
-            if table is not None:
-                files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
-        notes = []
-        try:
-            files["summary.xlsx"] = official_workbook(summary)
-        except MissingPackageError as error:
-            notes.append(f"no summary.xlsx: {error}")
+        files, notes = official_files(checked)
         write_together(self.path, files, replace=self.force)
-        return [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
+        return notes
+
+
+def official_files(checked: Checked) -> tuple[dict[str, str | bytes], list[str]]:
+    """Return the files of the tables by their names, and notes on omitted results.
+
+    Raises:
+        UserError: this check has no such tables.
+    """
+    summary = summarize(checked)
+    files: dict[str, str | bytes] = {}
+    for name, table in zip(_NAMES, (summary.plain, summary.detailed, summary.weak), strict=True):
+        if table is not None:
+            files |= {f"{name}.csv": table.csv(), f"{name}.json": table.json()}
+    notes = []
+    try:
+        files["summary.xlsx"] = official_workbook(summary)
+    except MissingPackageError as error:
+        notes.append(f"no summary.xlsx: {error}")
+    return files, [*notes, *(f"not in the tables: {reason}" for reason in summary.left_out)]
 
 
 # ---- workbook -------------------------------------------------------------------------------

@@ -21,7 +21,14 @@ from mlperf_pkg.checks.descriptions import CATEGORIES
 from mlperf_pkg.commands.page.template import environment, page_head, raw
 from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
-from mlperf_pkg.commands.results.official import TableFolder, book, fitting, write_sections
+from mlperf_pkg.commands.results.official import (
+    OFFICIAL_FILES,
+    TableFolder,
+    book,
+    fitting,
+    official_files,
+    write_sections,
+)
 from mlperf_pkg.commands.results.publication import (
     FORMAT,
     UNDIVIDED,
@@ -397,17 +404,16 @@ class ResultsFolder(Struct, frozen=True):
         existing = [file for file in files if file.exists()]
         if existing and not self.force:
             raise UserError(f"{existing[0]}: exists already; --force overwrites it")
-        self._official.refuse_early(inputs)
+        TableFolder(self.path / OFFICIAL, self.force).refuse_early(inputs)
         return read_ids(self.ids)
-
-    @property
-    def _official(self) -> TableFolder:
-        return TableFolder(self.path / OFFICIAL, self.force)
 
     def write(
         self, argument: str, checked: Checked, ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
     ) -> Written:
-        """Write the private ids, then the summary of ``argument``: all files of the folder or none.
+        """Write the private ids and the summary of ``argument``: all files of the folder or none.
+
+        A new folder, or with ``force`` one that holds only a summary, appears as a whole, with the
+        file of ids if that is in it.
 
         ``verdict`` is as for ``publication``.
 
@@ -417,34 +423,41 @@ class ResultsFolder(Struct, frozen=True):
         systems = systems_with_results(argument, checked)
         extended = ids.extended(system.candidate for system in systems)
         result = publication(checked, systems, extended, verdict)
-        write_together(self.path, {}, replace=self.force)  # the folder, which may receive the ids
-        if extended.entries != ids.entries or not ids.exists:
-            extended.write()
+        official: dict[str, str | bytes] = {}
         if self.anonymous:
             _refuse_names(result)
             result = anonymous(result)
         else:
-            result = self._with_official(result, checked)
+            result, official = _with_official(result, checked)
         files, notes = file_contents(result)
-        write_together(self.path, files, replace=self.force)
-        for name in set(_FILES) - files.keys():
-            (self.path / name).unlink(missing_ok=True)  # of an earlier summary
-        official = sorted(path.name for path in (self.path / OFFICIAL).glob("summary*"))
+        files |= official
+        own = {}
+        if self.ids.parent == self.path and (self.force or not self.path.exists()):
+            own = {self.ids.name: extended.text()}
+        elif extended.entries != ids.entries or not ids.exists:
+            extended.write()
+        former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in OFFICIAL_FILES))
+        write_together(self.path, {**files, **own}, replace=self.force, former=former)
         keys = {system.key for system in systems}
         return Written(
             publication=replace(result, notes=(*result.notes, *notes)),
-            files=(*files, *(f"{OFFICIAL}/{name}" for name in official)),
+            files=tuple(files),
             ids=self.ids,
             new=len(extended.entries) - len(ids.entries),
             withdrawn=len(extended.entries.keys() - keys),
         )
 
-    def _with_official(self, result: Publication, checked: Checked) -> Publication:
-        """Write the tables of the official summarizer; return the publication with their gaps."""
-        try:
-            return replace(result, official_gaps=tuple(self._official.write(checked)))
-        except UserError as error:
-            return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
+
+def _with_official(
+    result: Publication, checked: Checked
+) -> tuple[Publication, dict[str, str | bytes]]:
+    """Return a publication with the gaps of the tables of the official summarizer, and these."""
+    try:
+        files, gaps = official_files(checked)
+    except UserError as error:
+        return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}")), {}
+    contents = {f"{OFFICIAL}/{name}": files[name] for name in sorted(files)}
+    return replace(result, official_gaps=tuple(gaps)), contents
 
 
 def _refuse_names(result: Publication) -> None:

@@ -29,7 +29,7 @@ from mlperf_pkg.commands.review.section import Section, table_of_cells
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import new_folder, refuse_within
-from mlperf_pkg.infra.paths import walk
+from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.table import Table
@@ -41,6 +41,7 @@ FORMAT = "mlperf-pkg/review/1"
 DATA, PAGE, README = "review.json", "review.html", "README.md"
 
 _LONGEST = 80  # characters of the stem of a file
+_LARGEST = 1 << 29  # bytes of a review
 _WIDTH = 80
 _MOST_PROBLEMS, _MOST_LINES = 8, 8
 
@@ -408,7 +409,7 @@ def _written(folder: Path) -> set[str] | None:
 def _document(folder: Path) -> Any:
     """Return the JSON of a review; None if the folder is not one."""
     try:
-        document = jsonlib.loads((folder / DATA).read_bytes())
+        document = jsonlib.loads(read_file(folder / DATA, _LARGEST))
         is_one = document["format"] == FORMAT and not folder.is_symlink()
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None

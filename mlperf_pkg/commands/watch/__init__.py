@@ -23,6 +23,7 @@ from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS, Lost
 from mlperf_pkg.commands.watch.session import Judge, Session
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import is_special
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.find import find_input
 
@@ -52,8 +53,8 @@ def watch(
     one run is lost.
 
     Raises:
-        UserError: a log is a folder, the rulebook has no such round, or a waiver names an unknown
-            code.
+        UserError: a log is a folder or a pipe, the rulebook has no such round, or a waiver names an
+            unknown code.
         BrokenPipeError: standard output was closed by its reader.
     """
     sessions = list(_sessions(logs, options, idle_s, timeout_s))
@@ -85,6 +86,8 @@ def _sessions(
     for log in dict.fromkeys(logs):
         if Path(log).is_dir():
             raise UserError(f"{log}: is a folder; expected log files: {_command_for(log)}")
+        if is_special(Path(log)):
+            raise UserError(f"{log}: is not a file")
         choice = choice_for(Path(log).parent, options)
         round_ = choice.round.name if choice.round else None
         judge = Judge(log, choice.usage, round_, waivers)

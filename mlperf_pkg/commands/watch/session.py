@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from stat import S_ISREG
 from time import monotonic
 from typing import BinaryIO
 
@@ -28,7 +27,6 @@ from mlperf_pkg.commands.watch.events import (
     duration,
 )
 from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source, foreign_text
@@ -89,8 +87,7 @@ class Follower:
         shorter than before, or whose last bytes read differ now, was truncated.
 
         Raises:
-            UserError: the path is not a regular file.
-            OSError: the file cannot be read now.
+            OSError: the file cannot be read now, or the path is that of something else.
         """
         opened = self._open()
         if opened is None:
@@ -116,8 +113,6 @@ class Follower:
 
     def _open(self) -> BinaryIO | None:
         try:
-            if not S_ISREG(self._path.stat().st_mode):
-                raise UserError(f"{self._path}: not a file")
             return open_file(self._path)
         except OSError as error:
             if error.errno in _GONE:
@@ -347,7 +342,7 @@ class Session:
         """Read the new bytes, and yield their events, or that there are none for too long.
 
         Raises:
-            UserError: the path is not a regular file, or the rulebook has no such round.
+            UserError: the rulebook has no such round.
         """
         yield from self._read()
         if not self.done:

@@ -37,7 +37,6 @@ from mlperf_pkg.commands.watch.session import (
     missing,
 )
 from mlperf_pkg.config import WaiverConfig
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Pending, Waiver
 from mlperf_pkg.run.model import Run
 from tests.helpers.logs import doubled, edited, good_log, joined, line_of, records, without
@@ -113,13 +112,6 @@ def test_a_large_file_comes_in_blocks(
     monkeypatch.setattr(session, "BLOCK_BYTES", 4)
     file.write_bytes(b"one two three")
     assert [follower.poll().data for _ in range(5)] == [b"one ", b"two ", b"thre", b"e", b""]
-
-
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("pipe", ""):
-        with pytest.raises(UserError, match="not a file"):
-            Follower(tmp_path / name).poll()
 
 
 LINES = st.lists(
@@ -450,3 +442,25 @@ def test_what_is_no_text(log: Log, data: bytes, message: str) -> None:
     events = [*log.tick(data), *log.tick()]
     (problem,) = [e for e in events if isinstance(e, State) and e.change == "unreadable"]
     assert problem.message.startswith(message)
+
+
+def to_zero(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def to_itself(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("other", [Path.mkdir, os.mkfifo, to_zero, to_itself])
+def test_a_log_that_becomes_something_else(log: Log, other: Callable[[Path], object]) -> None:
+    """It is reported once, and followed again when it is a file."""
+    log.tick(GOOD[:-20])
+    log.path.unlink()
+    other(log.path)
+    assert changes(log.tick()) == ["unreadable"]
+    assert log.tick() == []
+    log.path.rename(log.path.with_suffix(".other"))
+    log.path.write_bytes(GOOD)
+    log.tick()
+    assert kinds(log.tick())[-1] == "end"

@@ -1,0 +1,86 @@
+"""Planted leftovers of a killed process: nothing is taken from them, and nothing is removed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlperf_pkg.infra.files import new_folder, write_whole
+
+Plant = Callable[[Path], None]
+MARKER = ".mlperf-pkg"
+
+
+def mine(scratch: Path, mark: str = "1 {}") -> None:
+    """The marker of this program, of this folder or of another one."""
+    scratch.mkdir(exist_ok=True)
+    (scratch / MARKER).write_text(mark.format(scratch.stat().st_ino))
+
+
+def configuration(scratch: Path) -> None:
+    """What was moved aside, as if it were to be put back."""
+    mine(scratch, "1 2")
+    (scratch / "mlperf-pkg.yaml.old").write_text("waivers: everything")
+
+
+def own_configuration(scratch: Path) -> None:
+    """The same, where the marker is right."""
+    mine(scratch)
+    (scratch / "mlperf-pkg.yaml.old").write_text("waivers: everything")
+
+
+def same_file(scratch: Path) -> None:
+    """A second name of the user's file, beside a file that has no name yet."""
+    mine(scratch, "1 2")
+    (scratch / "result.txt").hardlink_to(scratch.parent / "result.txt")
+    (scratch / "other.txt").touch()
+
+
+def without_marker(scratch: Path) -> None:
+    scratch.mkdir()
+    (scratch / "kept.txt").write_text("mine")
+
+
+def linked_marker(scratch: Path) -> None:
+    scratch.mkdir()
+    mine(scratch.parent / "elsewhere", f"1 {scratch.stat().st_ino}")
+    (scratch / MARKER).symlink_to(scratch.parent / "elsewhere" / MARKER)
+
+
+def linked_folder(scratch: Path) -> None:
+    mine(scratch.parent / "elsewhere")
+    scratch.symlink_to("elsewhere")
+
+
+def linked_file(scratch: Path) -> None:
+    """A link to the user's file, which has a name."""
+    mine(scratch, "1 2")
+    (scratch / "result.txt").symlink_to(scratch.parent / "result.txt")
+    (scratch / "other.txt").touch()
+
+
+PLANTS: list[Plant] = [
+    *(configuration, own_configuration, same_file, without_marker),
+    *(linked_marker, linked_folder, linked_file, Path.touch, os.mkfifo),
+]
+
+
+def seen(folder: Path) -> dict[str, object]:
+    """Everything below a folder, with the contents of files."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    return {name: path.is_file() and path.read_bytes() for name, path in paths.items()}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.parametrize("name", [".mlperf-pkg-0123456789abcdef.new", ".mlperf-pkg-x\n.new"])
+def test_planted(plant: Plant, name: str, tmp_path: Path) -> None:
+    (tmp_path / "result.txt").write_text("minutes: 27")
+    plant(tmp_path / name)
+    before = seen(tmp_path)
+    write_whole(tmp_path / "new.txt", b"new", replace=False)
+    with new_folder(tmp_path / "tree", lambda _: False) as folder:
+        (folder / "file").touch()
+    assert seen(tmp_path) == before | {"new.txt": b"new", "tree": False, "tree/file": b""}

@@ -1,0 +1,91 @@
+"""A system that is full, or fails: a message, no part of an output, and nothing lost."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.program import call
+from tests.helpers.trees import write_submission
+from tests.hostile.test_leftovers import seen
+
+ROUND = "training_results_v2.0"
+Arguments = Callable[[Path], list[str | Path]]
+
+WRITING: dict[str, Arguments] = {
+    "check": lambda top: ["check", top / ROUND, "-o", "json:report.json", "-o", "junit:r.xml"],
+    "score": lambda top: ["score", top / ROUND, "--tables", "tables"],
+    "results": lambda top: ["results", top / ROUND, "-o", "summary"],
+    "results again": lambda top: ["results", top / ROUND, "-o", "old", "--force"],
+    "review": lambda top: ["review", top / ROUND, "-o", "review"],
+    "report": lambda top: ["report", top / ROUND, "-o", "page.html"],
+    "report --draw": lambda top: ["report", top / ROUND, "--draw", "times", "-o", "charts"],
+    "export as CSV": lambda top: ["export", top / ROUND, "-o", "r.csv"],
+    "export as SQLite": lambda top: ["export", top / ROUND, "-o", "r.sqlite"],
+    "export as Parquet": lambda top: ["export", top / ROUND, "-o", "r.parquet"],
+    "export as DuckDB": lambda top: ["export", top / ROUND, "-o", "r.duckdb"],
+    "append": lambda top: ["export", top / ROUND, "-o", "old.sqlite", "--replace"],
+    "pack": lambda top: ["pack", top / ROUND / "ACME", "-o", "a.tar.gz", "--invalid", "keep"],
+    "simulate": lambda _: [
+        *("simulate", "logs", "--benchmark", "resnet", "--system", "x", "--submitter", "ACME")
+    ],
+    "simulate a round": lambda _: ["simulate", "round", "--submitters", "1", "--system-count", "1"],
+}
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A round, and what earlier commands wrote of it."""
+    top = tmp_path_factory.mktemp("full")
+    write_submission(top / ROUND / "ACME")
+    for arguments in (("results", "-o", top / "old"), ("export", "-o", top / "old.sqlite")):
+        assert call(arguments[0], top / ROUND, *arguments[1:]).exit_code in (0, 1)
+    return top
+
+
+@contextmanager
+def files_of(size: int) -> Iterator[None]:
+    """Files of at most ``size`` bytes, as with ``ulimit -f``: a full disk."""
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_no_space(name: str, top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(top / "old", tmp_path / "old")
+    shutil.copy(top / "old.sqlite", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = seen(tmp_path)
+    with files_of(500):
+        result = call(*WRITING[name](top))
+    assert (result.exit_code, seen(tmp_path)) == (2, before), result.output
+    assert "cannot be written" in result.stderr
+    assert "bug" not in result.stderr
+    assert call(*WRITING[name](top)).exit_code in (0, 1)
+
+
+def test_interrupted_while_modules_are_imported() -> None:
+    code = """
+import os, signal, sys
+class Finder:
+    def find_spec(name, *_):
+        if name == "mlperf_pkg.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+from mlperf_pkg.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, b"", b"")
