@@ -311,7 +311,7 @@ def _answers(description: _Description) -> Iterator[Finding]:
                 "SYS202",
                 description.path,
                 min(description.line(group[0]) for group in unanswered),
-                "no value for {expected:s}",
+                "empty or a placeholder: {expected:s}",
                 basis=basis,
                 expected=[" or ".join(group) for group in unanswered],
             )
@@ -321,7 +321,7 @@ def _system_type(description: _Description) -> Iterator[Finding]:
     """Note that a field of the rules is missing, which most published descriptions lack."""
     field = "system_type"
     if field not in description.fields and [field] in needing_answer(description.round):
-        message = "no field {expected}"
+        message = "the field {expected} is missing"
         yield system_finding("SYS305", description.path, None, message, expected=field)
 
 

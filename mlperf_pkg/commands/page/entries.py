@@ -270,14 +270,11 @@ def _card(
 
 
 def _change(kind: _Kind, best: Point, before: Iterable[Point]) -> str:
-    """Return how much faster the best score became: ``1.25 times faster``, ``1.1 times slower``."""
+    """Return how much faster the best score became: ``25 % faster``, ``unchanged``."""
     old = kind.best(before)
     if old is None:
         return ""
-    ratio = kind.value(old) / kind.value(best)
-    if f"{max(ratio, 1 / ratio):.2f}" == "1.00":
-        return "as fast"
-    return f"{ratio:.2f} times faster" if ratio > 1 else f"{1 / ratio:.2f} times slower"
+    return wording.change(kind.value(old), kind.value(best))
 
 
 def _earlier(

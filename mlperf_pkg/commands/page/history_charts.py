@@ -194,9 +194,9 @@ def _gains(trend: Trend) -> Chart | None:
     return _chart(
         "gains",
         "The same accelerators over rounds",
-        f"What software gained: the fastest Closed result on as many of the same accelerators,"
-        f" in rounds with the same target{more}. The largest gain is {best.gain:.2f}, of"
-        f" {best.name}. Power limits are not distinguished.",
+        "What software gained: the fastest Closed result on the same number of the same"
+        f" accelerators, in rounds with the same target{more}. The largest gain is"
+        f" {best.gain:.2f}, of {best.name}. Power limits are not distinguished.",
         _lines_and_points(position, looks),
         {"points": points},
     )
@@ -235,7 +235,7 @@ def _scaling(trend: Trend) -> Chart | None:
         "Time against number of accelerators",
         f"The fastest Closed result of each number of an accelerator in"
         f" {_rounds_in_words(span.rounds)}. Dotted: ideal scaling, half the time on twice the"
-        " accelerators, from the result with the least accelerator-minutes.",
+        " accelerators, from the result with the fewest accelerator-minutes.",
         layers,
         {"points": points, "rest": rest, "ideal": ideal},
     )

@@ -87,9 +87,9 @@ def test_the_change_is_since_the_latest_round_with_the_same_target() -> None:
     (card,) = of(entry(5.0, 8), record=record)
     assert card.before == "1.1"
     assert [best.change for best in card.best] == [
-        "1.60 times faster",
-        "2.00 times faster",
-        "2.00 times faster",
+        "60 % faster",
+        "2 times as fast",
+        "2 times as fast",
     ]
     assert card.best_by_round == {
         "fastest": {"1.0": 1.0, "1.1": 8.0, "2.0": 5.0},
@@ -99,7 +99,7 @@ def test_the_change_is_since_the_latest_round_with_the_same_target() -> None:
 
 @pytest.mark.parametrize(
     ("before", "change"),
-    [(5.0, "as fast"), (5.01, "as fast"), (4.0, "1.25 times slower"), (7.5, "1.50 times faster")],
+    [(5.0, "unchanged"), (5.01, "unchanged"), (4.0, "25 % slower"), (7.5, "50 % faster")],
 )
 def test_a_change_in_words(before: float, change: str) -> None:
     (card,) = of(entry(5.0, 8), record=(earlier(before, 8),))
@@ -113,7 +113,7 @@ COMPARED = [
         {"benchmark": "rgat", "round": "5.0"},
         {"benchmark": "gnn", "round": "4.1"},
         "4.1",
-        "2.00 times faster",
+        "2 times as fast",
     ),
 ]
 
