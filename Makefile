@@ -16,7 +16,7 @@ RULES  := rules/compiled.msgpack
 # Else every process of the tests compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test parity fuzz mutants lint types format rules docs bench wheel sdist clean
+.PHONY: help demo test parity fuzz mutants lint types format rules docs pictures bench wheel sdist clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
@@ -27,6 +27,7 @@ help:
 	@echo "make lint    check style and types"
 	@echo "make rules   check and compile the rulebook after editing rules/"
 	@echo "make docs    build the documentation as a site, in build/site/"
+	@echo "make pictures  make the pictures of the README (needs Chromium)"
 	@echo "make bench   measure speed relative to the official checker and the floor"
 	@echo "make wheel   build the wheel, in dist/; its version is that of the git tag"
 	@echo "make sdist   build the source distribution, in dist/"
@@ -82,6 +83,9 @@ demo: $(RULES)
 docs: $(RULES)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/site-cache docs build/site
 	@echo "build/site/index.html"
+
+pictures: $(RULES)
+	$(BIN)/python -m tests.tools.pictures --page
 
 bench: $(RULES)
 	$(BIN)/python bench/run.py

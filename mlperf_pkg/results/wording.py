@@ -21,9 +21,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def change(before: float, now: float) -> str:
-    """Return how much the minutes changed: ``8 % slower``, ``unchanged``, ``2.5 times as fast``."""
+    """Return how much the minutes changed: ``8 % slower``, ``unchanged``, ``2.5 times as fast``
+    or ``2.5 times as long``."""
     if before >= 2 * now:
         return f"{before / now:.3g} times as fast"
+    if now >= 2 * before:
+        return f"{now / before:.3g} times as long"
     percent = round(100 * (max(before, now) / min(before, now) - 1))
     return f"{percent} % {'faster' if now < before else 'slower'}" if percent else "unchanged"
 

@@ -90,7 +90,7 @@ def plain(number: float, tolerance: float = 0.0) -> str:
     digits = range(fewest, _MOST_DIGITS + 1)
     texts = (f"{number:.{count}g}" for count in digits)
     near = (text for text in texts if abs(float(text) - number) <= tolerance)
-    return f"{float(next(near, repr(number))):,}"
+    return f"{float(next(near, repr(number))):,}".removesuffix(".0")
 
 
 class _Words:
