@@ -16,7 +16,7 @@ RULES  := rules/compiled.msgpack
 # Else every process of the tests compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test parity fuzz mutants lint types format rules docs bench wheel sdist clean
+.PHONY: help demo test parity fuzz mutants lint types format rules docs pictures bench wheel sdist clean
 
 help:
 	@echo "make demo    simulate runs, check them, build the Closed and the Open submission"
@@ -27,6 +27,7 @@ help:
 	@echo "make lint    check style and types"
 	@echo "make rules   check and compile the rulebook after editing rules/"
 	@echo "make docs    build the documentation as a site, in build/site/, with a sample of pages in sample/"
+	@echo "make pictures  make the pictures of the README (needs Chromium)"
 	@echo "make bench   measure speed relative to the official checker and the floor"
 	@echo "make wheel   build the wheel, in dist/; its version is that of the git tag"
 	@echo "make sdist   build the source distribution, in dist/"
@@ -87,6 +88,9 @@ docs: $(RULES)
 	done
 	$(TOOL) report --site build/site/sample build/sample/training_results_v4.1 build/sample/training_results_v5.0
 	@echo "build/site/index.html"
+
+pictures: $(RULES)
+	$(BIN)/python -m tests.tools.pictures --page
 
 bench: $(RULES)
 	$(BIN)/python bench/run.py

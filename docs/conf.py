@@ -32,6 +32,26 @@ html_show_sourcelink = False
 html_show_copyright = False
 
 
+# What the theme leaves out for those who read with a keyboard or a screen reader.
+_ACCESSIBLE = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    "<pre>": '<pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Site">',
+    '<aside class="toc-drawer': '<aside aria-label="Contents" class="toc-drawer',
+}
+
+
+def complete(app: Sphinx, error: Exception | None) -> None:
+    """Complete the pages that were built."""
+    for page in () if error else Path(app.outdir).rglob("*.html"):
+        text = page.read_text("utf-8")
+        for old, new in _ACCESSIBLE.items():
+            text = text.replace(old, new)
+        page.write_text(text, "utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Write the references before the pages are read."""
     app.connect("builder-inited", lambda app: references.write(Path(app.srcdir) / "reference"))
+    app.connect("build-finished", complete)

@@ -475,7 +475,7 @@ def word(value: Any, form: str | None = None) -> str:
     if isinstance(value, str) and form == "s":
         return value
     try:
-        form = "" if form in (None, "s") else form
+        form = ("," if type(value) is int else "") if form in (None, "s") else form
         text = format(value, form) if _is_number(value) else _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"

@@ -8,17 +8,20 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.console import prints
 from tests.helpers.rulesets import EVERY_ROUND, WITH_RULESET
 from tests.helpers.wheels import run
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
 COMMANDS = [
     line
-    for block in re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
     for line in block.splitlines()
 ]
 TOOL = [line for line in COMMANDS if line.startswith("mlperf-pkg ")]
@@ -39,11 +42,14 @@ def test_commands_run_as_written(tool: Path, tmp_path: Path) -> None:
         # A round that mlperf-logging does not have yet is a difference.
         status = int("rules verify" in line and WITH_RULESET != EVERY_ROUND)
         assert done.returncode == status, f"{line}\n{done.stdout}\n{done.stderr}"
+        if line == "mlperf-pkg check logs/":
+            (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+            assert prints(done.stdout.replace(version("mlperf-logging"), "4.1.68"), shown)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"logs", "systems", "submissions", "mlperf-pkg.yaml", "report.html"}
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\((docs/[^)]*)\)", (ROOT / "README.md").read_text("utf-8")))  # fmt: skip
+@pytest.mark.parametrize("link", re.findall(r"\]\((docs/[^)]*)\)", README))  # fmt: skip
 def test_links(link: str) -> None:
     assert (ROOT / link).exists()
 

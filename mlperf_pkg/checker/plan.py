@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -103,23 +104,22 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
 
 
 def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
-    """Return a plan; of the next round if its folder has another submission of that round.
+    """Return a plan; of the next round if most submissions of the folder are of that round.
 
     A submission may consist of logs that were submitted to the previous round as well.
     """
-    inferred = {
-        choice.name: choice
-        for other in (plan, *plans)
+    inferred = [
+        choice
+        for other in plans
         if other.usage == plan.usage and other.logs and (choice := other.logs[0].choice)
         if choice.sureness is rounds.Sureness.INFERRED
-    }
-    if plan.round not in inferred:
-        return plan
-    names = rounds_of(plan.usage or "")
-    next_ = names[names.index(plan.round) + 1 :][:1]
-    if not inferred.keys() & {*next_}:
-        return plan
-    return _guarded_plan(plan.sets, Choice(plan.usage, inferred[next_[0]]), plan.submission)
+    ]
+    numbers = Counter(choice.name for choice in inferred)
+    for name, later in pairwise(rounds_of(plan.usage or "")):
+        if name == plan.round and numbers[later] > numbers[name] > 0:
+            choice = next(choice for choice in inferred if choice.name == later)
+            return _guarded_plan(plan.sets, Choice(plan.usage, choice), plan.submission)
+    return plan
 
 
 def with_curves(plan: Plan) -> Plan:

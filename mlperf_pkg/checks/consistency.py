@@ -99,7 +99,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
-        message = "the number of runs that start before the previous run ends is {found}"
+        message = "{found} of the runs start before the previous run ends"
         yield context.finding("SET113", message, found=overlaps)
 
 
@@ -184,7 +184,7 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     placeholders = [key for key, texts in names.items() if any(map(is_placeholder, texts))]
     if placeholders:
         keys = " and ".join(f"submission_{key}" for key in placeholders)
-        yield context.finding("SET114", f"{keys}: the value is a PLACEHOLDER")
+        yield context.finding("SET114", f"{keys}: found a placeholder; expected a name")
     submitter = context.submitter
     if not submitter or "org" in placeholders or context.in_workspace:
         return

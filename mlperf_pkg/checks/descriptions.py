@@ -313,7 +313,7 @@ def _answers(description: _Description) -> Iterator[Finding]:
                 "SYS202",
                 description.path,
                 min(description.line(group[0]) for group in unanswered),
-                "no value for {expected:s}",
+                "empty or a placeholder: {expected:s}",
                 basis=basis,
                 expected=[" or ".join(group) for group in unanswered],
             )
@@ -321,9 +321,10 @@ def _answers(description: _Description) -> Iterator[Finding]:
 
 def _system_type(description: _Description) -> Iterator[Finding]:
     """Check for a field of the rules that most published descriptions lack."""
-    field, message = "system_type", "no field {expected}"
+    field = "system_type"
     is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
     if field not in description.fields and [field] in needing_answer(description.round):
+        message = "the field {expected} is missing"
         fields = {} if is_strict else {"severity": Severity.NOTE}
         yield system_finding("SYS305", description.path, None, message, expected=field, **fields)
 

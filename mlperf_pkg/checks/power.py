@@ -245,7 +245,7 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
                 "POW203",
                 f"{subject} {'start' if is_late else 'end'}{'s' * is_stamp} {{found:,.3f}} s"
                 f" {'after run_start' if is_late else 'before run_stop'}"
-                f"{', but its samples cover the run' * is_stamp}; expected to cover the run",
+                f"{', but its samples cover the run' * is_stamp}; expected to cover all of the run",
                 log.path,
                 found=missing_ms / 1000,
                 **NOTE if is_stamp else weight,

@@ -187,8 +187,8 @@ def _check_allowance(
 ) -> Iterator[Finding]:
     """Check a set that passes, by the ``strict`` test without the allowance of one round.
 
-    Llama 3.1 405B might converge one evaluation early in round 5.0; the official checker subtracts
-    this evaluation from the smallest acceptable mean in later rounds, too.
+    Llama 3.1 405B was allowed to converge one evaluation early in round 5.0; the official checker
+    subtracts this evaluation from the smallest acceptable mean in later rounds, too.
     """
     if strict is None or strict.official_pass or context.round.version <= _ALLOWED_ROUND:
         return

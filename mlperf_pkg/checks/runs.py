@@ -336,7 +336,9 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     complete = sum(max(_gaps(run)) <= _interval(context, run) for run in runs)
     expected = len(context.runs) // 10
     if runs and complete < expected:
-        message = "all checkpoints were evaluated of {found} runs; expected at least {expected}"
+        message = (
+            "{found} runs have an evaluation of every checkpoint; expected at least {expected}"
+        )
         yield context.finding("SET124", message, found=complete, expected=expected)
 
 

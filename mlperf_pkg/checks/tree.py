@@ -183,7 +183,7 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
         if (name := system.path.stem) not in systems_with_results:
-            message = "no folder of this system in results/: {found:s}"
+            message = "results/ has no folder of {found:s}"
             yield finding_of("TREE120", message, system.label, found=name)
     if submission.code is None:  # noted in a copy of the results of a round
         severity = Severity.NOTE if submission.of_results else Severity.WARNING

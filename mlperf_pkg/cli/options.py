@@ -127,11 +127,12 @@ def round_option(text: str) -> Callable[[_Function], _Function]:
 
 
 _FLAGS = {
-    "rcp-bypass": "Accept result sets that fail the RCP test. As in package_checker_params.",
-    "seed-checker-bypass": "Accept result sets that fail the seed test. As in"
-    " package_checker_params.",
-    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples. As in"
-    " package_checker_params.",
+    "rcp-bypass": "Accept result sets that fail the RCP test, as the flag in"
+    " package_checker_params does.",
+    "seed-checker-bypass": "Accept result sets that fail the seed test, as the flag in"
+    " package_checker_params does.",
+    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples, as the"
+    " flag in package_checker_params does.",
     KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
     " of the RCP test.",
 }

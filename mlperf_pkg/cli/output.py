@@ -63,8 +63,8 @@ class Output(Struct, frozen=True):
         """Return the width of the terminal, and whether it shows colours."""
         if self.file is not None:
             return View(WIDTH_OF_FILES, verbose=self.verbose)
-        wraps = "COLUMNS" in os.environ or sys.stdout.isatty()
-        return View(_terminal_width(), color=_shows_colors(), wraps=wraps, verbose=self.verbose)
+        colors, wraps = _shows_colors(), sys.stdout.isatty()
+        return View(_terminal_width(), color=colors, wraps=wraps, verbose=self.verbose)
 
     def show(self, result: Any) -> None:
         """Write a result in the format of this output.

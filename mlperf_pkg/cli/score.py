@@ -45,9 +45,9 @@ def command(
     verdict.
 
     The line "published" ranks the score among the normalised published ones of the same
-    benchmark and division on as many accelerators: those of the set's own round or, for
-    a new round, of the latest round with the same target. The number of accelerators
-    is from the system description.
+    benchmark and division on the same number of accelerators, which the system
+    description gives: those of the set's own round or, for a new round, of the latest
+    round with the same target.
 
     --tables needs submissions of one round. It writes the same files as the official
     summarizer: summary, summary_detailed and (HPC) summary_weak_scaling, each as .csv

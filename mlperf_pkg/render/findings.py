@@ -211,11 +211,6 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     if verdict is Verdict.NOT_CHECKED:
         return _reason(report, basis)
     parts = list(_amounts(report, basis))
-    if basis is Basis.OFFICIAL:
-        outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
-        judged = {row.judged for row in report.result_sets}
-        what = "the logs" if judged == {False} else "this"
-        parts.insert(0, f"{report.tool['reference']} {outcome} {what}")
     rows = report.result_sets or report.runs
     if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
         noun = "result set" if report.result_sets else "log"
@@ -225,7 +220,12 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
         parts += [f"{waived} waived, which the official checker ignores"] if waived else []
     if basis is Basis.OFFICIAL and any(f.code == NOT_DESCRIBED for f in report.findings):
         parts.append("description not checked")
-    return ", ".join(parts)
+    if basis is Basis.RULES:
+        return ", ".join(parts)
+    outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
+    what = "the logs" if {row.judged for row in report.result_sets} == {False} else "this"
+    subject = f"{report.tool['reference']} {outcome} {what}"
+    return ": ".join(filter(None, (subject, ", ".join(parts))))
 
 
 def verdict_sentence(report: Report, basis: Basis) -> str:

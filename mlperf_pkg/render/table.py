@@ -27,10 +27,12 @@ Span = tuple[str, str]
 
 
 def shown(value: Any) -> str:
-    """Return the text of a cell in a document: numbers with at most 10 digits, ``-`` for None."""
+    """Return the text of a cell in a document: numbers as 1,152, of at most 10 digits; None: -."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return wording.NOTHING
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.10g}"
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 class Column(Struct, frozen=True):

@@ -54,8 +54,8 @@ class Terminal:
         self._lines += map(self._painted, _wrapped(spans, width))
 
     def paragraph(self, *spans: Span) -> None:
-        """Add text wrapped at the width of the view; what is indented is then indented more."""
-        self._lines += map(self._painted, _wrapped(spans, self._view.width))
+        """Add text wrapped at the width of the view, every line indented like the first."""
+        self._lines += map(self._painted, _wrapped(spans, self._view.width, 0))
 
     def table(self, table: Table, *, apart: bool = False) -> None:
         """Add a table that fits the width, and an empty line after it or, ``apart``, each group.
@@ -149,10 +149,11 @@ def _indented(row: Sequence[Span]) -> list[Span]:
     return [(f"{' ' * _GAP}{first}", style), *others]
 
 
-def _wrapped(spans: Sequence[Span], width: float) -> list[list[Span]]:
+def _wrapped(spans: Sequence[Span], width: float, more: int = _GAP) -> list[list[Span]]:
+    """Return lines; if the first is indented, the others are indented by so many columns more."""
     text = "".join(visible(part) for part, _ in spans)
     indent = len(text) - len(text.lstrip())
-    hanging = indent + _GAP if indent else 0
+    hanging = indent + more if indent else 0
     first, *others = _folded(spans, width, hanging)
     return [first, *([(" " * hanging, PLAIN), *other] for other in others)]
 

@@ -447,7 +447,7 @@ def _limits(result: RcpResult) -> bool:
 
 def _comparison(result: RcpResult, points: Sequence[ReferencePoint], *, accepted: bool) -> str:
     subject = f"The mean to converge is {_number(result.mean or 0)}"
-    place = f"at batch size {_size(result.batch_size)}"
+    place = f"at batch size {_number(result.batch_size)}"
     if reason := no_limit_reason(result, points):
         return f"{subject}, with {NO_LIMIT} {place}: {reason}"
     margin = margin_percent(result)
@@ -466,15 +466,11 @@ def _spread(point: ReferencePoint) -> float:
 
 
 def _spread_in_words(point: ReferencePoint) -> str:
-    subject = f"the reference point at batch size {_size(point.batch_size)}"
+    subject = f"the reference point at batch size {_number(point.batch_size)}"
     if _spread(point) >= _OUTLIER:
         return f"{subject} holds a value {_spread(point):.0f} times its median"
     least, most = point.to_converge[0], point.to_converge[-1]
     return f"{subject} holds values from {_number(least)} to {_number(most)}"
-
-
-def _size(batch_size: float) -> str:
-    return _number(batch_size).replace(",", "")
 
 
 def _number(value: float) -> str:

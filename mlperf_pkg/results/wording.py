@@ -17,7 +17,21 @@ VERDICTS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.NOT_CHECKED: "no
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 error``, ``2 errors``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+UNCHANGED = "unchanged"
+
+
+def change(before: float, now: float) -> str:
+    """Return how much the minutes changed: ``8 % slower``, ``unchanged``, ``2.5 times as fast``
+    or ``2.5 times as long``."""
+    if before >= 2 * now:
+        return f"{before / now:.3g} times as fast"
+    if now >= 2 * before:
+        return f"{now / before:.3g} times as long"
+    percent = round(100 * (max(before, now) / min(before, now) - 1))
+    return f"{percent} % {'faster' if now < before else 'slower'}" if percent else UNCHANGED
 
 
 def edition(usage: str, round_: str | None) -> str:

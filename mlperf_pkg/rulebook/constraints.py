@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from mlperf_pkg.findings import word
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.rulebook.formula import Formula
 from mlperf_pkg.rulebook.logged import Seen
@@ -117,10 +118,10 @@ def needed_in_words(constraints: Mapping[str, Any]) -> str:
 
 
 OF_VALUE: Mapping[str, Constraint] = {
-    "equals": _of_value(lambda a: lambda v: v == a, shown),
-    "one_of": _of_value(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(shown, a))}"),
+    "equals": _of_value(lambda a: lambda v: v == a, word),
+    "one_of": _of_value(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(word, a))}"),
     "none_of": _of_value(
-        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(shown, a))}"
+        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(word, a))}"
     ),
     "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
     "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),

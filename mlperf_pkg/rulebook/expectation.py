@@ -71,38 +71,33 @@ def text_of(tree: ast.expr) -> str:
     return ast.unparse(tree)
 
 
-def in_words(tree: ast.expr, values: Values | None = None, *, commas: bool = False) -> str:
-    """Return a tree in words, with ``values`` in place of names, as in "8000 * 1152 / 12800".
-
-    ``commas`` puts commas between the thousands of its numbers.
+def in_words(tree: ast.expr, values: Values | None = None) -> str:
+    """Return a tree in words, with ``values`` in place of names, as in "8,000 * 1,152 / 12,800".
 
     Raises:
         ValueError: there are no words for a part of it.
     """
-    return _Words(values or {}, commas=commas).of(tree)
+    return _Words(values or {}).of(tree)
 
 
-def plain(number: float, tolerance: float = 0.0, *, commas: bool = False) -> str:
+def plain(number: float, tolerance: float = 0.0) -> str:
     """Return a number as a person writes it, with no more digits than ``tolerance`` needs."""
-    form = "," if commas else ""
     if not math.isfinite(number):
         return str(number)
     if number == int(number) and abs(number) < _EXACT:
-        return f"{int(number):{form}d}"
+        return f"{int(number):,d}"
     fewest = max(_DIGITS, min(len(str(int(abs(number)))), _MOST_DIGITS))
     digits = range(fewest, _MOST_DIGITS + 1)
     texts = (f"{number:.{count}g}" for count in digits)
     near = (text for text in texts if abs(float(text) - number) <= tolerance)
-    text = next(near, repr(number))
-    return f"{float(text):,}" if commas else text
+    return f"{float(next(near, repr(number))):,}".removesuffix(".0")
 
 
 class _Words:
     """Puts a tree into words."""
 
-    def __init__(self, values: Values, *, commas: bool) -> None:
+    def __init__(self, values: Values) -> None:
         self._values = values
-        self._commas = commas
 
     def of(self, tree: ast.expr, least: int = 0) -> str:
         """Return an expression, in parentheses if its precedence is below ``least``."""
@@ -127,7 +122,7 @@ class _Words:
     def _atom(self, tree: ast.Constant | ast.Name | ast.Attribute | ast.Subscript) -> str:
         match tree:
             case ast.Constant(value=float() | int() as number):
-                return plain(number, commas=self._commas)
+                return plain(number)
             case ast.Name(id=name):
                 return self._values.get(name, name)
             case ast.Subscript(value=ast.Name(id=name), slice=index):
@@ -488,13 +483,13 @@ class _Calculation:
     def __init__(self, rule: Rule, operands: Operands, tree: ast.expr) -> None:
         self._rule = rule
         self._operands = operands
-        self._commas = bool(interval_of(tree) or member_of(tree, "metadata"))
         self._texts = {
-            name: plain(number, commas=self._commas)
+            name: plain(number)
             for name, value in operands.values.items()
             if (number := _number(value)) is not None
         }
-        size = self._texts.get(_BATCH_SIZE) if self._commas else None
+        of_position = interval_of(tree) or member_of(tree, "metadata")
+        size = self._texts.get(_BATCH_SIZE) if of_position else None
         self._batch_size = f" for batch size {size}" if size else ""
 
     def expected(self, expects: Expectation) -> str:
@@ -512,15 +507,15 @@ class _Calculation:
         number = amount(bound, self._operands)
         if number is None or not math.isfinite(number):
             reasons = _values(names_in(text_of(bound)), self._operands)
-            words = in_words(bound, self._texts, commas=self._commas)
+            words = in_words(bound, self._texts)
             if len(words) > _LONGEST and self._rule.needed:
                 return _with_reasons(self._rule.needed, reasons)
             return limit.kind + _with_reasons(words, reasons)
         tolerance = limit.tolerance and amount(limit.tolerance, self._operands)
         tolerance = tolerance if isinstance(tolerance, int | float) else 0.0
-        text = plain(number, tolerance, commas=self._commas)
+        text = plain(number, tolerance)
         is_shown = tolerance > _FOR_ROUNDING * abs(number)
-        within = f", to within {plain(tolerance, commas=self._commas)}" if is_shown else ""
+        within = f", to within {plain(tolerance)}" if is_shown else ""
         return f"{limit.kind}{text}{self._reason(bound, text)}{within}"
 
     def _reason(self, bound: ast.expr, text: str) -> str:
@@ -530,7 +525,7 @@ class _Calculation:
         """
         if isinstance(bound, ast.Name):
             return f", the {bound.id}"
-        words = in_words(_Exact(self._operands).visit(bound), self._texts, commas=self._commas)
+        words = in_words(_Exact(self._operands).visit(bound), self._texts)
         if words == text:
             return ""
         if self._batch_size and names_in(text_of(bound)) - _OF_A_RECORD == {_BATCH_SIZE}:
@@ -545,7 +540,7 @@ class _Calculation:
         if None in numbers:
             return _in_general(self._rule, self._operands)
         by_kind = {
-            limit.kind: plain(number, abs(number) * _FOR_ROUNDING, commas=self._commas)
+            limit.kind: plain(number, abs(number) * _FOR_ROUNDING)
             for limit, number in zip(limits, numbers, strict=True)
             if number is not None
         }

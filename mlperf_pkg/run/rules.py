@@ -453,7 +453,7 @@ class RuleChecker:
         if not success and rule.basis is Basis.BOTH:
             rule = replace(rule, basis=Basis.OFFICIAL)
         expected = _target_in_words(rule)
-        subject = f"{rule.key} never reaches the target, the last value is {{found}}"
+        subject = f"{rule.key} never reaches the target: the last value is {{found}}"
         message = f"{subject}; expected {{expected}}"
         self._add(rule, logged.last_number, value=logged.last, expected=expected, message=message)
 

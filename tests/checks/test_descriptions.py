@@ -288,7 +288,7 @@ MESSAGES = [  # changes, message, hint
      'did you mean "Available cloud"?'),
     ({"accelerator_model_name": "Nvidia h100-sxm5-80GB"}, 'accelerator_model_name is '
      '"Nvidia h100-sxm5-80GB"; expected NVIDIA H100-SXM5-80GB as in published descriptions', None),
-    ({"cooling": "", "host_processor_core_count": "?"}, "no value for "
+    ({"cooling": "", "host_processor_core_count": "?"}, "empty or a placeholder: "
      "host_processor_core_count or host_processor_vcpu_count, cooling", None),
     ({"number_of_nodes": "a" * 99}, f'number_of_nodes is "{"a" * 76}...; expected a whole '
      "number, without which the results table cannot count accelerators", None),

@@ -38,8 +38,8 @@ def spoil(folder: Path) -> None:
 def test_clean(folder: Path) -> None:
     result = call("check", folder)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("Result sets")
-    assert "official: pass, mlperf-logging" in result.stdout
+    assert result.stdout.startswith("official: pass, mlperf-logging")
+    assert "\n\nResult sets" in result.stdout
 
 
 def test_errors(folder: Path) -> None:

@@ -50,7 +50,7 @@ def test_colors(
     monkeypatch.setattr(sys, "stdout", stream)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert Output().view() == View(100, color=colored)
+    assert Output().view() == View(100, color=colored, wraps=terminal)
     Output().write("\x1b[1mbold\x1b[0m")
     assert ("\x1b" in stream.getvalue()) == colored
 

@@ -173,7 +173,7 @@ def test_the_descriptions_that_travel_with_the_package() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     official = "pass    " if has_ruleset("training", rounds("training")[-1]) else "not checked"
     assert f"\n  dgx-a100-640gb   closed               8  {official}  pass\n" in result.stdout
-    assert result.stdout.endswith("the newest of the rulebook\n")
+    assert "the newest of the rulebook\n\n" in result.stdout
 
 
 def test_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +237,7 @@ def test_the_round_of_the_configuration(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mlperf-pkg.yaml").write_text(config, "utf-8")
-    assert call("system", "check", FILES[0], *options).stdout.splitlines()[-1] == round_
+    assert call("system", "check", FILES[0], *options).stdout.splitlines()[3] == round_
 
 
 @pytest.mark.parametrize(
@@ -267,4 +267,4 @@ def test_the_round_of_the_logs(
     description = {"systems/x.json": FILES[0].read_bytes()}
     monkeypatch.chdir(lay(tmp_path, files, description, {CONFIG_NAME: config.encode()}))
     result = call("system", "check", *paths)
-    assert " ".join(result.stdout.splitlines()[-2:]).endswith(round_)
+    assert round_ in " ".join(result.stdout.split())

@@ -23,7 +23,7 @@ def test_a_good_archive(archive: Path) -> None:
     result = call("verify", archive)
     assert result.exit_code == 0
     assert "official: pass" in result.stdout
-    assert result.stdout.splitlines()[-1].startswith("round 2.1: ")
+    assert result.stdout.splitlines()[3].startswith("round 2.1: ")
     assert result.stderr == ""
 
 
@@ -38,7 +38,7 @@ def test_a_damaged_archive(archive: Path, tmp_path: Path) -> None:
     cut.write_bytes(archive.read_bytes()[:-9])
     result = call("verify", cut, "--extract", tmp_path / "out")
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[:2] == [
+    assert result.stdout.splitlines()[-2:] == [
         "Errors",
         "  cut.tar.gz: it is cut off: the compressed data does not end  PACK102 [rules]",
     ]

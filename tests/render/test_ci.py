@@ -201,7 +201,7 @@ def test_the_verdicts_come_first() -> None:
     assert first == Annotation(
         "notice",
         {"title": "MLPerf check"},
-        "official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error\n"
+        "official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error\n"
         "rules: pass, 1 error\n"
         "1 error, 0 warnings, 0 notes\n"
         "round 2.0: as given",

@@ -73,7 +73,6 @@ def test_a_line_is_whole_unless_the_view_wraps() -> None:
     ("text", "expected"),
     [
         ("some words that are wrapped", ["some words that are", "wrapped"]),
-        ("  some words that are wrapped", ["  some words that", "    are wrapped"]),
         ("an/extremely/long/path/of/a_log.txt: bad", ["an/extremely/long/path/of/a_log.txt:", "bad"]),
         ("\u6f22\u5b57\u6f22\u5b57\u6f22 \u5b57\u6f22\u5b57\u6f22\u5b57", ["\u6f22\u5b57\u6f22\u5b57\u6f22", "\u5b57\u6f22\u5b57\u6f22\u5b57"]),
     ],
@@ -83,6 +82,13 @@ def test_text_is_wrapped_between_words(text: str, expected: list[str]) -> None:
     terminal.paragraph((text, ""))
     terminal.line((text[:5], "bold"), (text[5:], ""))
     assert terminal.text().splitlines() == 2 * expected
+
+
+def test_an_indented_line_is_indented_more_where_it_goes_on() -> None:
+    terminal = Terminal(View(20, wraps=True))
+    for add in (terminal.paragraph, terminal.line):
+        add(("  some words that are wrapped", ""))
+    assert terminal.text().split("\n")[1::2] == ["  are wrapped", "    are wrapped"]
 
 
 @pytest.mark.parametrize(

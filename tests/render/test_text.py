@@ -80,7 +80,7 @@ def test_a_submission() -> None:
     )
     assert shown == page(
         """
-        official: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 3 result
+        official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 of 3 result
         sets, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
         rules:    pass, 1 warning in 1 of 3 result sets, 1 of 3 result sets not checked
         1 error, 1 warning, 1 note (--show all lists them)
@@ -156,7 +156,7 @@ def test_sets_of_raw_logs_in_one_folder(verbose: bool) -> None:
     ]
     assert text(**raw_sets(), findings=made, verbose=verbose) == page(
         """
-        official: pass, mlperf-logging 9.9.9 accepts this, 4 errors in 2 of 2 result
+        official: pass, mlperf-logging 9.9.9 accepts this: 4 errors in 2 of 2 result
         sets
         rules:    pass, 4 errors in 2 of 2 result sets
         4 errors, 0 warnings, 0 notes (--show all lists them)
@@ -262,7 +262,7 @@ def test_quiet_shows_the_verdicts_alone() -> None:
     shown = text(quiet=True, verbose=True, statistics=True, findings=MADE, runs=(run(),))
     assert shown == page(
         """
-        official: pass, mlperf-logging 9.9.9 accepts this, 2 errors, 1 warning
+        official: pass, mlperf-logging 9.9.9 accepts this: 2 errors, 1 warning
         rules:    pass, 2 errors, 1 warning
         """
     )
@@ -322,7 +322,7 @@ Submitters   Sets  Official     Rules        Errors  Warnings  RCP failures
 
 """
 VERDICTS = """\
-official: FAIL, mlperf-logging 9.9.9 rejects this, 3 errors in 3 of 5 result
+official: FAIL, mlperf-logging 9.9.9 rejects this: 3 errors in 3 of 5 result
 sets, 2 warnings, 1 of 5 result sets not checked, 1 waived, which the official
 checker ignores
 rules:    FAIL, 2 errors in 2 of 5 result sets, 7 warnings in 3 of 5 result
@@ -606,7 +606,7 @@ def test_a_report() -> None:
     assert markdown(report_, View()).split("\n") == [
         "## MLPerf check",
         "",
-        "- **official**: FAIL, mlperf-logging 9.9.9 rejects this, 1 error in 1 of 1 result set",
+        "- **official**: FAIL, mlperf-logging 9.9.9 rejects this: 1 error in 1 of 1 result set",
         "- **rules**: pass",
         "- 1 error, 0 warnings, 1 note",
         "- round 2.0: as given",

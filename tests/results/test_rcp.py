@@ -501,7 +501,7 @@ def test_no_limit_at_or_beside_a_powerless_point(batch_size: int) -> None:
     assert result.official_pass
     assert rcp.margin_percent(result) is None
     assert rcp.no_limit_reason(result, points) == (
-        "the reference point at batch size 3072 holds a value 11 times its median"
+        "the reference point at batch size 3,072 holds a value 11 times its median"
     )
 
 
@@ -514,8 +514,8 @@ def test_other_points_of_the_benchmark_have_a_limit(batch_size: int) -> None:
 
 def test_no_limit_explained() -> None:
     assert rcp.explain(*gpt3(3072, 1.2e9)) == (
-        "The mean to converge is 1,200,000,000, with no lower limit at batch size 3072: the reference"
-        " point at batch size 3072 holds a value 11 times its median (reference mean"
+        "The mean to converge is 1,200,000,000, with no lower limit at batch size 3,072: the reference"
+        " point at batch size 3,072 holds a value 11 times its median (reference mean"
         " 1,218,025,881.6, from gpt3_ref_3072). Normalisation multiplies the score by 1.0150."
     )
 

@@ -25,6 +25,19 @@ def test_edition(usage: str, round_: str | None, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        (10, 8, "25 % faster"),
+        (8, 10, "25 % slower"),
+        (5, 5.01, "unchanged"),
+        (5, 2, "2.5 times as fast"),
+    ],
+)
+def test_change(before: float, now: float, change: str) -> None:
+    assert words.change(before, now) == change
+
+
+@pytest.mark.parametrize(
     ("texts", "text"), [([], ""), (["a", "b"], "a, b"), (["a", "b", "c", "d"], "a, b and 2 more")]
 )
 def test_shortened(texts: list[str], text: str) -> None:

@@ -78,7 +78,7 @@ def _text(value: str | None) -> str:
 _SPEED = (
     _of("result.submitter", "Submitter", 16, _text, numbers=False),
     _of("result.availability_in_short", "Avail.", 10, _text, numbers=False),
-    _of("result.accelerators", "Accel.", 7, table.shown),
+    _of("result.accelerators", "Accelerators", 12, table.shown),
     _of("result.minutes", "Minutes", 9, wording.minutes),
     _of("speed", "Speed", 8, _times),
 )
@@ -90,7 +90,7 @@ _RATIOS = (
 )
 _RATES = (
     _of("result.samples_per_second", "Per second", 11, _rate),
-    _of("samples_per_second_per_accelerator", "/accel.", 8, _rate),
+    _of("samples_per_second_per_accelerator", "/accelerator", 12, _rate),
     _of("samples_per_second_per_node", "/node", 8, _rate),
     _of("result.logged_throughput", "Logged", 11, _rate),
     _of("result.energy_joules", "MJ", 7, lambda j: NOTHING if j is None else f"{j / 1e6:.1f}"),
@@ -101,6 +101,13 @@ _SETTINGS = (
     Column("Hyperparameters"),
     Column("Baseline", 12),
     Column("Published (result sets)", 34),
+)
+_SUMMARY = (
+    Column("Benchmarks"),
+    Column("Results", 7, numbers=True),
+    Column("Minutes", 9, numbers=True, show=wording.minutes),
+    Column("Speed", 8, numbers=True, show=_times),
+    Column("Fastest", 40),
 )
 _HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
 _DATA = tuple(
@@ -136,6 +143,8 @@ def text(rows: Sequence[Row], view: View) -> str:
     terminal = Terminal(view)
     shown = shown_rows(rows, view)
     own = [row for row in shown if not row.result.published]
+    if len(members := _in_groups(shown)) > 1:
+        terminal.table(_summary(members, _naming(shown, owned=True)))
     for title, columns in _TABLES.items():
         of_table = shown if columns is _SPEED or view.verbose else own
         if used := _used(columns, of_table):
@@ -195,6 +204,15 @@ def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
     """
     groups = _in_groups(rows)
     return [row for members in groups for row in (members if view.verbose else _near(members))]
+
+
+def _summary(groups: Sequence[Sequence[Row]], name: _Naming) -> Table:
+    """Return the number of results of each group, and the fastest."""
+    firsts = [(rows[0].result, len(rows), rows[0].speed) for rows in groups]
+    return table_of(
+        _SUMMARY,
+        [(r.group.title, number, r.minutes, speed, name(r)) for r, number, speed in firsts],
+    )
 
 
 def _in_groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -291,7 +309,8 @@ def _remarks_on(row: Row) -> Iterator[str]:
     """Yield the change since an earlier round, and what qualifies a result."""
     if row.improvement is not None and not row.result.published:
         system = "" if row.previous_system == row.result.system else f" ({row.previous_system})"
-        yield f"{row.improvement:.2f}x as fast as in round {row.previous_round}{system}"
+        change = wording.change(row.improvement, 1)
+        yield f"{change} since round {row.previous_round}{system}"
     if row.result.note:
         yield row.result.note
     if row.result.rules is Verdict.FAIL:

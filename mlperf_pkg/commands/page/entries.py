@@ -266,7 +266,7 @@ def _best(
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, _since(before, winner))
     if others:
         second = min(others, key=_MINUTES)
-        gap = change_in_words(winner.minutes / second.minutes) or "equally fast"
+        gap = wording.change(winner.minutes, second.minutes).replace(wording.UNCHANGED, "equally fast")
         yield Best("Runner-up", wording.minutes(second.minutes), "min", second, gap)
     change = _since(before, cheapest, _COST)
     unit = "accelerator-minutes"
@@ -277,20 +277,9 @@ def _since(before: Sequence[Point], best: Point, value: _Value = _MINUTES) -> st
     """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``."""
     if not before:
         return ""
-    change = change_in_words(min(map(value, before)) / value(best))
-    if not change:
-        return f"unchanged since {before[0].round}"
-    return f"{change} {'as in' if ' as ' in change else 'than'} {before[0].round}"
-
-
-def change_in_words(gain: float) -> str:
-    """Return how many times as fast something is: ``8 % slower``; empty if it is equally fast."""
-    if gain >= _TWICE:
-        return f"{gain:.1f} times as fast"
-    if gain * _TWICE <= 1:
-        return f"{1 / gain:.1f} times as long"
-    percent = f"{100 * (max(gain, 1 / gain) - 1):.0f}"
-    return "" if percent == "0" else f"{percent} % {'faster' if gain > 1 else 'slower'}"
+    change = wording.change(min(map(value, before)), value(best))
+    word = "since" if change == wording.UNCHANGED else "as in" if " as " in change else "than"
+    return f"{change} {word} {before[0].round}"
 
 
 def _earlier(record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]) -> Sequence[Point]:

@@ -235,8 +235,10 @@ def text(result: TestedSets, view: View) -> str:
         )
         for name, items in sorted(by_benchmark.items())
     ]
-    terminal.table(Table(_columns(title), groups), apart=True)
+    if groups:
+        terminal.table(Table(_columns(title), groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
+    hidden = hidden if groups else "; no row to show: every set passes (--verbose shows them)"
     terminal.paragraph((f"{_summary(result)}{hidden}", PLAIN))
     terminal.paragraph((findings.round_in_words(result.report), PLAIN))
     return terminal.text()

@@ -47,12 +47,12 @@ def text(*results: Result, **more: Any) -> str:
 def test_text() -> None:
     assert text(A, B, C, prices=PRICES) == dedent(
         """\
-        Time to train                         Submitter  Avail.  Accel.  Minutes   Speed
+        Time to train                   Submitter  Avail.  Accelerators  Minutes   Speed
         bert (closed)
-          dgx                                 Other      cloud       64   10.000   2.00x
-          dgx *                               ACME       onprem       8   20.000   1.00x
+          dgx                           Other      cloud             64   10.000   2.00x
+          dgx *                         ACME       onprem             8   20.000   1.00x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name
-                                              ACME       -            8  800.000  0.025x
+                                        ACME       -                  8  800.000  0.025x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: violates the written rules,
           see mlperf-pkg check
 
@@ -62,11 +62,12 @@ def test_text() -> None:
           ACME/dgx *                                               1.00x   1.00x   1.00x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name       0.025x  0.025x  0.025x
 
-        Throughput                                           Per second  /accel.  /node
+        Throughput                                       Per second  /accelerator  /node
         bert (closed)
-          Other/dgx                                                2.3M   36,651   2.3M
-          ACME/dgx *                                               2.3M  293,210   2.3M
-          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name        2.3M  293,210   2.3M
+          Other/dgx                                            2.3M        36,651   2.3M
+          ACME/dgx *                                           2.3M       293,210   2.3M
+          dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name
+                                                               2.3M       293,210   2.3M
           samples per second
 
         dgx, dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name: $300,000 (list)
@@ -113,8 +114,8 @@ def test_small_ratios_keep_a_digit() -> None:
 def test_markdown() -> None:
     lines = COMPARE_FORMATS["markdown"](rows(A, B), View()).splitlines()
     assert lines[4] == (
-        "| System | Submitter | Avail. | Accel. | Minutes | Speed | Speed per accelerator |"
-        " Speed per node | Per second | Per second /accel. | Per second /node |"
+        "| System | Submitter | Avail. | Accelerators | Minutes | Speed | Speed per accelerator |"
+        " Speed per node | Per second | Per second /accelerator | Per second /node |"
     )
     assert lines[6] == (
         "| dgx | Other | cloud | 64 | 10.000 | 2.00x | 0.25x | 2.00x | 2.3M | 36,651 | 2.3M |"

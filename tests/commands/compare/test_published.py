@@ -136,10 +136,10 @@ def test_text_shows_those_on_as_many_accelerators() -> None:
     assert shown.startswith(
         dedent(
             """\
-            Time to train  Submitter  Avail.  Accel.  Minutes  Speed
+            Time to train  Submitter  Avail.  Accelerators  Minutes  Speed
             bert (closed)
-              own *        ACME       -            8   25.000  1.00x
-              [5.0] slow   ACME       onprem       8   40.000  0.62x
+              own *        ACME       -                  8   25.000  1.00x
+              [5.0] slow   ACME       onprem             8   40.000  0.62x
               1 published result on other numbers of accelerators: --verbose shows them
 
             Hyperparameters      Baseline  Published (result sets)

@@ -90,7 +90,7 @@ def test_the_change_is_since_the_latest_round_with_the_same_target() -> None:
     (card,) = of(entry(5.0, 8), record=record)
     assert [best.change for best in card.best] == [
         "60 % faster than 1.1",
-        "2.0 times as fast as in 1.1",
+        "2 times as fast as in 1.1",
     ]
 
 
@@ -98,7 +98,7 @@ CHANGES = [
     (5.02, "unchanged since 1.1"),
     (4.0, "25 % slower than 1.1"),
     (7.5, "50 % faster than 1.1"),
-    (2.5, "2.0 times as long as in 1.1"),
+    (2.5, "2 times as long as in 1.1"),
 ]
 
 
@@ -114,7 +114,7 @@ COMPARED = [
     (
         {"benchmark": "rgat", "round": "5.0"},
         {"benchmark": "gnn", "round": "4.1"},
-        "2.0 times as fast as in 4.1",
+        "2 times as fast as in 4.1",
     ),
 ]
 
