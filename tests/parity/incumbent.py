@@ -57,7 +57,7 @@ def cached_rules() -> Iterator[None]:
 def quickened() -> Iterator[None]:
     """Let the tools do once what they do for every log, or for every reader of a log.
 
-    They parse each rule file and compile each rule once, check and parse a text once by the same
+    They parse each rule file and compile each rule once, check and parse a log once by the same
     rules, search the least mean of a reference point once, and find the record of a line in linear
     time. ``test_incumbent.py`` compares.
     """

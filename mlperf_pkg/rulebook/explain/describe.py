@@ -224,15 +224,22 @@ class History(Struct, frozen=True):
     spans: tuple[Span, ...]
 
 
-@per_rulebook
 def rulebook_codes() -> frozenset[str]:
     """Return the codes of all rules of the rulebook."""
-    return frozenset(use.rule.code for use in all_uses())
+    return frozenset(_uses_by_code())
+
+
+@per_rulebook
+def _uses_by_code() -> Mapping[str, Sequence[Use]]:
+    uses: dict[str, list[Use]] = {}
+    for use in all_uses():
+        uses.setdefault(use.rule.code, []).append(use)
+    return uses
 
 
 def histories(code: str) -> list[History]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
-    return _histories(use for use in all_uses() if use.rule.code == code)
+    return _histories(_uses_by_code().get(code, ()))
 
 
 def histories_of_key(key: str) -> dict[str, list[History]]:
