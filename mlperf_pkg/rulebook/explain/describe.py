@@ -230,24 +230,25 @@ def rulebook_codes() -> frozenset[str]:
 
 
 @per_rulebook
-def _uses_by_code() -> Mapping[str, Sequence[Use]]:
-    uses: dict[str, list[Use]] = {}
-    for use in all_uses():
-        uses.setdefault(use.rule.code, []).append(use)
-    return uses
+def _uses_by_code() -> dict[str, list[Use]]:
+    return _by_code(all_uses())
+
+
+def _by_code(uses: Iterable[Use]) -> dict[str, list[Use]]:
+    by_code: dict[str, list[Use]] = {}
+    for use in uses:
+        by_code.setdefault(use.rule.code, []).append(use)
+    return by_code
 
 
 def histories(code: str) -> list[History]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
-    return _histories(_uses_by_code().get(code, ()))
+    return _histories(_uses_by_code().get(code, []))
 
 
 def histories_of_key(key: str) -> dict[str, list[History]]:
     """Return the same for each code of the rules of a key, in the order of the rulebook."""
-    uses: dict[str, list[Use]] = {}
-    for use in all_uses():
-        if use.rule.key == key:
-            uses.setdefault(use.rule.code, []).append(use)
+    uses = _by_code(use for use in all_uses() if use.rule.key == key)
     return {code: _histories(code_uses) for code, code_uses in uses.items()}
 
 
@@ -274,9 +275,7 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
         History(
             usage=last_uses[0].usage,
             where=tuple(use.layer.name for use in last_uses),
-            benchmarks=tuple(
-                {use.layer.benchmark: None for use in last_uses if use.layer.benchmark}
-            ),
+            benchmarks=tuple({name: None for use in last_uses if (name := use.layer.benchmark)}),
             spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
         )
         for last_uses in alike.values()
