@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -59,8 +60,4 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Allow its collection at the end; otherwise extension modules report leaks."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # otherwise extension modules report leaks

@@ -70,7 +70,8 @@ def quickened() -> Iterator[None]:
         patch(mock.patch.object(mlp_compliance, "eval", _eval, create=True))
         patch(mock.patch.object(mlp_compliance, "exec", _exec, create=True))
         patch(mock.patch.object(mlp_compliance.ComplianceChecker, "check_file", _checked))
-        patch(mock.patch.multiple(mlp_parser, **_PARSERS))
+        for name, parser in _PARSERS.items():
+            patch(mock.patch.object(mlp_parser, name, parser))
         if reference_points:
             checker, name = reference_points.RCP_Checker, "_find_min_acceptable_mean"
             patch(mock.patch.object(checker, name, _least_mean(getattr(checker, name))))
