@@ -267,10 +267,8 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
         uses.setdefault((use.usage, use.layer.name), []).append(use)
     alike: dict[tuple[Any, ...], list[Use]] = {}
     for layer_uses in uses.values():
-        usage = layer_uses[0].usage
-        spans = _spans(layer_uses)
-        words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
-        alike.setdefault((usage, *words), []).append(layer_uses[-1])
+        words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
+        alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
     return [
         History(
             usage=last_uses[0].usage,
