@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
@@ -51,7 +52,25 @@ def complete(app: Sphinx, error: Exception | None) -> None:
         page.write_text(text, "utf-8")
 
 
+def _shorten_navigation(app: Sphinx, *arguments: Any) -> None:
+    """Let the navigation copy only the titles of pages: the theme drops their other headings."""
+    context = arguments[2]
+    toctree, with_pages = context["toctree"], app.env.toctree_includes
+    pages = [app.env.metadata[name] for name in app.env.tocs if name not in with_pages]
+
+    def titles(**options: Any) -> str:
+        for page in pages:
+            page["tocdepth"] = 1
+        navigation: str = toctree(**options)
+        for page in pages:
+            del page["tocdepth"]
+        return navigation
+
+    context["toctree"] = titles
+
+
 def setup(app: Sphinx) -> None:
     """Write the references before the pages are read."""
     app.connect("builder-inited", lambda app: references.write(Path(app.srcdir) / "reference"))
     app.connect("build-finished", complete)
+    app.connect("html-page-context", _shorten_navigation, priority=400)  # before the theme's

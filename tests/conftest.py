@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -11,14 +12,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.compile import compile_rulebook
 from mlperf_pkg.rulebook.documents import COMPILED
+from tests.helpers.examples import SHARE
 
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
+settings.register_profile("tests", max_examples=100 // SHARE)
+settings.load_profile("tests")  # else that of --hypothesis-profile
 pytest_plugins = ("tests.helpers.stored", "tests.helpers.wheels")
 
 
@@ -55,8 +60,4 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Allow its collection at the end; otherwise extension modules report leaks."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # otherwise extension modules report leaks

@@ -65,7 +65,9 @@ def variables(path: Path) -> Iterator[str]:
 
 
 def words(path: Path) -> Iterator[tuple[int, str]]:
-    """The comments and texts of a module, with their lines."""
+    """The comments and texts of a module, with their lines; none where no line is quaint anyway."""
+    if not QUAINT.search(path.read_text("utf-8")):
+        return
     with path.open("rb") as stream:
         for token in tokenize.tokenize(stream.readline):
             if token.type in {tokenize.COMMENT, tokenize.STRING}:

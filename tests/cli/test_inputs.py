@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 from backports import zstd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.examples import examples
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
@@ -105,7 +106,7 @@ FORMS: dict[str, Callable[[Path], bytes]] = {
 }
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     name=st.sampled_from(list(FORMS)),
     benchmarks=st.sets(st.sampled_from(["resnet", "bert"]), min_size=1),

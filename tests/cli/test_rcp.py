@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +18,16 @@ from tests.helpers import program
 from tests.helpers.logs import edited
 from tests.helpers.trees import simulated, write_set, write_submission
 from tests.helpers.upstream import RUNS, point
+from tests.parity.incumbent import quickened
 
 GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quickened() -> Iterator[None]:
+    with quickened():
+        yield
 
 
 def call(*arguments: str | Path) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from mlperf_pkg.commands.page import html
 from mlperf_pkg.commands.page.content import content
@@ -44,7 +44,7 @@ HOSTILE = (
     "]]>&lt;b&gt;\u2028\u202e{{ 7 * 7 }}"
 )
 FORMULA = "=1+1</script><img src=x onerror='window.taken = 1'>{{ 7 * 7 }}"
-DESKTOP = {"width": 1280, "height": 1500}
+DESKTOP = ViewportSize(width=1280, height=1500)
 LONG = "W" * 120  # a name without a place to break the line
 RESNET = "training_results_v4.0/NVIDIA/results/eos_n316_ngc24.04_mxnet/resnet"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.errors import ArchiveError
@@ -22,6 +22,7 @@ from mlperf_pkg.infra.archives import ArchivePath, open_archive
 from mlperf_pkg.infra.paths import list_tree
 from mlperf_pkg.infra.source import content_of, source_of
 from mlperf_pkg.infra.streams import Spool
+from tests.helpers.examples import examples
 
 Files = Iterable[tuple[str, bytes]]
 FILES = (("ACME/a.log", b"one"), ("ACME/deep/b.log", b"two" * 9999), ("c", b""))
@@ -237,7 +238,7 @@ def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
         assert raw.problem == "its size or its checksum in the archive is wrong"
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     form=st.sampled_from([tar, zipped]),
     changes=st.lists(st.tuples(st.integers(0, 5000), st.binary(max_size=12)), max_size=3),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from mlperf_pkg.simulate import RoundPlan, write_round
 from tests.helpers import servers
 from tests.helpers.servers import Cluster
 
-for _library in ("distributed", "moto", "s3fs"):
-    pytest.importorskip(_library, reason="needs pip install 'mlperf-pkg[test-cluster]'")
+if not all(map(find_spec, ("distributed", "moto", "s3fs"))):  # which take a second to import
+    pytest.skip("needs pip install 'mlperf-pkg[test-cluster]'", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
@@ -80,48 +81,6 @@ def test_a_store_gives_the_same_report(
     assert report(url, jobs=jobs) == expected
 
 
-def test_a_worker_that_is_killed_does_not_show(
-    url: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is stopped before it is given any work, and killed when the other has done some."""
-    submit = executors._Batches.submit
-    done = threading.Event()
-    with servers.dask(tmp_path, 2) as cluster:
-        victim, _ = cluster.workers
-
-        def kill(_: object) -> None:
-            victim.kill()
-            done.set()
-
-        def watched(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
-            victim.send_signal(signal.SIGSTOP)
-            future = submit(self, *arguments, **more)
-            future.add_done_callback(kill)
-            return future
-
-        monkeypatch.setattr(executors._Batches, "submit", watched)
-        assert report(url, scheduler=cluster.scheduler) == expected
-        assert done.is_set()
-        assert victim.wait() == -signal.SIGKILL
-
-
-def test_a_lost_scheduler_is_reported(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit_all = executors._Batches.map
-    with servers.dask(tmp_path, 1) as cluster:
-
-        def cut_off(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
-            cluster.workers[0].send_signal(signal.SIGSTOP)
-            results = submit_all(self, *arguments, **more)
-            cluster.server.kill()
-            return results
-
-        monkeypatch.setattr(executors._Batches, "map", cut_off)
-        with pytest.raises(UserError, match="the connection to the scheduler is lost"):
-            report(str(tree), scheduler=cluster.scheduler)
-
-
 def test_workers_with_another_version_are_refused(
     cluster: Cluster, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,4 +135,48 @@ def test_a_scheduler_without_workers_is_reported(
         servers.dask(tmp_path, 0) as cluster,
         pytest.raises(UserError, match="no worker is connected"),
     ):
+        report(str(tree), scheduler=cluster.scheduler)
+
+
+# ---- the end of a cluster: these tests come last, in this order ----
+
+
+def test_a_worker_that_is_killed_does_not_show(
+    cluster: Cluster, url: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped before it is given any work, and killed when the other has done some."""
+    submit = executors._Batches.submit
+    done = threading.Event()
+    victim, _ = cluster.workers
+
+    def kill(_: object) -> None:
+        victim.kill()
+        done.set()
+
+    def watched(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
+        victim.send_signal(signal.SIGSTOP)
+        future = submit(self, *arguments, **more)
+        future.add_done_callback(kill)
+        return future
+
+    monkeypatch.setattr(executors._Batches, "submit", watched)
+    assert report(url, scheduler=cluster.scheduler) == expected
+    assert done.is_set()
+    assert victim.wait() == -signal.SIGKILL
+
+
+def test_a_lost_scheduler_is_reported(
+    cluster: Cluster, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit_all = executors._Batches.map
+
+    def cut_off(self: executors._Batches, *arguments: Any, **more: Any) -> Any:
+        for worker in cluster.workers:
+            worker.send_signal(signal.SIGSTOP)
+        results = submit_all(self, *arguments, **more)
+        cluster.server.kill()
+        return results
+
+    monkeypatch.setattr(executors._Batches, "map", cut_off)
+    with pytest.raises(UserError, match="the connection to the scheduler is lost"):
         report(str(tree), scheduler=cluster.scheduler)

@@ -10,11 +10,12 @@ from io import BytesIO
 
 import pytest
 from backports import zstd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.infra import streams
 from mlperf_pkg.infra.streams import Compression, compression_of, decompressed, problem_of
+from tests.helpers.examples import examples
 
 PACK: dict[Compression, Callable[[bytes], bytes]] = {
     Compression.GZIP: gzip.compress,
@@ -90,7 +91,7 @@ def test_what_is_not_compressed(head: bytes) -> None:
     assert compression_of(head) is None
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     format_=st.sampled_from(list(PACK)),
     data=st.binary(),

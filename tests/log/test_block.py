@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlperf_pkg.findings import Finding
@@ -27,6 +27,7 @@ from mlperf_pkg.log.block import (
 )
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import count_records, decode
+from tests.helpers.examples import examples
 
 WORDS = (b"eval_error", b"run_stop", b"_plain")
 NEEDS_SCAN = pytest.mark.skipif(not HAS_SCAN, reason="_scan was not compiled")
@@ -155,7 +156,7 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 @example(b"\n")
 @example(b"5")
 @example(f"{record()}\n5".encode())
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_both_ways_find_the_same(text: bytes) -> None:
     assert all_of(text, in_c=True) == all_of(text, in_c=False)
 
@@ -166,14 +167,14 @@ def test_both_ways_find_the_same(text: bytes) -> None:
 @example(b"\n")
 @example(b"5")
 @example(f"{record()}\n5".encode())
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_a_block_is_scanned_if_all_lines_are_plain(text: bytes) -> None:
     assert (scan(text) is not None) == all(map(is_plain, lines_of(text)))
 
 
 @NEEDS_SCAN
 @given(text=dirty() | NOISE)
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_a_scanned_block_equals_its_decoded_lines(text: bytes) -> None:
     block = scan(text)
     if block is None:
@@ -270,7 +271,7 @@ def test_blocks_without_a_compiler(name: str, text: str, _expected: Any) -> None
 
 @NEEDS_SCAN
 @given(st.lists(dirty(), max_size=5))
-@settings(max_examples=500, deadline=None)
+@examples(500)
 def test_what_was_seen_before_changes_nothing(texts: list[bytes]) -> None:
     scanner.cache_clear()
     scanned = [all_of(text, in_c=True) for text in texts]

@@ -19,6 +19,7 @@ from mlperf_pkg.log import reader as log_reader
 from mlperf_pkg.log.block import HAS_SCAN, lines_with
 from mlperf_pkg.log.reader import LogReader, first_values
 from mlperf_pkg.log.record import Record, decode, printable, shown
+from tests.helpers.examples import examples
 from tests.parity.incumbent import quickened
 
 T = ":::MLLOG "
@@ -233,7 +234,7 @@ JSON = st.recursive(
     st.booleans(),
     st.text(alphabet=" \t\x0b\x1c\x85\xa0}x,", max_size=3),
 )
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_json_is_read_as_the_official_parser_reads_it(
     fields: dict[str, Any], ascii_only: bool, tail: str
 ) -> None:
@@ -242,7 +243,7 @@ def test_any_json_is_read_as_the_official_parser_reads_it(
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_bytes_are_read_as_the_official_parser_reads_them(noise: bytes) -> None:
     compare(b"ab" + T.encode() + noise)
 

@@ -57,7 +57,7 @@ def cached_rules() -> Iterator[None]:
 def quickened() -> Iterator[None]:
     """Let the tools do once what they do for every log, or for every reader of a log.
 
-    They parse each rule file and compile each rule once, check and parse a text once by the same
+    They parse each rule file and compile each rule once, check and parse a log once by the same
     rules, search the least mean of a reference point once, and find the record of a line in linear
     time. ``test_incumbent.py`` compares.
     """
@@ -70,7 +70,8 @@ def quickened() -> Iterator[None]:
         patch(mock.patch.object(mlp_compliance, "eval", _eval, create=True))
         patch(mock.patch.object(mlp_compliance, "exec", _exec, create=True))
         patch(mock.patch.object(mlp_compliance.ComplianceChecker, "check_file", _checked))
-        patch(mock.patch.multiple(mlp_parser, **_PARSERS))
+        for name, parser in _PARSERS.items():
+            patch(mock.patch.object(mlp_parser, name, parser))
         if reference_points:
             checker, name = reference_points.RCP_Checker, "_find_min_acceptable_mean"
             patch(mock.patch.object(checker, name, _least_mean(getattr(checker, name))))

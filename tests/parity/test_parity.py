@@ -15,7 +15,7 @@ from tests.helpers.rulesets import WITH_RULESET
 from tests.parity import incumbent
 from tests.parity.harness import compare
 
-CASES = 500
+CASES = 250
 
 
 def test_official_verdicts_agree_on_mutated_logs() -> None:

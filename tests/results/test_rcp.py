@@ -25,6 +25,7 @@ from mlperf_pkg.results import rcp
 from mlperf_pkg.results.rcp import RcpResult, ReferencePoint, ReferenceRuns, changed_points
 from mlperf_pkg.rulebook.explain.describe import loaded
 from mlperf_pkg.rulebook.load import load_round
+from tests.parity.incumbent import quickened
 
 # training_rules.adoc, the worked example: N = 5 runs
 EXAMPLE = {
@@ -43,6 +44,12 @@ FILES = sorted(
     for file in folder.iterdir()
 )
 every_file = pytest.mark.parametrize(("usage", "ruleset", "benchmark"), FILES)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quickened() -> Iterator[None]:
+    with quickened():
+        yield
 
 
 def counts(usage: str, benchmark: str) -> dict[str, int]:

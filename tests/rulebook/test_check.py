@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.errors import RulebookError
@@ -17,6 +17,7 @@ from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.rulebook.check import check_rulebook
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from tests.helpers.examples import examples
 from tests.helpers.own_rules import BENCHMARK, BENCHMARK_FILE, FILES, ROUND, ROUND_FILE, written
 
 
@@ -233,7 +234,7 @@ def edited(draw: st.DrawFn) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(files=edited())
 def test_any_edit_passes_or_is_reported_with_its_file(files: dict[str, str]) -> None:
     with TemporaryDirectory() as name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from hashlib import sha256
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.infra.resources import data_folder
+from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.compile import compiled
 from tests.helpers.own_rules import FILES, written
 from tests.helpers.program import call
@@ -17,7 +18,7 @@ from tests.helpers.program import call
 HIDDEN = "import sys; sys.modules['yaml._yaml'] = None; "
 COMMANDS = [
     ["rules", "show", "BERT101"],
-    ["rules", "verify"],
+    ["rules", "verify", "--against", "theirs"],
     ["rules", "list", "--rules", "our-rules"],
     ["rules", "list", "--rules", "mistaken"],
 ]
@@ -33,6 +34,8 @@ def without_libyaml(code: str, *arguments: str, cwd: Path) -> tuple[int, str, st
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     written(tmp_path / "our-rules", FILES)
     written(tmp_path / "mistaken", {path: f"{text}\nx: 1\nx: 2" for path, text in FILES.items()})
+    other_rounds = shutil.ignore_patterns("hpc_*", "training_[!2]*")
+    shutil.copytree(official_folder(), tmp_path / "theirs", ignore=other_rounds)
     monkeypatch.chdir(tmp_path)
     done = call(*arguments)
     code = "from mlperf_pkg.cli.main import main; main()"

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from mlperf_pkg.infra.source import Source
@@ -17,6 +17,7 @@ from mlperf_pkg.run import rules as rulecheck
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.run.rules import RuleChecker
+from tests.helpers.examples import examples
 from tests.helpers.rule_logs import cases
 
 BENCHMARKS = [("2.0", "resnet"), ("2.0", "minigo"), ("5.1", "llama31_8b")]
@@ -68,9 +69,7 @@ def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, few: int, block: int)
 
 
 @given(st.sampled_from(BENCHMARKS), STRETCHES, st.sampled_from([300, 3000, 1 << 20]))
-@settings(
-    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_records_that_are_counted_break_no_rule(
     monkeypatch: pytest.MonkeyPatch,
     named: tuple[str, str],

@@ -12,13 +12,14 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import reference_points
 from mlperf_pkg.simulate import RunPlan, newest_round, optimizers, plans, simulate_run, simulate_set
+from tests.helpers.examples import examples
 from tests.helpers.official import official_rcp
 from tests.helpers.simulated_logs import evaluations, reached, records, run_ms, time_of, values
 
@@ -227,7 +228,7 @@ def test_start_time() -> None:
     assert first["time_ms"] == 1_234
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     plan=st.sampled_from(PLANS),
     minutes=st.floats(0.01, 10_000),

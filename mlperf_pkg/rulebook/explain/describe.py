@@ -224,23 +224,31 @@ class History(Struct, frozen=True):
     spans: tuple[Span, ...]
 
 
-@per_rulebook
 def rulebook_codes() -> frozenset[str]:
     """Return the codes of all rules of the rulebook."""
-    return frozenset(use.rule.code for use in all_uses())
+    return frozenset(_uses_by_code())
+
+
+@per_rulebook
+def _uses_by_code() -> dict[str, list[Use]]:
+    return _by_code(all_uses())
+
+
+def _by_code(uses: Iterable[Use]) -> dict[str, list[Use]]:
+    by_code: dict[str, list[Use]] = {}
+    for use in uses:
+        by_code.setdefault(use.rule.code, []).append(use)
+    return by_code
 
 
 def histories(code: str) -> list[History]:
     """Return where a rule holds and how it changed; empty if no rule has this code."""
-    return _histories(use for use in all_uses() if use.rule.code == code)
+    return _histories(_uses_by_code().get(code, []))
 
 
 def histories_of_key(key: str) -> dict[str, list[History]]:
     """Return the same for each code of the rules of a key, in the order of the rulebook."""
-    uses: dict[str, list[Use]] = {}
-    for use in all_uses():
-        if use.rule.key == key:
-            uses.setdefault(use.rule.code, []).append(use)
+    uses = _by_code(use for use in all_uses() if use.rule.key == key)
     return {code: _histories(code_uses) for code, code_uses in uses.items()}
 
 
@@ -259,17 +267,13 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
         uses.setdefault((use.usage, use.layer.name), []).append(use)
     alike: dict[tuple[Any, ...], list[Use]] = {}
     for layer_uses in uses.values():
-        usage = layer_uses[0].usage
-        spans = _spans(layer_uses)
-        words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
-        alike.setdefault((usage, *words), []).append(layer_uses[-1])
+        words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
+        alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
     return [
         History(
             usage=last_uses[0].usage,
             where=tuple(use.layer.name for use in last_uses),
-            benchmarks=tuple(
-                {use.layer.benchmark: None for use in last_uses if use.layer.benchmark}
-            ),
+            benchmarks=tuple({name: None for use in last_uses if (name := use.layer.benchmark)}),
             spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
         )
         for last_uses in alike.values()

@@ -111,7 +111,7 @@ class Layers(Struct, frozen=True):
     follows: Mapping[str, frozenset[str]]
 
 
-@lru_cache
+@lru_cache(maxsize=512)  # of a version of mlperf-logging
 def layers(folder: Path, start: str, values: frozenset[tuple[str, str]]) -> Layers:
     """Return the rules of a run that logs ``values``; ``start`` is the folder of its ruleset.
 
@@ -162,7 +162,7 @@ def _path(folder: Path, name: str) -> Path:
     return folder / "compliance_checker" / name
 
 
-@lru_cache
+@lru_cache(maxsize=512)
 def read_file(folder: Path, name: str, division: str) -> CheckerFile:
     """Return one file, translated for runs of a division.
 

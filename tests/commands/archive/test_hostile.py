@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.checker.values import Options
@@ -32,6 +32,7 @@ from tests.helpers.archives import (
     write,
     zipped,
 )
+from tests.helpers.examples import examples
 
 GOOD = tree_tar(with_manifest(FILES))
 END = bytes(1024)
@@ -176,7 +177,7 @@ def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
         verified(write(tmp_path / "x.tar.gz", data), "secret")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     format_=st.sampled_from([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
     changes=st.lists(st.tuples(st.integers(0, 2**20), st.binary(min_size=1, max_size=12)), max_size=3),

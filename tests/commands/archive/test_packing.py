@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.commands.archive import packing
@@ -24,6 +24,7 @@ from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names
 from tests.helpers.archives import FILES, lay, manifest_of, names, packed
+from tests.helpers.examples import examples
 
 PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip
 PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
@@ -61,7 +62,7 @@ def test_the_bytes_are_for_ever() -> None:
 GOLDEN = (978850, "f9369132f883ed00a7836ecabe60ba60c1a246273880cadc83d4be6aca94c803")
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(TREES.filter(packable))
 def test_copies_of_a_tree_give_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes]

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.checker.check import check
@@ -36,6 +36,7 @@ from tests.helpers.archives import (
     write,
     zipped,
 )
+from tests.helpers.examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +62,14 @@ def test_every_bit_of_head_and_tail(tiny: bytes, folder: Path, position: int) ->
         assert failed(write(folder / "ends.tar.gz", data))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_any_bit(tiny: bytes, folder: Path, position: float, bit: int) -> None:
     data = flipped(tiny, int(position * len(tiny)), bit)
     assert failed(write(folder / "any.tar.gz", data))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(end=st.floats(0, 1, exclude_max=True))
 def test_cut_off_anywhere(tiny: bytes, folder: Path, end: float) -> None:
     assert failed(write(folder / "cut.tar.gz", tiny[: int(end * len(tiny))]))
@@ -147,7 +148,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lay(tmp_path_factory.mktemp("tree") / "ACME", with_manifest(FILES))
 
 
-@settings(max_examples=75, deadline=None)
+@examples(75)
 @given(
     name=st.sampled_from([LOG, "systems/box.json", MANIFEST]),
     position=st.floats(0, 1, exclude_max=True),

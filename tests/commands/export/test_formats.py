@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.commands.export.files import Destination
@@ -22,6 +22,7 @@ from mlperf_pkg.commands.export.formats import FORMATS
 from mlperf_pkg.commands.export.rows import Rows, common_rounds, in_order, merged
 from mlperf_pkg.commands.export.schema import TABLES, Column
 from mlperf_pkg.errors import UserError
+from tests.helpers.examples import examples
 
 VALUES: Mapping[type, st.SearchStrategy[Any]] = {
     str: st.text(max_size=8)
@@ -117,7 +118,7 @@ def seen(tables: Rows, ending: str) -> Rows:
 
 
 @each_ending
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(tables=ROWS)
 def test_rows_are_read_as_they_were_written(ending: str, tables: Rows) -> None:
     expected = seen(tables, ending)

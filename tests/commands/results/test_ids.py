@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_logging.result_summarizer import result_summarizer
 
@@ -19,6 +19,7 @@ from mlperf_pkg.commands.results.ids import (
     read_ids,
 )
 from mlperf_pkg.errors import UserError
+from tests.helpers.examples import examples
 
 DESCRIPTION = {
     "division": "closed",
@@ -70,7 +71,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(ROWS, max_size=6))
 def test_whatever_is_added_or_withdrawn_ids_stay_and_differ(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Candidate]]

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 from backports import zstd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -39,6 +39,7 @@ from mlperf_pkg.commands.watch.session import (
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.findings import Basis, Pending, Waiver
 from mlperf_pkg.run.model import Run
+from tests.helpers.examples import examples
 from tests.helpers.logs import doubled, edited, good_log, joined, line_of, records, without
 from tests.parity.mutations import mutate
 
@@ -185,7 +186,7 @@ def until(log: bytes, key: str) -> bytes:
     return b"".join(log.splitlines(keepends=True)[: line_of(log, key)])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.sampled_from(KINDS), st.integers(0, 2**32), st.floats(0, 1), st.floats(0, 1))
 def test_nothing_is_taken_back(
     kind: tuple[str, str, str], seed: int, early: float, late: float
