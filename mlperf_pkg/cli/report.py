@@ -262,11 +262,11 @@ def _site(
 
 def _review(path: str, check_options: Options) -> dict[str, str]:
     """Return the files of the review of a round."""
-    from mlperf_pkg.commands.review.files import files_of, sections  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.review.files import files_of, review_of, sections  # noqa: PLC0415 - slow
     from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
 
     reviewed = read_round(path, check_options, Choices())
-    return files_of(reviewed, list(sections(reviewed)))
+    return files_of(review_of(reviewed, list(sections(reviewed))))
 
 
 def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:

@@ -389,7 +389,7 @@ def test_the_state_of_the_page_is_in_the_url(
     fragment = page.evaluate("location.hash")
     assert fragment == "#?Submitter=ACME&down=Benchmark"
     page.get_by_role("button", name="Clear").click()
-    small = {"width": 1280, "height": 400}
+    small: ViewportSize = {"width": 1280, "height": 400}
     with opened(browser, round_file, f"{fragment}&set=s1", viewport=small) as shown:
         assert column(shown.page, "Benchmark") == ["resnet", "bert"]
         assert shown.page.locator("#count").inner_text() == "2 of 3 result sets"

@@ -266,7 +266,8 @@ def _best(
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, _since(before, winner))
     if others:
         second = min(others, key=_MINUTES)
-        gap = wording.change(winner.minutes, second.minutes).replace(wording.UNCHANGED, "equally fast")
+        gap = wording.change(winner.minutes, second.minutes)
+        gap = "equally fast" if gap == wording.UNCHANGED else gap
         yield Best("Runner-up", wording.minutes(second.minutes), "min", second, gap)
     change = _since(before, cheapest, _COST)
     unit = "accelerator-minutes"

@@ -244,7 +244,7 @@ def text(outcome: Outcome, view: View) -> str:
     terminal = Terminal(view)
     if outcome.objections:
         columns = [
-            Column("Objection", 60, whole=True, of=attrgetter("entry.id")),
+            Column("Objection", 60, of=attrgetter("entry.id")),
             Column("State", 14, of=_state),
             Column("In the tree", 30, of=_standing),
         ]

@@ -14,7 +14,7 @@ import pytest
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.diff.model import Kind
 from mlperf_pkg.commands.diff.reading import compare_paths
-from mlperf_pkg.commands.review import checklist, files, objections
+from mlperf_pkg.commands.review import checklist, files, objection_text
 from mlperf_pkg.commands.review.round import Choices, read_round
 from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
@@ -35,8 +35,14 @@ def entry(tree: Path, submitter: str = "ACME", system: str = "box") -> Path:
 
 
 def plan_of(submitter: str, system: str, round_: str) -> RunPlan:
-    names = {"system": system, "organization": submitter}
-    return RunPlan(round=round_, benchmark=BENCHMARK, division="closed", minutes=20.0, **names)
+    return RunPlan(
+        round=round_,
+        benchmark=BENCHMARK,
+        division="closed",
+        minutes=20.0,
+        system=system,
+        organization=submitter,
+    )
 
 
 def write_entry(
@@ -251,7 +257,8 @@ def test_plants(
 ) -> None:
     before, after = tmp_path / "before" / old.name, tmp_path / "after" / old.name
     shutil.copytree(old, before)
-    EARLIER.get(request.node.callspec.id, lambda _: None)(before)
+    if earlier := EARLIER.get(request.node.callspec.id):
+        earlier(before)
     shutil.copytree(before, after)
     plant(after)
     options = Options(jobs=1)
@@ -260,7 +267,9 @@ def test_plants(
     assert codes >= {code} - {""}
     assert (codes == set()) == (not code)
     if code:
-        review = map(files.markdown, (checklist.section(reviewed), objections.section(reviewed)))
+        review = map(
+            files.markdown, (checklist.section(reviewed), objection_text.section(reviewed))
+        )
         words = "factors of scaling.json" if code == "SET120" else f" {code},"
         assert words in "".join(review).replace("|", ",")
     entries = compare_paths(str(before), str(after), options).entries
