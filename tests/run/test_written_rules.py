@@ -364,8 +364,7 @@ CASES = [
         for index in (0, 2)
     ),
     *(Case(f"evaluation {index} skipped, {benchmark} {round_}", round_, benchmark, partial(skipped, index=index), (f"{code} error rules",)) for round_, benchmark, index, code in (("1.0", "bert", 3, "BERT126"), ("5.0", "bert", 7, "BERT126"), ("6.0", "deepseekv3_671b", 2, "DSV131"), ("6.1", "deepseekv3_671b", 1, "DSV131"), ("2.1", "unet3d", 4, "UNET140"))),
-    Case("also evaluated before training, deepseekv3", "6.0", "deepseekv3_671b", positions(lambda n: n * (n > 660_480), "samples_count")),
-    Case("first step evaluated, deepseekv3", "6.0", "deepseekv3_671b", positions(lambda n: n - 645_120, "samples_count")),
+    Case("also evaluated before training, deepseekv3", "6.0", "deepseekv3_671b", positions(lambda n: n * (n > 660_480), "samples_count")), Case("first step evaluated, deepseekv3", "6.0", "deepseekv3_671b", positions(lambda n: n - 645_120, "samples_count")),
     *(
         Case(f"{name}, bert {round_} at {size}", round_, "bert", changed(field("global_batch_size", size), positions(position, "epoch_num")), findings)
         for name, round_, size, position, findings in (
