@@ -35,8 +35,14 @@ def entry(tree: Path, submitter: str = "ACME", system: str = "box") -> Path:
 
 
 def plan_of(submitter: str, system: str, round_: str) -> RunPlan:
-    names = {"system": system, "organization": submitter}
-    return RunPlan(round=round_, benchmark=BENCHMARK, division="closed", minutes=20.0, **names)
+    return RunPlan(
+        round=round_,
+        benchmark=BENCHMARK,
+        division="closed",
+        system=system,
+        organization=submitter,
+        minutes=20.0,
+    )
 
 
 def write_entry(
@@ -251,7 +257,8 @@ def test_plants(
 ) -> None:
     before, after = tmp_path / "before" / old.name, tmp_path / "after" / old.name
     shutil.copytree(old, before)
-    EARLIER.get(request.node.callspec.id, lambda _: None)(before)
+    if earlier := EARLIER.get(request.node.callspec.id):
+        earlier(before)
     shutil.copytree(before, after)
     plant(after)
     options = Options(jobs=1)
