@@ -141,10 +141,13 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
 
 def check_code(context: SetContext) -> Iterator[Finding]:
     """Note runs that log their seeds from different lines, as their code may differ."""
-    lines = {run.path: [f"{s.file}:{s.lineno}" for s in run.seeds] for run in context.runs}
-    numbers = Counter(", ".join(dict.fromkeys(places)) for places in lines.values() if places)
+    numbers = Counter(frozenset([(s.file, s.lineno) for s in run.seeds]) for run in context.runs)
+    del numbers[frozenset()]  # runs without a seed
     if len(numbers) > 1:
-        found = [f"{place} ({counted(n, 'run')})" for place, n in numbers.most_common()]
+        texts = {
+            places: ", ".join(sorted(f"{f}:{line}" for f, line in places)) for places in numbers
+        }
+        found = [f"{texts[places]} ({counted(n, 'run')})" for places, n in numbers.most_common()]
         message = "seeds are logged by different lines of code: {found:s}"
         yield context.finding("SET127", message, found=found)
 

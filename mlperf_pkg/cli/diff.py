@@ -41,8 +41,9 @@ def command(
 
     For two versions of one round, diff first lists the changes to each entry in the
     review, with the rules on them: hyperparameters borrowed from another submitter of
-    OLD, scale or description changed, logs edited or copied, score changed, moved to
-    Open, withdrawn, added. If NEW is one submission, OLD may be the whole round.
+    OLD, scale, nodes or description changed, logs edited, copied or replaced, score
+    changed, moved to Open, withdrawn, added. Of many changes, only these are shown; -v
+    shows the rest. If NEW is one submission, OLD may be the whole round.
 
     Exit status: 0 if nothing changed, 1 if something did, 2 if the comparison could
     not be done.

@@ -563,7 +563,7 @@ OF_SETS = [
     Trap("two killed runs", change(SET, killed, 0, 1), "fail", "fail", (f"RCP101 error official {SET}", f"RN103 error official {RUN}:196", f"RN103 error official {SET}/result_1.txt:196", f"RUN109 error official {RUN}", f"RUN109 error official {SET}/result_1.txt", f"RUN115 error official {RUN}", f"RUN115 error official {SET}/result_1.txt", f"RUN130 warning rules {RUN}", f"RUN130 warning rules {SET}/result_1.txt", f"SET102 error both {SET}", f"SET103 error official {SET}")),
     Trap("Closed with one seed, 2.0", both(CLOSED, change(SET, seed(5), 0, 1)), "pass", "pass", (f"SYS201 warning advice {FILE}:3",)),
     Trap("Closed with one seed", both(CLOSED, change(LORA, seed(5), 0, 1)), "pass", "fail", (f"SEED102 error rules {LORA}/result_1.txt:17", f"SYS201 warning advice {FILE}:3"), round="4.1", benchmark="llama2_70b_lora"),
-    Trap("an evaluation that ends early", change(SET, ends_early, 0), "pass", "fail", (f"RUN165 error rules {RUN}:198",)),
+    Trap("an evaluation that ends early", change(SET, ends_early, 0), "pass", "fail", (f"RUN165 error rules {RUN}:197",)),
     Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (f"SEED105 warning rules {LORA}/result_0.txt:18",), round="4.1", benchmark="llama2_70b_lora"),
     Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="4.0", benchmark="llama2_70b_lora"),
     Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="5.0", benchmark="llama2_70b_lora", division="open"),

@@ -1,29 +1,49 @@
-"""What changed from one side to the other."""
+"""What changed from one side to the other; which runs are the same, and what was edited in them.
+
+Runs are the same by the definition of ``checks/consistency.py``. So that an edit of the values does
+not hide a run, the logs that are left are compared by what else identifies them: see ``_likeness``.
+An edit is a record that only one version has, or one with another time or line of code.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
+import json
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
+from itertools import islice
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from mlperf_pkg.commands.diff.model import (
     Change,
     Comparison,
+    Edit,
+    EditedRun,
     FindingChange,
     Log,
     NameChanges,
     ResultSet,
+    SameRuns,
     SetChange,
     SettingChange,
     Side,
     System,
     SystemChange,
 )
-from mlperf_pkg.commands.diff.runs import same_runs
-from mlperf_pkg.findings import Finding, Verdicts
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Finding, Verdicts, in_words
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, as_json
+from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.readers import is_hyperparameter
 
 _Item = TypeVar("_Item")
 _Key = Callable[[_Item], Hashable]
@@ -197,3 +217,254 @@ def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -
         removed=tuple(sorted(old.keys() - new.keys())),
         added=tuple(sorted(new.keys() - old.keys())),
     )
+
+
+# ---- runs ---------------------------------------------------------------------------------
+
+_LOSSES = frozenset({"train_loss", "tracked_stats"})
+_CLOCK = frozenset({"init_start", "init_stop", "run_start", "run_stop"})
+_KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
+    ("evaluations", lambda key: key in evaluations.KEYS),
+    ("losses", lambda key: key in _LOSSES),
+    ("seeds", lambda key: key == "seed"),
+    ("clock records", lambda key: key in _CLOCK),
+    ("names", lambda key: key.startswith("submission_")),
+    ("hyperparameters", is_hyperparameter),
+    ("other records", lambda _: True),
+)
+"""The kinds of records, and which keys they have; the first that fits."""
+
+NAMES = "names"
+"""The kind of records that name the submission, its division and its system."""
+
+_PLACE = ("file", "lineno")  # of the line of code, in metadata
+_ALIKE = 2  # at least, of runs that are the same
+_MOST_LINES = 3  # that are listed of one edit
+_MOST_RECORDS = 200_000  # of a log; the others are not compared
+
+
+class _Entry(Struct, frozen=True, gc=False):
+    """A record of a log: what it says, where the code logged it, when, and its line."""
+
+    key: str
+    value: str
+    metadata: str
+    place: str
+    time_ms: float
+    line: int
+
+    @property
+    def statement(self) -> tuple[str, str, str]:
+        """What it says, whenever and wherever it was logged."""
+        return self.key, self.value, self.metadata
+
+
+class _Contents(Struct, frozen=True):
+    """The records of a log, and what identifies its run."""
+
+    entries: tuple[_Entry, ...]
+    start_ms: float | None
+    seeds: frozenset[str]
+    series: Counter[tuple[str, str]]
+
+
+def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
+    """Return the runs that are the same in two versions of a result set."""
+    pairs, before, after = _paired(old, new, lambda log: log.digest)
+    identical, kept = len(pairs), [log for log, _ in pairs]
+    of_runs, before, after = _paired(before, after, lambda log: log.run)
+    alike = [*of_runs, *_alike(before, after)]
+    edited = {second.name: _edited(first, second) for first, second in alike}
+    kept += [first for first, _ in alike]
+    rest = [log for log in after if log.name not in edited]
+    originals = {log.run: log for log in reversed(kept) if log.run is not None}
+    copied = [(originals[log.run], log) for log in rest if log.run in originals]
+    return SameRuns(
+        identical,
+        tuple(edited[name] for name in sorted(edited)),
+        tuple(_edited(first, log) for first, log in copied),
+        len(rest) - len(copied),
+    )
+
+
+def _paired(
+    old: Iterable[Log], new: Iterable[Log], key: Callable[[Log], Hashable]
+) -> tuple[list[tuple[Log, Log]], list[Log], list[Log]]:
+    """Return the pairs of logs with the same key, and the others; those of one name come first."""
+    left = sorted(old, key=lambda log: log.name)
+    pairs, rest = [], []
+    for log in new:
+        same = [other for other in left if key(other) is not None and key(other) == key(log)]
+        if same:
+            same.sort(key=lambda other: other.name != log.name)
+            left.remove(same[0])
+            pairs.append((same[0], log))
+        else:
+            rest.append(log)
+    return pairs, left, rest
+
+
+def _alike(old: Sequence[Log], new: Sequence[Log]) -> Iterator[tuple[Log, Log]]:
+    """Yield each new log with the old one that it is most like, whatever was edited in it."""
+    if not (old and new):
+        return
+    contents = {id(log): _contents(log.source) for log in (*old, *new)}
+    ranked = [
+        (_likeness(contents[id(first)], contents[id(second)]), first.name == second.name, i, j)
+        for i, first in enumerate(old)
+        for j, second in enumerate(new)
+    ]
+    taken: tuple[set[int], set[int]] = (set(), set())
+    for likeness, _, i, j in sorted(ranked, key=lambda rank: (-rank[0], not rank[1], *rank[2:])):
+        if likeness >= _ALIKE and i not in taken[0] and j not in taken[1]:
+            taken[0].add(i)
+            taken[1].add(j)
+            yield old[i], new[j]
+
+
+def _edited(old: Log, new: Log) -> EditedRun:
+    entries = (_contents(log.source).entries for log in (old, new))
+    return EditedRun(old.name, new.name, tuple(_edits(*entries)))
+
+
+def _likeness(old: _Contents, new: _Contents) -> int:
+    """Return how much identifies two runs as one: the start, the seeds, the series of values."""
+    common = (old.series & new.series).total()
+    fewest = min(old.series.total(), new.series.total())
+    is_same_series = common > 1 and 2 * common >= fewest
+    is_same_start = old.start_ms is not None and old.start_ms == new.start_ms
+    return 2 * is_same_series + is_same_start + (not old.seeds.isdisjoint(new.seeds))
+
+
+def _contents(source: Source | None) -> _Contents:
+    """Return what a log says, as far as it can be read."""
+    entries: list[_Entry] = []
+    with suppress(OSError, UserError), source.open() if source else BytesIO() as stream:
+        reader = LogReader(stream, source.label if source else "", lambda _: None)
+        for number, record in enumerate(islice(reader, _MOST_RECORDS)):
+            if record is not None:
+                entries.append(_entry(record, reader.line_of(number)))
+    starts = (entry.time_ms for entry in entries if entry.key == "run_start")
+    series = (
+        (entry.key, entry.value)
+        for entry in entries
+        if entry.key in evaluations.KEYS or entry.key in _LOSSES
+    )
+    return _Contents(
+        entries=tuple(entries),
+        start_ms=next(starts, None),
+        seeds=frozenset(entry.value for entry in entries if entry.key == "seed"),
+        series=Counter(series),
+    )
+
+
+def _entry(record: Any, line: int) -> _Entry:
+    metadata = record.metadata if isinstance(record.metadata, dict) else {"": record.metadata}
+    place = ":".join(shown(metadata[name]) for name in _PLACE if name in metadata)
+    statement = {name: value for name, value in metadata.items() if name not in _PLACE}
+    value, rest = as_text(record.value), as_text(statement)
+    return _Entry(str(record.key), value, rest, place, float(record.time_ms), line)
+
+
+# ---- edits ----------------------------------------------------------------------------------
+
+
+def _edits(old: Sequence[_Entry], new: Sequence[_Entry]) -> Iterator[Edit]:
+    """Yield what differs between two logs of one run; at least one, as their bytes differ."""
+    both, removed, added = _split(old, new)
+    of_kinds = [*_of_records(removed, added), *_of_times(both), *_of_code(both)]
+    if not of_kinds and [one.statement for one in old] != [one.statement for one in new]:
+        of_kinds = [Edit("records in another order", "")]
+    yield from of_kinds or [Edit("text outside the records", "")]
+
+
+def _split(
+    old: Sequence[_Entry], new: Sequence[_Entry]
+) -> tuple[list[tuple[_Entry, _Entry]], list[_Entry], list[_Entry]]:
+    """Return the records that both logs have, as pairs, and those that only one of them has."""
+    left: dict[tuple[str, str, str], list[_Entry]] = defaultdict(list)
+    for entry in reversed(old):
+        left[entry.statement].append(entry)
+    both, added = [], []
+    for entry in new:
+        if same := left.get(entry.statement):
+            both.append((same.pop(), entry))
+        else:
+            added.append(entry)
+    removed = sorted((e for entries in left.values() for e in entries), key=lambda e: e.line)
+    return both, removed, added
+
+
+def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[Edit]:
+    for kind, _ in _KINDS:
+        gone = [entry for entry in removed if _kind(entry.key) == kind]
+        come = [entry for entry in added if _kind(entry.key) == kind]
+        if altered := list(zip(gone, come, strict=False)) if len(gone) == len(come) else []:
+            texts = [
+                f"{a.key} {_short(a.value)} -> {_short(b.value)} (line {b.line})"
+                if a.value != b.value
+                else f"metadata of {a.key} (line {b.line})"
+                for a, b in altered
+            ]
+            yield Edit(f"{kind} altered", in_words(texts, "s"))
+        else:
+            if gone:
+                yield Edit(f"{kind} removed", _listed(gone, "of the old log"))
+            if come:
+                yield Edit(f"{kind} added", _listed(come, "of the new log"))
+
+
+def _kind(key: str) -> str:
+    return next(kind for kind, has in _KINDS if has(key))
+
+
+def _listed(entries: Sequence[_Entry], where: str) -> str:
+    lines = ", ".join(str(entry.line) for entry in entries[:_MOST_LINES])
+    more = f" and {len(entries) - _MOST_LINES} more" if len(entries) > _MOST_LINES else ""
+    return f"{len(entries)}: line{'s' * (len(entries) > 1)} {lines}{more} {where}"
+
+
+def _of_times(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[Edit]:
+    shifts = [(new.time_ms - old.time_ms, new) for old, new in both]
+    different = [(shift, entry) for shift, entry in shifts if shift]
+    if len({shift for shift, _ in shifts}) == 1 and different:
+        yield Edit("times moved", f"all of them, {_seconds(different[0][0])}")
+    elif different:
+        first = sorted(different, key=lambda item: item[1].key not in _CLOCK)[:_MOST_LINES]
+        texts = [f"{e.key} {_seconds(shift)} (line {e.line})" for shift, e in first]
+        yield Edit("times moved", f"{len(different)} of {len(both)}: {', '.join(texts)}")
+
+
+def _seconds(shift: float) -> str:
+    return f"{abs(shift) / 1000:,.3f} s {'later' if shift > 0 else 'earlier'}"
+
+
+def _of_code(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[Edit]:
+    moved = [(old, new) for old, new in both if old.place != new.place]
+    if moved:
+        texts = [f"{a.key} {a.place} -> {b.place} (line {b.line})" for a, b in moved[:_MOST_LINES]]
+        yield Edit("lines of code altered", f"{len(moved)}: {', '.join(texts)}")
+
+
+# ---- values -----------------------------------------------------------------------------------
+
+MAX_CHARACTERS = 10_000
+_EXACT = 2.0**53
+_SHORT = 40  # characters of a value in a sentence
+
+
+def as_text(value: Any) -> str:
+    """Return a value as JSON, equal values as equal text; a very long one as start and digest."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
+    with suppress(TypeError, ValueError, RecursionError):
+        text = json.dumps(printable(value), ensure_ascii=False, sort_keys=True)
+        if len(text) <= MAX_CHARACTERS:
+            return text
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{text[:MAX_CHARACTERS]}... (sha256 {digest})"
+    return shown(value)
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _SHORT else f"{value[: _SHORT - 3]}..."

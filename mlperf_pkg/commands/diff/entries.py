@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differing
-from mlperf_pkg.commands.diff.changes import paired, set_change
+from mlperf_pkg.commands.diff.changes import NAMES, paired, set_change
 from mlperf_pkg.commands.diff.model import (
     Comparison,
     EntryVerdict,
@@ -29,7 +29,6 @@ from mlperf_pkg.commands.diff.model import (
     System,
     percent,
 )
-from mlperf_pkg.commands.diff.runs import NAMES
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording

@@ -43,17 +43,7 @@ _TEXT = (
     " and questions that a program cannot answer. The list does not cover all rules.",
 )
 _NOTES = (
-    *(
-        _NOT_CONVERGED,
-        "SET111",
-        "SET113",
-        "SET115",
-        "SET123",
-        "SET124",
-        "SET127",
-        "SET140",
-        "SET15",
-    ),
+    *(_NOT_CONVERGED, "SET111", "SET113", "SET123", "SET124", "SET127", "SET140", "SET15"),
     *("SET160", "SET163", "SET164", "SEED106"),
 )
 """Prefixes of the notes that are listed; those of SET162 are listed as outliers."""

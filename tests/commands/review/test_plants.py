@@ -39,9 +39,9 @@ def plan_of(submitter: str, system: str, round_: str) -> RunPlan:
         round=round_,
         benchmark=BENCHMARK,
         division="closed",
-        minutes=20.0,
         system=system,
         organization=submitter,
+        minutes=20.0,
     )
 
 
@@ -267,9 +267,7 @@ def test_plants(
     assert codes >= {code} - {""}
     assert (codes == set()) == (not code)
     if code:
-        review = map(
-            files.markdown, (checklist.section(reviewed), objection_text.section(reviewed))
-        )
+        review = map(files.markdown, (checklist.section(reviewed), objection_text.section(reviewed)))
         words = "factors of scaling.json" if code == "SET120" else f" {code},"
         assert words in "".join(review).replace("|", ",")
     entries = compare_paths(str(before), str(after), options).entries
