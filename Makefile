@@ -84,7 +84,7 @@ docs: $(RULES)
 	$(BIN)/sphinx-build -W --keep-going -q -d build/site-cache docs build/site
 	rm -rf build/sample build/site/sample
 	for round in 4.1 5.0; do \
-	  $(TOOL) simulate build/sample/training_results_v$$round --round $$round --submitters 3 --system-count 6 --sets 2 --failure diverged || exit; \
+	  $(TOOL) simulate build/sample/training_results_v$$round --round $$round --submitters 3 --system-count 6 --sets 2 --failure diverged > /dev/null || exit; \
 	done
 	$(TOOL) report --site build/site/sample build/sample/training_results_v4.1 build/sample/training_results_v5.0
 	@echo "build/site/index.html"

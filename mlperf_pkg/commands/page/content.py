@@ -301,10 +301,10 @@ def _column(
 
 
 COLUMNS = (
-    _column("Round", "row.round", filters=True),
     _column("Benchmark", "row", wording.benchmark, filters=True),
     _column("Accelerators", "accelerators", _whole, "n", filters=True),
     _column("Minutes", "row.score_minutes", wording.minutes, "n score"),
+    _column("Round", "row.round", filters=True),
     _column("Official", "row.verdict.official", wording.VERDICTS.__getitem__),
     _column("Rules", "row.verdict.rules", wording.VERDICTS.__getitem__),
     _column("Submitter", "row.submitter", kind="name", filters=True),

@@ -30,7 +30,6 @@ _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
 EIGHT = 8  # accelerators: a usual node, on which systems are compared
-OVERALL, ON_EIGHT = "overall", f"on {EIGHT} accelerators"
 _DAYS = 365.25
 _DOUBLING = 2.0  # years, in which Moore's law doubles speed
 
@@ -153,13 +152,13 @@ class Span(Struct, frozen=True):
     @property
     def overall(self) -> Series:
         """The fastest of each round."""
-        return Series(OVERALL, _fastest(self.entries, _round))
+        return Series("overall", _fastest(self.entries, _round))
 
     @property
     def on_eight(self) -> Series:
         """The fastest of each round on eight accelerators."""
         eight = (entry for entry in self.entries if entry.accelerators == EIGHT)
-        return Series(ON_EIGHT, _fastest(eight, _round))
+        return Series(f"on {EIGHT} accelerators", _fastest(eight, _round))
 
     @property
     def gains(self) -> list[Series]:

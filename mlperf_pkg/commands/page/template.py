@@ -98,7 +98,7 @@ def short(text: str) -> str:
 
 
 def parameter(text: str) -> str:
-    """Return a text from a log as the page shows it, quoted for the state in its URL."""
+    """Return text from a log as the page shows it, quoted for the state in its URL."""
     return quote_plus(visible(short(text)))
 
 

@@ -246,14 +246,15 @@
   // Over rounds: the fastest, those on 8 accelerators, and Moore's law, for each target; the other results are points.
   function overRounds(points) {
     const lines = [];
+    const latest = Math.max(...points.map((one) => one.span));
     for (const span of new Set(points.map((one) => one.span))) {
       const of = points.filter((one) => one.span === span);
       const eight = of.filter((one) => one.accelerators === 8);
       const kinds = [["fastest", of], ["fastest on 8", eight.length < of.length ? eight : []]];
       for (const [color, [name, members]] of kinds.entries()) {
         const [{ line } = { line: [] }] = plot.grouped(members.map((one) => ({ ...one, name })), "name");
-        if (line.length) lines.push({ name, points: line, line, color });
-        if (line.length > 1 && !color) lines.push({ name: "Moore's law", points: [], line: moore(line), dashed: true });
+        if (line.length) lines.push({ name: span === latest ? name : "", points: line, line, color });
+        if (line.length > 1 && !color) lines.push({ name: span === latest ? "Moore's law" : "", points: [], line: moore(line), dashed: true });
       }
     }
     const drawn = new Set(lines.flatMap((one) => one.points.map(({ key }) => key)));
@@ -280,7 +281,8 @@
       one.name = span === latest.get(trend) ? benchmarks[trend].title : "";
       one.points = one.points.filter((of) => of.own || one.line.includes(of)); // all would hide the lines
     }
-    const ticks = [...new Map(points.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
+    const byUsage = points.toSorted((a, b) => a.usage.localeCompare(b.usage)); // of one day, the name of the Training round
+    const ticks = [...new Map(byUsage.map((one) => [one.x, `${one.usage === "hpc" ? "HPC " : ""}${one.round}`]))].sort(([a], [b]) => a - b);
     const unit = state.get("y") ? "accelerator-minutes" : "minutes";
     plot.draw(byId("plot"), {
       title: `${many ? `${names.length} benchmarks` : benchmarks[names[0]].title}: ${unit} over ${state.get("x") || "rounds"}`,

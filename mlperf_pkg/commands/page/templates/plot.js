@@ -103,7 +103,7 @@ const plot = (() => {
     axes(svg, { x, y }, ticks, [right, bottom], [place, height]);
     const ends = [];
     series.forEach(({ name, points, line, dashed, color: number }, index) => {
-      const color = (!dashed && COLORS[number ?? index]) || GREY;
+      const color = (!dashed && COLORS[(number ?? index) % COLORS.length]) || GREY;
       const group = add(svg, "g", {});
       const way = line.map((point, at) => `${at ? "L" : "M"}${place(point.x)} ${height(point.y)}`).join("");
       add(group, "path", { d: way || "M0 0", fill: "none", stroke: color, "stroke-width": dashed ? 1.2 : 1.8, ...(dashed ? { "stroke-dasharray": "5 4" } : {}) });
