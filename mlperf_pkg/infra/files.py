@@ -468,7 +468,7 @@ def cached(name: str, make: Callable[[], str]) -> str:
 
 
 def cache_folder() -> Path | None:
-    """Return the cache folder of mlperf-pkg, None if it has another owner."""
+    """Return the cache folder of mlperf-pkg, None if others own it or may write into it."""
     own = getattr(os, "getuid", None)  # Windows has a folder for each user instead
     base = os.environ.get("XDG_CACHE_HOME" if own else "LOCALAPPDATA")
     base = base or os.path.expanduser("~/.cache")  # noqa: PTH111 - no home raises there
@@ -477,6 +477,8 @@ def cache_folder() -> Path | None:
         return None
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
-        return folder if own is None or existing.stat().st_uid == own() else None
+        status = existing.stat()
     except OSError:
         return None
+    is_open_to_others = existing == folder and status.st_mode & 0o022
+    return folder if own is None or (status.st_uid == own() and not is_open_to_others) else None
