@@ -28,6 +28,7 @@ _OLD = ".old"
 _MARKER = ".mlperf-pkg"  # in a scratch folder: the number of its process and its inode
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_MOST_REPLACED = 1000  # times that a file is replaced by others before it is held
 _UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
 _LARGEST_CACHED = 16 << 20
 
@@ -110,7 +111,8 @@ def write_together(
 
 def _may_be_renamed(folder: Path) -> bool:
     """Return whether a folder is no link, no file system, and not where the process is."""
-    is_in_use = folder.is_symlink() or folder.is_mount() or Path.cwd().is_relative_to(folder)
+    is_here = Path.cwd().is_relative_to(folder.resolve())
+    is_in_use = is_here or folder.is_symlink() or folder.is_mount()
     return not is_in_use and os.access(folder.parent, os.W_OK)
 
 
@@ -432,7 +434,9 @@ def locked(path: Path) -> Iterator[None]:
     One that does not exist is not held, as only one process can create it.
     """
     with ExitStack() as stack:
-        while fcntl and path.exists() and not is_special(path):
+        for _ in range(_MOST_REPLACED):
+            if not fcntl or not path.exists() or is_special(path):
+                break
             held = os.open(path, os.O_RDONLY)
             stack.callback(os.close, held)
             with suppress(OSError):  # a file system without locks
