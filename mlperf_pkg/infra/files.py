@@ -110,7 +110,7 @@ def write_together(
 
 
 def _may_be_renamed(folder: Path) -> bool:
-    """Return whether a folder is no link, no file system, and not where the process is."""
+    """Return whether a folder is neither a link nor a file system nor where the process is."""
     is_here = Path.cwd().is_relative_to(folder.resolve())
     is_in_use = is_here or folder.is_symlink() or folder.is_mount()
     return not is_in_use and os.access(folder.parent, os.W_OK)
