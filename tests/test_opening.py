@@ -38,10 +38,10 @@ EXCEPTIONS = {
     "commands.results.official": "tables as CSV, in memory",
     "compat.console": "--log_output is appended to, as by mlperf-logging",
     "render.table": "tables as CSV, in memory",
-    # What is read in another way.
+    # Other ways of reading.
     "commands.compare.reading": "CSV of text that read_file has read",
     "commands.export.formats": "databases read their files themselves, after open_file and its limit",
-    "commands.system.machine": "files of /proc and /sys, which are no regular ones",
+    "commands.system.machine": "files of /proc and /sys, which are not regular",
 }
 
 

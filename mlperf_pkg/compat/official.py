@@ -53,7 +53,11 @@ def package_crash_paths(checked: Checked) -> set[str]:
     undivided = {
         context.path
         for context in checked.contexts
-        if context.system and "division" not in (context.system.contents or {"division"})
+        if (system := context.system)
+        and (
+            "division" not in (system.contents or {"division"})
+            or any(finding.code == "TREE114" for finding in system.findings)  # unreadable
+        )
     }
     return crash_paths(checked.report.findings) | undivided
 

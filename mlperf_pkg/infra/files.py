@@ -28,6 +28,7 @@ _OLD = ".old"
 _MARKER = ".mlperf-pkg"  # in a scratch folder: the number of its process and its inode
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_MOST_REPLACED = 1000  # times that a file is replaced by others before it is held
 _UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
 _LARGEST_CACHED = 16 << 20
 
@@ -109,8 +110,9 @@ def write_together(
 
 
 def _may_be_renamed(folder: Path) -> bool:
-    """Return whether a folder is no link, no file system, and not where the process is."""
-    is_in_use = folder.is_symlink() or folder.is_mount() or Path.cwd().is_relative_to(folder)
+    """Return whether a folder is neither a link nor a file system nor where the process is."""
+    is_here = Path.cwd().is_relative_to(folder.resolve())
+    is_in_use = is_here or folder.is_symlink() or folder.is_mount()
     return not is_in_use and os.access(folder.parent, os.W_OK)
 
 
@@ -432,7 +434,9 @@ def locked(path: Path) -> Iterator[None]:
     One that does not exist is not held, as only one process can create it.
     """
     with ExitStack() as stack:
-        while fcntl and path.exists() and not is_special(path):
+        for _ in range(_MOST_REPLACED):
+            if not fcntl or not path.exists() or is_special(path):
+                break
             held = os.open(path, os.O_RDONLY)
             stack.callback(os.close, held)
             with suppress(OSError):  # a file system without locks
@@ -468,7 +472,7 @@ def cached(name: str, make: Callable[[], str]) -> str:
 
 
 def cache_folder() -> Path | None:
-    """Return the cache folder of mlperf-pkg, None if it has another owner."""
+    """Return the cache folder of mlperf-pkg, None if others own it or may write into it."""
     own = getattr(os, "getuid", None)  # Windows has a folder for each user instead
     base = os.environ.get("XDG_CACHE_HOME" if own else "LOCALAPPDATA")
     base = base or os.path.expanduser("~/.cache")  # noqa: PTH111 - no home raises there
@@ -477,6 +481,8 @@ def cache_folder() -> Path | None:
         return None
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
-        return folder if own is None or existing.stat().st_uid == own() else None
+        status = existing.stat()
     except OSError:
         return None
+    is_open_to_others = existing == folder and status.st_mode & 0o022
+    return folder if own is None or (status.st_uid == own() and not is_open_to_others) else None

@@ -25,6 +25,16 @@ from unittest import mock
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import check_system
+from mlperf_pkg.commands.export.files import Destination
+from mlperf_pkg.commands.export.formats import FORMATS as EXPORTS
+from mlperf_pkg.commands.export.rows import in_order
+from mlperf_pkg.commands.review.objections import (
+    Change,
+    State,
+    change_states,
+    read_entries,
+    with_new,
+)
 from mlperf_pkg.config import read_config_file
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder
@@ -37,6 +47,7 @@ from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.trees import SYSTEM, simulated, write_submission
 from tests.hostile.cases import nested
+from tests.hostile.test_exports import written as export_written
 from tests.parity.mutations import ODD, mutate
 
 Campaign = Callable[[Random], None]
@@ -150,10 +161,66 @@ def yaml(rng: Random) -> None:
     with _folder() as folder:
         path = folder / "mlperf-pkg.yaml"
         path.write_bytes(spoiled(CONFIG, rng))
-        try:
+        with _refused(path):
             read_config_file(path)
-        except UserError as error:
-            assert str(path) in str(error)  # noqa: PT017 - the message is what is tested
+
+
+OBJECTIONS = b"""\
+objections:
+  - id: "1"
+    against: Mallory
+    code: BERT111
+    about: [results/x/bert, "result_0.txt:12"]
+    state: filed
+    by: ACME
+    note: "a = 1; expected 2"
+"""
+
+
+def objections(rng: Random) -> None:
+    """A file of objections is read and extended, or refused with a message."""
+    with _folder() as folder:
+        path = folder / "objections.yaml"
+        path.write_bytes(spoiled(OBJECTIONS, rng))
+        with _refused(path):
+            with_new(path, (), "ACME")
+            change_states(path, ["1"], Change(State.WITHDRAWN))
+            read_entries(path)
+
+
+# ---- exports ------------------------------------------------------------------------------
+
+
+@cache
+def _export(ending: str) -> dict[str, bytes]:
+    """The files of an export of a row of each table."""
+    with _folder() as folder:
+        path = export_written(folder, ending)
+        files = path.iterdir() if path.is_dir() else [path]
+        return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
+def exports(rng: Random) -> None:
+    """An export is read as one may be written, or refused with a message."""
+    ending = rng.choice(sorted(EXPORTS))
+    with _folder() as folder:
+        files = _export(ending)
+        hostile = rng.choice(sorted(files))
+        for name, data in files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(spoiled(data, rng) if name == hostile else data)
+        with _refused(path := folder / f"results{ending}"):
+            rows = Destination(path).read()
+            assert in_order(rows) == rows
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """What is refused has a message that names the file."""
+    try:
+        yield
+    except UserError as error:
+        assert str(path) in str(error)  # noqa: PT017 - the message is what is tested
 
 
 # ---- archives -----------------------------------------------------------------------------
@@ -198,10 +265,8 @@ def archives(rng: Random) -> None:
         inner = folder / "inner"
         inner.mkdir()
         (inner / name).write_bytes(spoiled(data, rng))
-        try:
+        with _refused(inner):
             _check(inner, rng)
-        except UserError as error:
-            assert str(inner) in str(error)  # noqa: PT017 - the message is what is tested
         assert [path.name for path in folder.rglob("*")] == ["inner", name]
 
 
@@ -276,6 +341,8 @@ CAMPAIGNS: Mapping[str, Campaign] = {
     "logs": logs,
     "descriptions": descriptions,
     "yaml": yaml,
+    "objections": objections,
+    "exports": exports,
     "archives": archives,
     "sets": sets,
 }

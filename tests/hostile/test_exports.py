@@ -193,7 +193,7 @@ CASES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "Latin-1": (".csv", lambda path: (path / "runs.csv").write_bytes(b"\xe4" * 99)),
     # SQLite.
     "a blob": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET metric = x'00ff'")),
-    "a text as number": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET value = 'one'")),
+    "text instead of a number": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET value = 'one'")),
     "infinity": (".sqlite", sqlite("UPDATE evaluations SET value = 9e999")),
     "a time without a zone": (".sqlite", sqlite("UPDATE runs SET start = '2022-04-20'")),
     "no time": (".sqlite", sqlite("UPDATE runs SET start = 'today'")),

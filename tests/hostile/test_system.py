@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import shutil
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.program import call
+from tests.helpers.program import call, start
 from tests.helpers.trees import write_submission
 from tests.hostile.test_leftovers import seen
 
@@ -74,6 +75,61 @@ def test_no_space(name: str, top: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert "cannot be written" in result.stderr
     assert "bug" not in result.stderr
     assert call(*WRITING[name](top)).exit_code in (0, 1)
+
+
+# ---- a disk or a server that fails ----------------------------------------------------------
+
+SHIM = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+ssize_t read(int fd, void *buffer, size_t size) {
+  char link[64], path[4096] = "";
+  ssize_t (*real)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, getenv("FAILING"))) {
+    errno = atoi(getenv("ERRNO"));
+    return -1;
+  }
+  return real(fd, buffer, size);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that makes the reading of some files fail."""
+    compiler = shutil.which("gcc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("no compiler")
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    options = ["-shared", "-fPIC", "-x", "c", "-", "-o", str(library), "-ldl"]
+    subprocess.run([compiler, *options], input=SHIM.encode(), check=True)
+    return library
+
+
+@pytest.mark.parametrize(
+    ("error", "failing", "command", "status", "text"),
+    [
+        (errno.EIO, "result_0.txt", "check", 1, "the log cannot be read: Input/output error"),
+        (errno.ESTALE, "/systems/", "check", 1, "cannot be read: Stale file handle; not checked"),
+        (errno.EIO, "result_0.txt", "compare", 2, "result_0.txt: Input/output error"),
+    ],
+)
+def test_reading_fails(
+    error: int, failing: str, command: str, status: int, text: str, shim: Path, top: Path
+) -> None:
+    failing = f"{top / ROUND}/ACME/systems/" if failing == "/systems/" else failing
+    system = {"LD_PRELOAD": str(shim), "FAILING": failing, "ERRNO": str(error)}
+    process = start(command, top / ROUND, COLUMNS="200", **system)
+    output, errors = process.communicate()
+    assert (process.returncode, text in (output + errors).decode()) == (status, True)
+    assert b"bug" not in output + errors
 
 
 def test_interrupted_while_modules_are_imported() -> None:

@@ -84,7 +84,10 @@ def test_a_second_process_waits_until_what_it_holds_is_replaced(tmp_path: Path) 
     assert sorted(file.read_text()) == sorted(letters)
 
 
-def test_a_folder_of_own_files_is_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_a_folder_of_own_files_is_replaced_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless it is the current one."""
     folder = tmp_path / "summary"
     write_together(folder, {"a": "old", "below/b": "old"}, replace=False)
     inode = folder.stat().st_ino
@@ -93,6 +96,10 @@ def test_a_folder_of_own_files_is_replaced_as_a_whole(tmp_path: Path) -> None:
     (folder / "notes").write_text("mine")
     write_together(folder, {"c": "new"}, replace=True, former=["a"])
     assert names(folder) == ["c", "notes"]
+    monkeypatch.chdir(folder)
+    (folder / "notes").unlink()
+    write_together(Path(), {"c": "newer"}, replace=True)
+    assert ((folder / "c").read_text(), Path.cwd()) == ("newer", folder)
     assert names(tmp_path) == ["summary"]
 
 

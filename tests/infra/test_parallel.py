@@ -190,7 +190,7 @@ def test_no_worker_survives_where_this_process_is_killed(how: str, deadly: int) 
 def test_the_processes_that_can_be_started_do_the_work(
     possible: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user may have only so many; a second one may be refused at any time."""
+    """The system may refuse a process at any time."""
     start, left = parallel._Pool._start, iter(range(possible))
 
     def started(*arguments: Any) -> Any:

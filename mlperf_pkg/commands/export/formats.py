@@ -106,8 +106,10 @@ def _read_parquet(path: Path, table: Table) -> list[Row]:
 def _values(column: Any) -> list[Any]:
     if not hasattr(column, "dictionary"):
         return list(column.to_pylist())
-    texts = column.dictionary.to_pylist()
-    return [None if index is None else texts[index] for index in column.indices.to_pylist()]
+    indices = column.indices.to_pylist()
+    used = [index for index in set(indices) if index is not None]
+    texts = dict(zip(used, column.dictionary.take(used).to_pylist(), strict=True)) if used else {}
+    return list(map(texts.get, indices))
 
 
 # ---- CSV: a header, empty cells for null, ``true`` and ``false`` ------------------------------
