@@ -124,5 +124,7 @@ def _install(wheel: Path, environment: Path) -> None:
     (site,) = environment.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     python = environment / "bin" / "python"
-    installed = run(*PIP, "--python", python, "install", "--no-deps", wheel, cwd=wheel.parent)
+    installed = run(
+        *PIP, "--python", python, "install", "--no-compile", "--no-deps", wheel, cwd=wheel.parent
+    )
     assert installed.returncode == 0, installed.stderr
