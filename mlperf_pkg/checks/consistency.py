@@ -128,11 +128,9 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
     spellings = {letters(name): name for name in (run.text("platform") for run in runs)}
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
+        message = "the runs have different platforms: {found:s}; expected {expected}"
         yield context.finding(
-            "SET121",
-            "the runs have different platforms: {found:s}; expected {expected}",
-            found=sorted(platforms),
-            expected="one submission_platform",
+            "SET121", message, found=sorted(platforms), expected="one submission_platform"
         )
     if differences := different_hyperparameters(runs):
         message = "the runs have different hyperparameters: {found:s}; expected {expected}"

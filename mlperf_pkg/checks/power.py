@@ -122,14 +122,12 @@ def _unequal_counts(
 
 
 def _misnumbered(context: SetContext, name: str, kind: str, numbers: Sequence[int]) -> Finding:
-    return _finding(
-        context,
-        "POW102",
+    message = (
         f"files {kind}_<number>.txt with the numbers {{found:s}};"
-        f" expected numbers from 0 to {len(numbers) - 1}",
-        name,
-        found=sorted(numbers),
-        expected=list(range(len(numbers))),
+        f" expected numbers from 0 to {len(numbers) - 1}"
+    )
+    return _finding(
+        context, "POW102", message, name, found=sorted(numbers), expected=list(range(len(numbers)))
     )
 
 
@@ -214,12 +212,9 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         )
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
+        message = "{found} samples; expected at least {expected}"
         yield finding_of(
-            "POW202",
-            "{found} samples; expected at least {expected}",
-            shortest.path,
-            found=shortest.readings,
-            expected=_MIN_READINGS,
+            "POW202", message, shortest.path, found=shortest.readings, expected=_MIN_READINGS
         )
 
 

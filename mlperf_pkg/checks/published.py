@@ -337,12 +337,10 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
         if key in limits and not _is_near(number, *limits[key])
     }
     if unlike:
-        yield context.finding(
-            "SET162",
-            f"{{found:s}}; all published sets of {context.files.benchmark} have {{expected:s}}",
-            found=list(unlike),
-            expected=list(unlike.values()),
+        message = (
+            f"{{found:s}}; all published sets of {context.files.benchmark} have {{expected:s}}"
         )
+        yield context.finding("SET162", message, found=list(unlike), expected=list(unlike.values()))
 
 
 def _in_words(least: float, greatest: float) -> str:
@@ -394,11 +392,9 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     else:
         return
     row = scores[limit]
-    yield context.finding(
-        "SET163",
+    message = (
         f"the score is {{found:.3f}} minutes: {ratio:.1f} times as {words} published result on"
         f" {system.accelerators} {row.accelerator_model}, {{expected:.3f}} minutes"
-        f" ({row.submitter} in {row.round})",
-        found=score,
-        expected=limit,
+        f" ({row.submitter} in {row.round})"
     )
+    yield context.finding("SET163", message, found=score, expected=limit)

@@ -306,14 +306,10 @@ def _check_own(
     minutes = [
         f" ({wording.minutes(unscaled * f)} minutes)" if unscaled else "" for f in (factor, own)
     ]
-    yield _scaling_finding(
-        context,
-        "SET120",
-        f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}",
-        factor,
-        own,
-        **{} if is_too_small else NOTE,
+    message = (
+        f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}"
     )
+    yield _scaling_finding(context, "SET120", message, factor, own, **{} if is_too_small else NOTE)
 
 
 def _scaling_finding(

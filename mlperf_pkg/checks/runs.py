@@ -251,12 +251,9 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
+                message = f"seed {{found}} is also logged in {path}, from another source line"
                 yield context.finding(
-                    "SEED104",
-                    f"seed {{found}} is also logged in {path}, from another source line",
-                    found=seed.value,
-                    path=run.path,
-                    line=seed.line,
+                    "SEED104", message, found=seed.value, path=run.path, line=seed.line
                 )
 
 
@@ -266,12 +263,9 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
         if any(finding.code == "LOG111" for finding in run.findings):
             continue  # LOG111 reports the several runs
         if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
+            message = "{found} different seeds are logged; expected one"
             yield context.finding(
-                "SEED105",
-                "{found} different seeds are logged; expected one",
-                path=run.path,
-                line=run.seeds[-1].line,
-                found=count,
+                "SEED105", message, path=run.path, line=run.seeds[-1].line, found=count
             )
 
 
@@ -296,14 +290,12 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
-                yield context.finding(
-                    "SEED102",
+                message = (
                     "seed {found} is logged by the same source line in several runs; expected"
-                    " another seed",
-                    path=run.path,
-                    line=seed.line,
-                    found=seed.value,
-                    **fields,
+                    " another seed"
+                )
+                yield context.finding(
+                    "SEED102", message, path=run.path, line=seed.line, found=seed.value, **fields
                 )
             logged.add(key)
 

@@ -278,13 +278,9 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     for run in context.runs:
         for config, line in run.config_files.items():
             if config.strip('"').rpartition("/")[2] not in names:
+                message = f"config_filename is {{found:s}}, which is not a file in {folder}"
                 yield _code_finding(
-                    context,
-                    "CODE102",
-                    f"config_filename is {{found:s}}, which is not a file in {folder}",
-                    found=config.strip('"'),
-                    path=run.path,
-                    line=line,
+                    context, "CODE102", message, found=config.strip('"'), path=run.path, line=line
                 )
 
 
@@ -317,14 +313,11 @@ def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterato
         path = f"{label}/{entry.path}" if label else entry.path
         yield from _name_for_git(entry.name, path)
         if entry.size > MAX_BYTES:
-            yield finding_of(
-                "REPO102",
+            message = (
                 "the size is {found:,} bytes;"
-                f" expected at most {MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)",
-                path,
-                found=entry.size,
-                expected=MAX_BYTES,
+                f" expected at most {MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)"
             )
+            yield finding_of("REPO102", message, path, found=entry.size, expected=MAX_BYTES)
         if entry.link is not None:
             yield from _link(path, entry.link, entry.resolves)
 
