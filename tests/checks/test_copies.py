@@ -15,7 +15,7 @@ import pytest
 from mlperf_pkg.checker import fold
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.copies import MAX_TOGETHER
+from mlperf_pkg.checks.copies import MAX_TOGETHER, is_same_submitter
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.simulate import RunPlan, simulate_set
@@ -445,3 +445,17 @@ def test_the_preview_of_a_later_round(tmp_path: Path) -> None:
     new = submission(tmp_path, "2.1", 1.01, 8, status="preview")
     report = check([str(old), str(new)], Options(jobs=1)).report
     assert "SET152" not in {finding.code for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "expected"),
+    [
+        ("ACME+Beta", "Cray+Beta", True),
+        ("ACME+Beta", "Beta", True),
+        ("ACME+Beta", "Cray+Dell", False),
+        ("Intel", "Intel-HabanaLabs", True),
+        ("Dell", "Lenovo", False),
+    ],
+)
+def test_a_company_in_common(name: str, other: str, expected: bool) -> None:
+    assert is_same_submitter(name, other) is expected

@@ -398,17 +398,6 @@ def statuses(subject: Subject) -> Iterator[str]:
         yield f"Previews, which require Available successors with new logs: {listed(previews)}"
 
 
-def previews(subject: Subject) -> Iterator[str]:
-    """Yield the previews of the submitter's last published round."""
-    rows = [row for row in subject.previous if category(row.status) == PREVIEW]
-    if rows:
-        models = listed(row.accelerator_model or row.system for row in rows)
-        yield (
-            f"{counted(len(rows), 'Preview result')} in {rows[0].round} ({models}): are successors"
-            " due? See the section Previews"
-        )
-
-
 def convergence(subject: Subject) -> Iterator[str]:
     """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
     margins = [(item.name, item.row.rcp.margin_percent) for item in subject.sets if item.row.rcp]
@@ -481,7 +470,7 @@ _TOPICS: Mapping[str, tuple[tuple[str, ...], Callable[[Subject], Iterator[str]] 
     "Code": (("CODE", "SET127"), code),
     "Statuses": (("SET140", "SET164", "SYS103", "SYS104"), statuses),
     "Software": ((), software),
-    "Previews": (("SET152",), previews),
+    "Previews": (("SET152",), None),
     "Resubmissions": (("SET15", "SET16"), None),
     _HYPERPARAMETERS: (("SET122",), hyperparameters),
     "Convergence": (("RCP", "SET118", "SET119", "SET120"), convergence),

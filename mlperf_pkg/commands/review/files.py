@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import asdict
 
 from mlperf_pkg.checker.reading import guarded
@@ -201,6 +201,51 @@ def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
     return {**{name: getattr(section, name) for name in names}, "tables": rows}
 
 
+class _Table(Struct):
+    name: str
+    title: str
+    columns: list[str]
+    rows: list[list[str | int | float | None]]
+    marked: list[tuple[int, int]]
+    note: str
+
+    def table(self) -> Table:
+        marked = frozenset(self.marked)
+        more = {"title": self.title, "marked": marked, "note": self.note}
+        return table_of_cells(self.columns, self.rows, **more)
+
+
+class _Section(Struct):
+    name: Annotated[str, Meta(pattern="^[a-z]+$")]  # the stem of a file
+    title: str
+    text: tuple[str, ...]
+    summary: tuple[str, ...]
+    checks: bool
+    tables: list[_Table]
+
+    def section(self) -> Section:
+        made = {table.name: table.table() for table in self.tables}
+        return Section(self.name, self.title, self.text, made, self.summary, self.checks)
+
+
+class _Submitter(Struct):
+    name: str
+    folders: list[str]
+
+
+class _File(Struct):
+    title: str
+    tool: dict[str, str]
+    usage: str
+    round: str | None
+    round_reason: str
+    choices: dict[str, Any]
+    counts: dict[str, int]
+    problems: list[str]
+    submitters: list[_Submitter]
+    sections: list[_Section]
+
+
 def read_review(folder: Path) -> Review:
     """Return the review that was written into a folder.
 
@@ -211,29 +256,15 @@ def read_review(folder: Path) -> Review:
     if document is None:
         raise UserError(f"{folder}: not a review; expected a folder that 'review' wrote")
     try:
-        names = ("tool", "usage", "round", "round_reason", "choices", "counts")
-        head = {name: document[name] for name in names}
-        parts = [_read_section(section) for section in document["sections"]]
-        submitters = {item["name"]: item["folders"] for item in document["submitters"]}
-        return Review(document["title"], head, document["problems"], submitters, parts)
-    except (TypeError, LookupError) as error:
-        raise UserError(f"{folder / DATA}: from another version; write the review again") from error
-
-
-def _read_section(section: Mapping[str, Any]) -> Section:
-    made = {
-        table["name"]: table_of_cells(
-            table["columns"],
-            table["rows"],
-            title=table["title"],
-            marked=frozenset((row, place) for row, place in table["marked"]),
-            note=table["note"],
-        )
-        for table in section["tables"]
-    }
-    text, summary = tuple(section["text"]), tuple(section["summary"])
-    name, title, checks = section["name"], section["title"], section["checks"]
-    return Section(name, title, text, made, summary, checks)
+        file_ = convert(document, _File)
+        parts = [section.section() for section in file_.sections]
+        submitters = {item.name: item.folders for item in file_.submitters}
+        head = {name: document[name] for name in (*HEAD, "choices", "counts")}
+        review = Review(file_.title, head, file_.problems, submitters, parts)
+        files_of(review)
+    except (ValidationError, LookupError) as error:
+        raise UserError(f"{folder / DATA}: not valid, or of another version: {error}") from error
+    return review
 
 
 # ---- the summary --------------------------------------------------------------------------

@@ -309,8 +309,8 @@ def github(outcome: Outcome, _: View) -> str:
     file = outcome.file.absolute()
     lines, labels = [], dict[str, None]()
     for entry in (item.entry for item in outcome.objections):
-        own = {"by": entry.by or "<org>", "against": entry.against}
-        names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items()]
+        own = {"by": entry.by, "against": entry.against}
+        names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items() if name]
         if entry.state is State.DRAFTED:
             labels |= dict.fromkeys(names)
             issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]

@@ -218,14 +218,6 @@ def test_software_older_than_in_the_round_before(root: Path, before: str, item: 
     assert older == ([] if item is None else [f"Software: older than in 1.1: {item}"])
 
 
-def test_previews_of_the_round_before(root: Path) -> None:
-    published = published_set(round="1.1", status="Preview", accelerator_model="A9")
-    assert (
-        "Previews: 1 Preview result in 1.1 (A9): are successors due? See the section Previews"
-        in texts(root, published)
-    )
-
-
 def test_many_items_are_cut_and_errors_are_kept(
     root: Path, acme: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,10 @@ def test_a_review_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         (None, "not a review"),
         ("{", "not a review"),
-        ('{"format": "mlperf-pkg/review/1"}', "from another version; write the review again"),
+        ('{"format": "mlperf-pkg/review/1"}', "of another version: Object missing required"),
+        (files.json(made(SECTION)).replace('"name": "values"', '"name": "../values"'), "not valid"),
+        (files.json(made(SECTION)).replace(" 16,", ""), "not valid"),
+        (files.json(made(SECTION)).replace('"version"', '"former"'), "not valid"),
     ],
 )
 def test_no_review(tmp_path: Path, text: str | None, message: str) -> None:
