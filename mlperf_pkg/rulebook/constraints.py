@@ -82,6 +82,7 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 
 
 _of_value = partial(Constraint, Part.VALUE)
+_shown = partial(word, form=",")
 
 
 def _is_integral(number: float) -> bool:
@@ -113,10 +114,12 @@ def _listed(prefix: str, joint: str = " and ") -> Callable[[Any], str]:
 
 
 OF_VALUE: Mapping[str, Constraint] = {
-    "equals": _of_value(lambda a: lambda v: v == a, word),
-    "one_of": _of_value(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(word, a))}"),
+    "equals": _of_value(lambda a: lambda v: v == a, _shown),
+    "one_of": _of_value(
+        lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(_shown, a))}"
+    ),
     "none_of": _of_value(
-        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(word, a))}"
+        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(_shown, a))}"
     ),
     "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
     "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
