@@ -121,12 +121,14 @@ OF_VALUE: Mapping[str, Constraint] = {
     "none_of": _of_value(
         lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(_shown, a))}"
     ),
-    "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
-    "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
-    "counts_at_least": _of_value(lambda a: lambda v: _count(v) >= a, lambda a: f"at least {a}"),
-    "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {a}"),
-    "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {a}"),
-    "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), lambda a: f"{a}"),
+    "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {_shown(a)}"),
+    "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {_shown(a)}"),
+    "counts_at_least": _of_value(
+        lambda a: lambda v: _count(v) >= a, lambda a: f"at least {_shown(a)}"
+    ),
+    "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {_shown(a)}"),
+    "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {_shown(a)}"),
+    "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), _shown),
     "not_empty": _of_value(lambda a: lambda v: v != "", lambda a: "a value"),
     "truthy": _of_value(lambda a: lambda v: bool(v) is a, lambda a: "true" if a else "false"),
     "type": _of_value(
@@ -144,10 +146,11 @@ OF_VALUE: Mapping[str, Constraint] = {
     ),
     "whole": _of_value(lambda a: lambda v: _is_integral(v) is a, lambda a: "a whole number"),
     "multiple_of": _of_value(
-        lambda a: lambda v: _is_integral(v / a), lambda a: f"a multiple of {a}"
+        lambda a: lambda v: _is_integral(v / a), lambda a: f"a multiple of {_shown(a)}"
     ),
     "power_of_two_times": _of_value(
-        lambda a: lambda v: _is_integral(math.log2(v / a)), lambda a: f"{a} times a power of two"
+        lambda a: lambda v: _is_integral(math.log2(v / a)),
+        lambda a: f"{_shown(a)} times a power of two",
     ),
     "length": _of_value(lambda a: lambda v: len(v) == a, lambda a: f"{a} elements"),
     "length_at_least": _of_value(
