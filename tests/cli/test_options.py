@@ -200,7 +200,7 @@ def test_what_was_checked_beside_it_passes(tree: Path, tmp_path: Path) -> None:
     assert official.startswith("official: pass, ")
     assert official.endswith(": 1 of 2 result sets not checked")
     assert rules.startswith("pass, ")
-    assert rules.endswith(": 1 of 2 result sets not checked")
+    assert rules.endswith(", 1 of 2 result sets not checked")
 
 
 # ---- logs that cannot be read -------------------------------------------------------------
