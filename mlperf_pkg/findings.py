@@ -419,10 +419,11 @@ def _kind(finding: Finding) -> tuple[Any, ...]:
 def in_words(values: Sequence[Any], form: str | None = None) -> str:
     """Return values in words: one, a range of numbers, or a list.
 
-    ``form`` is as in the messages of ``Finding``: "s", "," or ".1f".
+    ``form`` is as in the messages of ``Finding``: "s", "," (the default) or ".1f".
     """
     if form == "s":
         values = _flat(values)
+    form = form or ","
     if not values:
         return "null"
     if len(values) == 2 and all(map(_is_number, values)):  # noqa: PLR2004 - least and greatest
@@ -475,7 +476,7 @@ def word(value: Any, form: str | None = None) -> str:
     if isinstance(value, str) and form == "s":
         return value
     try:
-        form = ("," if type(value) is int else "") if form in (None, "s") else form
+        form = "," if form == "s" else form or ""
         text = format(value, form) if _is_number(value) else _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"

@@ -28,7 +28,7 @@ def pages() -> Iterator[tuple[str, str]]:
         for name, ctx in contexts.items()
     ]
     below = contents(f"cli/{name}" for name in contexts)
-    parts = [*_about(top, 2), table(("Command", ""), rows), below]
+    parts = [*_about(top, 2), table(("Command", "Meaning"), rows), below]
     yield "cli.md", page("Command line", parts)
     for name, ctx in contexts.items():
         yield f"cli/{name}.md", page(name, _whole(ctx))
@@ -58,7 +58,7 @@ def _about(ctx: click.Context, level: int) -> Iterator[str]:
         if not text.startswith((_STATUS, _EXAMPLES)):
             yield plain(text)
     yield f"{mark} Options"
-    yield table(("Option", ""), _options(ctx))
+    yield table(("Option", "Meaning"), _options(ctx))
     if text := general_in_words(ctx):
         yield plain(text)
     for text in texts:

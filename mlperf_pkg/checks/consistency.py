@@ -99,7 +99,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
-        message = "{found} of the runs start before the previous run ends"
+        message = "runs that start before the previous run ends: {found}"
         yield context.finding("SET113", message, found=overlaps)
 
 

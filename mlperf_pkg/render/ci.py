@@ -17,8 +17,9 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, ver
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import Checkout, View
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, RunRow
+from mlperf_pkg.results.report import Report
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
 
@@ -238,9 +239,7 @@ def _suites(report: Report, view: View) -> Iterator[tuple[str, list[_Case]]]:
     def case(path: str, verdict: Verdicts) -> _Case:
         return _Case(view.checkout.path(path), verdict, by_item.pop((None, path), ()))
 
-    members: dict[str | None, list[RunRow]] = {}
-    for run in report.runs:
-        members.setdefault(run.set, []).append(run)
+    members = by_key((run.set, run) for run in report.runs)
     for row in report.result_sets:
         whole = _Case(row.id, row.verdict, by_item.pop((row.id, ""), ()))
         yield row.id, [whole, *(case(run.path, run.verdict) for run in members.pop(row.id, ()))]
@@ -257,13 +256,13 @@ def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
     A finding on a set blames the set, unless its place is one of the runs of this set.
     """
     sets = {run.path: run.set for run in report.runs}
-    by_item: dict[tuple[str | None, str], list[Finding]] = {}
-    for finding in report.findings:
-        for place in finding.occurrences:
-            is_of_set = finding.set is not None and finding.set != sets.get(place.path)
-            item = (finding.set, "") if is_of_set else (None, place.path)
-            by_item.setdefault(item, []).append(finding.at(place))
-    return by_item
+
+    def item(finding: Finding, path: str) -> tuple[str | None, str]:
+        is_of_set = finding.set is not None and finding.set != sets.get(path)
+        return (finding.set, "") if is_of_set else (None, path)
+
+    places = ((finding, place) for finding in report.findings for place in finding.occurrences)
+    return by_key((item(one, place.path), one.at(place)) for one, place in places)
 
 
 # ---- XML ----------------------------------------------------------------------------------

@@ -12,13 +12,12 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_html, escape_markdown
-from mlperf_pkg.render.table import Column, Table, csv, html, markdown, records, table_of
+from mlperf_pkg.render.table import Column, Table, by_key, csv, html, markdown, records, table_of
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import (
     MAX_DEPTH,
     Report,
     ResultSetRow,
-    SystemRow,
     as_json,
     description_path,
     encodable,
@@ -108,9 +107,7 @@ COLUMNS = (
 def results(report: Report) -> tuple[Result, ...]:
     """Return the results of a report, by submitter, system, benchmark, division and round."""
     by_path = {system.path: system for system in report.systems}
-    by_id: dict[str, list[SystemRow]] = {}
-    for system in report.systems:
-        by_id.setdefault(system.id, []).append(system)
+    by_id = by_key((system.id, system) for system in report.systems)
 
     def accelerators(row: ResultSetRow) -> int | None:
         named = by_id.get(row.system or "", []) if row.system_by else []

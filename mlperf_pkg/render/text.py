@@ -25,7 +25,7 @@ from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import Show, View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, shown, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, shown, table_of
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
@@ -117,10 +117,7 @@ def warnings_text(report: Report, view: View) -> str:
 
 def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[Group]:
     """Return rows below their titles, in the order of the report."""
-    groups: dict[str, list[_Row]] = {}
-    for row in rows:
-        groups.setdefault(title(row), []).append(row)
-    return [Group(title, members) for title, members in groups.items()]
+    return [Group(*group) for group in by_key((title(row), row) for row in rows).items()]
 
 
 def _submitters(terminal: Terminal, report: Report, _: View) -> None:
@@ -193,11 +190,11 @@ def _in_full(group: CodeGroup, view: View) -> bool:
 
 def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]]:
     """Yield the groups of each severity with its heading, and those that are waived."""
-    by_title: dict[str, list[CodeGroup]] = {}
-    for group in groups:
-        title = "Waived" if group.first.waiver else f"{group.first.severity.capitalize()}s"
-        by_title.setdefault(title, []).append(group)
-    yield from by_title.items()
+
+    def title(first: Finding) -> str:
+        return "Waived" if first.waiver else f"{first.severity.capitalize()}s"
+
+    yield from by_key((title(group.first), group) for group in groups).items()
 
 
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
@@ -325,14 +322,15 @@ class SubmitterRow(Struct, frozen=True):
 
 def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
     """Return the findings by code: the most important and most frequent first, waived ones last."""
-    groups: dict[tuple[Any, ...], list[Finding]] = {}
-    for finding in findings:
+
+    def key(finding: Finding) -> tuple[Any, ...]:
         waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
-        key = (waived, words.importance(finding), finding.code)
-        groups.setdefault(key, []).append(finding)
-    made = {key: CodeGroup(tuple(members)) for key, members in groups.items()}
-    order = lambda key: (*key[:2], -len(made[key].subjects), key[2])  # noqa: E731
-    return [made[key] for key in sorted(made, key=order)]
+        return waived, words.importance(finding), finding.code
+
+    groups = by_key((key(finding), finding) for finding in findings).items()
+    made = [(key, CodeGroup(tuple(members))) for key, members in groups]
+    made.sort(key=lambda pair: (*pair[0][:2], -len(pair[1].subjects), pair[0][2]))
+    return [group for _, group in made]
 
 
 class Submitters:
@@ -364,13 +362,9 @@ class Submitters:
 
     def rows(self) -> Iterator[SubmitterRow]:
         """Yield a row for each submitter, by name, and one for what is outside of them."""
-        findings: dict[str | None, list[Finding]] = {}
-        for finding in self._report.findings:
-            findings.setdefault(self.of(finding), []).append(finding)
-        sets: dict[str, list[ResultSetRow]] = {}
-        for row in self._report.result_sets:
-            if row.id in self._by_set:
-                sets.setdefault(self._by_set[row.id], []).append(row)
+        findings = by_key((self.of(finding), finding) for finding in self._report.findings)
+        rows = (row for row in self._report.result_sets if row.id in self._by_set)
+        sets = by_key((self._by_set[row.id], row) for row in rows)
         for submitter in sorted(sets, key=str.lower):
             yield self._row(submitter, sets[submitter], findings.pop(submitter, []))
         if rest := [finding for group in findings.values() for finding in group]:

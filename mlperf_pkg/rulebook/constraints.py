@@ -82,6 +82,7 @@ _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)
 
 
 _of_value = partial(Constraint, Part.VALUE)
+_shown = partial(word, form=",")
 
 
 def _is_integral(number: float) -> bool:
@@ -118,17 +119,19 @@ def needed_in_words(constraints: Mapping[str, Any]) -> str:
 
 
 OF_VALUE: Mapping[str, Constraint] = {
-    "equals": _of_value(lambda a: lambda v: v == a, word),
-    "one_of": _of_value(lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(word, a))}"),
-    "none_of": _of_value(
-        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(word, a))}"
+    "equals": _of_value(lambda a: lambda v: v == a, _shown),
+    "one_of": _of_value(
+        lambda a: lambda v: v in a, lambda a: f"one of {', '.join(map(_shown, a))}"
     ),
-    "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {a}"),
-    "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {a}"),
+    "none_of": _of_value(
+        lambda a: lambda v: v not in a, lambda a: f"none of {', '.join(map(_shown, a))}"
+    ),
+    "at_least": _of_value(lambda a: lambda v: v >= a, lambda a: f"at least {_shown(a)}"),
+    "at_most": _of_value(lambda a: lambda v: v <= a, lambda a: f"at most {_shown(a)}"),
     "counts": _of_value(lambda a: lambda v: holds(_count(v), a), needed_in_words),
-    "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {a}"),
-    "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {a}"),
-    "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), lambda a: f"{a}"),
+    "above": _of_value(lambda a: lambda v: v > a, lambda a: f"above {_shown(a)}"),
+    "below": _of_value(lambda a: lambda v: v < a, lambda a: f"below {_shown(a)}"),
+    "close_to": _of_value(lambda a: lambda v: math.isclose(v, a), _shown),
     "not_empty": _of_value(lambda a: lambda v: v != "", lambda a: "a value"),
     "truthy": _of_value(lambda a: lambda v: bool(v) is a, lambda a: "true" if a else "false"),
     "type": _of_value(
@@ -146,10 +149,11 @@ OF_VALUE: Mapping[str, Constraint] = {
     ),
     "whole": _of_value(lambda a: lambda v: _is_integral(v) is a, lambda a: "a whole number"),
     "multiple_of": _of_value(
-        lambda a: lambda v: _is_integral(v / a), lambda a: f"a multiple of {a}"
+        lambda a: lambda v: _is_integral(v / a), lambda a: f"a multiple of {_shown(a)}"
     ),
     "power_of_two_times": _of_value(
-        lambda a: lambda v: _is_integral(math.log2(v / a)), lambda a: f"{a} times a power of two"
+        lambda a: lambda v: _is_integral(math.log2(v / a)),
+        lambda a: f"{_shown(a)} times a power of two",
     ),
     "length": _of_value(lambda a: lambda v: len(v) == a, lambda a: f"{a} elements"),
     "length_at_least": _of_value(

@@ -150,17 +150,8 @@ def text(rows: Sequence[Row], view: View) -> str:
         if used := _used(columns, of_table):
             # The table of scores has a column for the submitter.
             name = _naming(of_table, owned=columns is not _SPEED)
-            groups = [
-                Group(
-                    members[0].result.group.title,
-                    members,
-                    [
-                        *(_remarks(members, rows, name) if columns is _SPEED else ()),
-                        *(_units(members) if columns is _RATES else ()),
-                    ],
-                )
-                for members in _in_groups(of_table)
-            ]
+            remarks = (columns is _SPEED, columns is _RATES)
+            groups = _titled(of_table, rows, name, *remarks)
             terminal.table(Table((_named(title, name), *used), groups), apart=True)
     if settings := hyperparameters(shown, view):
         terminal.table(Table(_SETTINGS, settings), apart=True)
@@ -175,18 +166,32 @@ def markdown(rows: Sequence[Row], view: View) -> str:
     used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
     name = _naming(shown, owned=False)
     columns = [_named("System", name), *(replace(c, title=_full_title(c)) for c in used)]
-    groups = [
-        Group(
-            members[0].result.group.title,
-            members,
-            [*_remarks(members, rows, name), *_units(members)],
-        )
-        for members in _in_groups(shown)
-    ]
+    groups = _titled(shown, rows, name)
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
     ending = map(escape_markdown, (*_prices(shown), *_legend(shown)))
     results = table.markdown(Table(columns, groups))
     return table.document("## MLPerf results compared", results, settings, *ending)
+
+
+def _titled(
+    rows: Sequence[Row],
+    all_rows: Sequence[Row],
+    name: _Naming,
+    remarked: bool = True,
+    unit: bool = True,
+) -> list[Group]:
+    """Return the groups with remarks, and the units of their rates."""
+    return [
+        Group(
+            members[0].result.group.title,
+            members,
+            [
+                *(_remarks(members, all_rows, name) if remarked else ()),
+                *(_units(members) if unit else ()),
+            ],
+        )
+        for members in _in_groups(rows)
+    ]
 
 
 def _full_title(column: Column) -> str:

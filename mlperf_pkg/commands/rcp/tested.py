@@ -22,7 +22,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, table_of
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, table_of
 from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results.rcp import margin_in_words
@@ -223,10 +223,8 @@ def text(result: TestedSets, view: View) -> str:
     title = findings.system_titles(result.report)
     is_detailed = view.verbose or len(result.sets) <= _FEW
     hides_passing = not view.verbose and len(result.sets) > _MANY
-    by_benchmark: dict[str, list[TestedSet]] = {}
-    for item in result.sets:
-        if not (hides_passing and item.state is Verdict.PASS):
-            by_benchmark.setdefault(item.row.benchmark, []).append(item)
+    listed = [i for i in result.sets if not (hides_passing and i.state is Verdict.PASS)]
+    by_benchmark = by_key((item.row.benchmark, item) for item in listed)
     groups = [
         Group(
             name,
@@ -246,10 +244,11 @@ def text(result: TestedSets, view: View) -> str:
 
 def _remarks(items: Sequence[tuple[str, TestedSet]], *, is_detailed: bool) -> list[str]:
     """Return the remarks on sets, with the titles of their sets; equal remarks share a line."""
-    titles: dict[str, list[str]] = {}
-    for title, item in items:
-        for remark in _remarks_of(item, is_detailed=is_detailed):
-            titles.setdefault(remark, []).append(title)
+    titles = by_key(
+        (remark, title)
+        for title, item in items
+        for remark in _remarks_of(item, is_detailed=is_detailed)
+    )
     subjects = (names[0] if len(names) == 1 else f"{len(names)} sets" for names in titles.values())
     return [f"{subject}: {remark}" for subject, remark in zip(subjects, titles, strict=True)]
 

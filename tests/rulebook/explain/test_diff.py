@@ -44,8 +44,8 @@ CHANGES: list[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]] = [
     ("6.0", "6.1", "every run", "micro_batch_size",
      ("where logged, a whole number [official]",), ("once, a whole number and at least 1 [official]",)),
     ("6.0", "6.1", "Closed flux1", "evaluation_frequency",
-     ("once, 262144 [official]", "where logged, 262144 or 262144 rounded up to a multiple of global_batch_size [rules]"),
-     ("once, 262144 rounded up to a multiple of global_batch_size",)),
+     ("once, 262,144 [official]", "where logged, 262,144 or 262,144 rounded up to a multiple of global_batch_size [rules]"),
+     ("once, 262,144 rounded up to a multiple of global_batch_size",)),
 ]  # fmt: skip
 
 
