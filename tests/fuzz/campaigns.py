@@ -28,19 +28,15 @@ from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.commands.export.files import Destination
 from mlperf_pkg.commands.export.formats import FORMATS as EXPORTS
 from mlperf_pkg.commands.export.rows import in_order
-from mlperf_pkg.commands.review.objections import (
-    Change,
-    State,
-    change_states,
-    read_entries,
-    with_new,
-)
+from mlperf_pkg.commands.review.calendar import ics, read_calendar
+from mlperf_pkg.commands.review.objections import State, change_states, read_entries, with_new
 from mlperf_pkg.config import read_config_file
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader
 from mlperf_pkg.render import FORMATS, View
+from mlperf_pkg.render.findings import View
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.run.model import LogFile
@@ -183,9 +179,24 @@ def objections(rng: Random) -> None:
         path = folder / "objections.yaml"
         path.write_bytes(spoiled(OBJECTIONS, rng))
         with _refused(path):
-            with_new(path, (), "ACME")
-            change_states(path, ["1"], Change(State.WITHDRAWN))
+            with_new(path, (), mock.Mock(), "ACME")  # examined are only what is appended
+            change_states(path, ["1"], {"state": State.WITHDRAWN.value})
             read_entries(path)
+
+
+CALENDAR = b"""\
+submission: 2026-10-16  # 13:00 Pacific
+objections: 2026-10-23
+"""
+
+
+def calendar(rng: Random) -> None:
+    """The dates of a review are read and written, or refused with a message."""
+    with _folder() as folder:
+        path = folder / "calendar.yaml"
+        path.write_bytes(spoiled(CALENDAR, rng))
+        with _refused(path):
+            ics(read_calendar(path), View())
 
 
 # ---- exports ------------------------------------------------------------------------------
@@ -342,6 +353,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
     "descriptions": descriptions,
     "yaml": yaml,
     "objections": objections,
+    "calendar": calendar,
     "exports": exports,
     "archives": archives,
     "sets": sets,

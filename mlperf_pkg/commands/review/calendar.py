@@ -6,7 +6,7 @@ Source: submission_rules, Schedule; training_rules, Handling RCP Failures.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, timedelta
+from datetime import MAXYEAR, MINYEAR, date, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,7 +44,13 @@ EVENTS: Mapping[str, tuple[str, int | None]] = {
 
 
 def calendar_of(submission: date) -> dict[str, date]:
-    """Return the dates by the rules for a day of submission, a Friday."""
+    """Return the dates by the rules for a day of submission, a Friday.
+
+    Raises:
+        UserError: no review can be in that year.
+    """
+    if not MINYEAR < submission.year < MAXYEAR:
+        raise UserError(f"{submission}: no such year of a submission")
     monday = submission - timedelta(submission.weekday())
     near = {"early_rcps": _EARLY, SUBMISSION: 0, "rcps": 1}
     return {

@@ -267,7 +267,9 @@ def test_plants(
     assert codes >= {code} - {""}
     assert (codes == set()) == (not code)
     if code:
-        review = map(files.markdown, (checklist.section(reviewed), objection_text.section(reviewed)))
+        review = map(
+            files.markdown, (checklist.section(reviewed), objection_text.section(reviewed))
+        )
         words = "factors of scaling.json" if code == "SET120" else f" {code},"
         assert words in "".join(review).replace("|", ",")
     entries = compare_paths(str(before), str(after), options).entries
