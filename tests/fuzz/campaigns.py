@@ -36,7 +36,6 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader
 from mlperf_pkg.render import FORMATS, View
-from mlperf_pkg.render.findings import View
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.run.model import LogFile
