@@ -25,7 +25,7 @@ _MAX_LEVELS = 20  # nested lists and objects of a value; one more is text
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _SCALARS = frozenset({type(None), bool, int, float})
 
-_PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|,|,?\.[0-9][fg]))?\}")
+_PLACEHOLDER = re.compile(r"\{(found|expected)(?::(s|d|,|,?\.[0-9][fg]))?\}")
 
 
 class Severity(StrEnum):
@@ -124,7 +124,7 @@ class Finding(Struct, frozen=True):
     reported but fails the official verdict alone, as the official checker ignores waivers.
 
     ``message`` may have ``{found}`` and ``{expected}``, which ``text`` replaces by the values in
-    words: ``{found:,}`` with commas between thousands, ``{found:.1f}`` with one decimal,
+    words: ``{found:d}`` without commas between thousands, ``{found:.1f}`` with one decimal,
     ``{found:s}`` without quotation marks and brackets.
 
     A folded finding has several ``places``; ``path``, ``line``, ``found`` and ``expected`` are
@@ -419,7 +419,7 @@ def _kind(finding: Finding) -> tuple[Any, ...]:
 def in_words(values: Sequence[Any], form: str | None = None) -> str:
     """Return values in words: one, a range of numbers, or a list.
 
-    ``form`` is as in the messages of ``Finding``: "s", "," (the default) or ".1f".
+    ``form`` is as in the messages of ``Finding``: "s", "d", "," (the default) or ".1f".
     """
     if form == "s":
         values = _flat(values)
@@ -476,7 +476,7 @@ def word(value: Any, form: str | None = None) -> str:
     if isinstance(value, str) and form == "s":
         return value
     try:
-        form = "," if form == "s" else form or ""
+        form = {"s": ",", "d": ""}.get(form or "d", form or "")
         text = format(value, form) if _is_number(value) else _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
         text = f"a {type(value).__name__}"

@@ -115,7 +115,7 @@ def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
         if choice.sureness is rounds.Sureness.INFERRED
     ]
     numbers = Counter(choice.name for choice in inferred)
-    for name, later in pairwise(rounds_of(plan.usage or "")):
+    for name, later in pairwise(rounds_of(plan.usage) if plan.usage else ()):
         if name == plan.round and numbers[later] > numbers[name] > 0:
             choice = next(choice for choice in inferred if choice.name == later)
             return _guarded_plan(plan.sets, Choice(plan.usage, choice), plan.submission)

@@ -145,9 +145,9 @@ def check_code(context: SetContext) -> Iterator[Finding]:
         texts = {
             places: ", ".join(sorted(f"{f}:{line}" for f, line in places)) for places in numbers
         }
-        found = [f"{texts[places]} ({counted(n, 'run')})" for places, n in numbers.most_common()]
+        lines = [f"{texts[places]} ({counted(n, 'run')})" for places, n in numbers.most_common()]
         message = "seeds are logged by different lines of code: {found:s}"
-        yield context.finding("SET127", message, found=found)
+        yield context.finding("SET127", message, found=lines)
 
 
 def _not_killed(context: SetContext) -> list[Run]:

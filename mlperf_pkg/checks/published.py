@@ -75,19 +75,19 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     end_ms, runs = results.provenance.end_ms, [r for r in context.runs if r.start_ms is not None]
     old = [run.path for run in runs if (run.start_ms or 0) <= end_ms]
     sources = {path: context.sources[path] for path in old if path in context.sources}
-    found = {
+    origins = {
         path: Origin(names)
         for path, digest in digests_of(sources).items()
         if (names := results.names_with(log_hash(digest)))
     }
     for run in runs:
         fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
-        if run.path not in found:
+        if run.path not in origins:
             names = results.names_of_run(fingerprint, run.evaluated, run.losses)
-            found |= {run.path: Origin(names, _BY_VALUES)} if names else {}
-    if not found and (names := results.names_scored(own.usage, len(context.runs), minutes)):
+            origins |= {run.path: Origin(names, _BY_VALUES)} if names else {}
+    if not origins and (names := results.names_scored(own.usage, len(context.runs), minutes)):
         return {run.path: Origin(names, _BY_MEAN) for run in runs}
-    return found
+    return origins
 
 
 def check_published(context: SetContext, published: PublishedRuns) -> Iterator[Finding]:

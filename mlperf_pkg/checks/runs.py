@@ -291,7 +291,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
                 message = (
-                    "seed {found} is logged by the same source line in several runs; expected"
+                    "seed {found:d} is logged by the same source line in several runs; expected"
                     " another seed"
                 )
                 yield context.finding(

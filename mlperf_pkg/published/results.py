@@ -131,17 +131,17 @@ class PublishedResults:
         It is found by its ``series``, evaluations and losses, but for noise, or by the ``log_hash``
         of its fingerprint.
         """
-        found: set[int] = set()
+        matches: set[int] = set()
         if fingerprint is not None:
-            found.update(_sets_with(fingerprint, *self._runs))
+            matches.update(_sets_with(fingerprint, *self._runs))
         firsts, rows, indexes = self._series
         for values in series:
             if len(values) >= LEAST_VALUES:
                 reach = abs(values[0]) * 4 * NOISE
                 start, stop = (bisect_left(firsts, values[0] + by) for by in (-reach, reach))
                 near = (n for n in range(start, stop) if equal_values(rows[n], values))
-                found.update(indexes[n] for n in near)
-        return self._names_at(sorted(found))
+                matches.update(indexes[n] for n in near)
+        return self._names_at(sorted(matches))
 
     def names_scored(self, usage: str, runs: int, minutes: float | None) -> Names:
         """Return all result sets with a number of runs and a mean in ``minutes``; the first first.
@@ -245,11 +245,11 @@ class PublishedResults:
         rows = [values[n : n + LEAST_VALUES] for n in range(0, len(values), LEAST_VALUES)]
         return values[::LEAST_VALUES], rows, indexes
 
-    def _numbered(self, part: bytes, code: str, each: int = 1) -> tuple[array[Any], array[int]]:
-        """Return numbers, ``each`` of a log, and the indexes of their sets."""
+    def _numbered(self, part: bytes, code: str, per_log: int = 1) -> tuple[array[Any], array[int]]:
+        """Return numbers, ``per_log`` of each log, and the indexes of their sets."""
         data, numbers, indexes = self._decompressed(part), array(code), array("H")
-        count, rest = divmod(len(data), each * numbers.itemsize + INDEX_BYTES)
-        split = count * each * numbers.itemsize
+        count, rest = divmod(len(data), per_log * numbers.itemsize + INDEX_BYTES)
+        split = count * per_log * numbers.itemsize
         numbers.frombytes(data[:split])
         indexes.frombytes(data[split : len(data) - rest])
         if sys.byteorder == "big":

@@ -44,7 +44,7 @@ class Terminal:
     def line(self, *spans: Span, most: int = 0) -> None:
         """Add one line, which only a view that ``wraps`` wraps.
 
-        There it has at most so many lines: the first span is cut at a word.
+        There it has at most ``most`` lines: the first span is cut at a word.
         """
         width = self._view.width if self._view.wraps else math.inf
         while most and _rows(_wrapped(spans, width), width) > most and spans[0][0] != _CUT:
@@ -150,7 +150,7 @@ def _indented(row: Sequence[Span]) -> list[Span]:
 
 
 def _wrapped(spans: Sequence[Span], width: float, more: int = _GAP) -> list[list[Span]]:
-    """Return lines; if the first is indented, the others are indented by so many columns more."""
+    """Return lines; those after an indented one are indented by ``more`` further columns."""
     text = "".join(visible(part) for part, _ in spans)
     indent = len(text) - len(text.lstrip())
     hanging = indent + more if indent else 0

@@ -63,7 +63,7 @@ def completed(line: str) -> list[str]:
         ("mlperf-pkg rules show cosmofl", ["cosmoflow"]),
         ("mlperf-pkg rules list cosmofl", ["cosmoflow"]),
         ("mlperf-pkg check --select RC", ["RCP", *(code for code in sorted(codes()) if code.startswith("RCP"))]),
-        ("mlperf-pkg check --ignore REPO,SEED10", ["REPO,SEED101", "REPO,SEED102", "REPO,SEED103", "REPO,SEED104", "REPO,SEED105"]),
+        ("mlperf-pkg check --ignore REPO,SEED10", ["REPO,SEED101", "REPO,SEED102", "REPO,SEED103", "REPO,SEED104", "REPO,SEED105", "REPO,SEED106"]),
         ("mlperf-pkg check --select nothing --round 6.", ["6.1", "6.0"]),
         ("mlperf-pkg simulate logs --system bow-pod1", ["bow-pod128", "bow-pod16"]),
         ("mlperf-pkg compare --published 5.", ["5.1", "5.0"]),

@@ -44,7 +44,9 @@ def both(
     root: Path, scratch: Path, capsys: pytest.CaptureFixture[str], *arguments: str
 ) -> tuple[tuple[int, list[str]], tuple[int, list[str]]]:
     """The exit status and the lines of ours and of theirs, which gets a copy: it writes there."""
-    copy = shutil.copytree(root, scratch / "copy" / root.name, symlinks=True)
+    # Copied twice: a copy in memory lists its files in reverse order, in which the tools read them.
+    first = shutil.copytree(root, scratch / "first" / root.name, symlinks=True)
+    copy = shutil.copytree(first, scratch / "copy" / root.name, symlinks=True)
     theirs = package_checker_run([str(copy), *arguments])
     capsys.readouterr()
     status = package_checker.main(

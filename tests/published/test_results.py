@@ -83,8 +83,8 @@ def test_a_run_is_found_by_its_values(
 
 
 def test_sets_are_found_by_their_mean(results: PublishedResults) -> None:
-    found = results.names_scored("training", 10, 20.0 + 1e-12)
-    assert [name.index for name in found] == [0, 1, 2]
+    names = results.names_scored("training", 10, 20.0 + 1e-12)
+    assert [name.index for name in names] == [0, 1, 2]
     for key in (("training", 9, 20.0), ("hpc", 10, 21.0), ("hpc", 10, None)):
         assert results.names_scored(*key) == ()
 

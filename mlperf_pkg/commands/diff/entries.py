@@ -227,9 +227,9 @@ def _description(change: EntryChange) -> Iterator[EntryVerdict]:
     if others := [field for field in change.fields if field not in (_NODES, "status")]:
         text = f"{in_words(others, 's')} ({runs})"
         yield entry_verdict(Kind.DESCRIPTION, path, text, allowed=None)
-    known = {finding.code for finding in change.old.findings}
+    before = {finding.code for finding in change.old.findings}
     for finding in change.new.findings:
-        if finding.code in _AGAINST_LOGS and finding.code not in known:
+        if finding.code in _AGAINST_LOGS and finding.code not in before:
             yield entry_verdict(Kind.AGAINST_LOGS, path, finding.text, allowed=None)
 
 

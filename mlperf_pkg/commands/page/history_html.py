@@ -98,7 +98,8 @@ def _table(history: History) -> str:
         for number, span in enumerate(trend.spans)
         for entry in (*span.entries, *span.new)
     }
-    rounds = {(entry.row.usage, entry.row.round) for entry in history.entries}
+    ranked = (entry.row for entry in history.entries if entry.is_ranked)
+    rounds = {(row.usage, row.round) for row in ranked}
     return compact(
         {
             "rows": columns(

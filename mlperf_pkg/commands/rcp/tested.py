@@ -223,8 +223,8 @@ def text(result: TestedSets, view: View) -> str:
     title = findings.system_titles(result.report)
     is_detailed = view.verbose or len(result.sets) <= _FEW
     hides_passing = not view.verbose and len(result.sets) > _MANY
-    listed = [i for i in result.sets if not (hides_passing and i.state is Verdict.PASS)]
-    by_benchmark = by_key((item.row.benchmark, item) for item in listed)
+    rows = [i for i in result.sets if not (hides_passing and i.state is Verdict.PASS)]
+    by_benchmark = by_key((item.row.benchmark, item) for item in rows)
     groups = [
         Group(
             name,

@@ -20,7 +20,7 @@ def comparison(number: int) -> Comparison:
         for verdict in (PASS, FAIL)
     ]
     entries = [
-        entry_verdict(kind, f"results/{n}/bert", "a text " * 20, allowed=None)
+        entry_verdict(kind, f"results/{n}/bert", "a sentence " * 20, allowed=None)
         for kind in Kind
         for n in range(number)
     ]
@@ -40,5 +40,5 @@ def test_a_whole_round_fits_on_a_screen() -> None:
 def test_all_of_it_is_shown_on_request() -> None:
     whole = text(comparison(30), View(width=100, verbose=True))
     assert whole.count("Rule: ") == len(Kind)
-    assert whole.count("results/29/bert: a text") == len(Kind)
+    assert whole.count("results/29/bert: a sentence") == len(Kind)
     assert "lines of details" not in whole

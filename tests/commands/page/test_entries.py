@@ -54,7 +54,7 @@ def test_the_winner_the_runner_up_and_the_fewest_accelerator_minutes() -> None:
     assert (card.title, card.about) == ("resnet", "4 results, 2 submitters")
     assert in_words(card) == [
         ("Winner", "1.000", "s0", ""),
-        ("Runner-up", "5.000", "s2", "5.0 times as long"),
+        ("Runner-up", "5.000", "s2", "5 times as long"),
         ("Per accelerator", "24.0", "s3", ""),
     ]
 
