@@ -331,6 +331,7 @@ def test_it_begins_with_its_verdicts(whole_round: Opened, good: Opened) -> None:
     failing = good.page.locator(".verdicts .fail").first
     assert failing.inner_text().startswith("official FAIL; 1 of 3 result sets fail")
     failing.get_by_role("link").click()
+    expect(good.page.locator("#count")).to_have_text("1 of 3 result sets")
     assert column(good.page, "Benchmark") == ["resnet"]
     good.page.get_by_role("button", name="Clear").click()
 
