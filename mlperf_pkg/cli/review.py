@@ -349,7 +349,7 @@ def calendar(*, start: datetime | None, target: Output) -> int:
 def packages(*, review_dir: Path, output: Path) -> int:
     """Write a package for each submitter.
 
-    A package is a review with only what concerns a submitter.
+    A package is a review that contains only what concerns the submitter.
 
     REVIEW_FOLDER is a review that 'mlperf-pkg review' wrote. A package has the objections
     by and against the submitter, its results in each section, whom it reviews and who
