@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -72,7 +73,7 @@ class RuleChecker:
         # They wait for the end, which shows whether only the order of the records is wrong.
         self._refusals: list[_Refusal] = []
         # Records of rules by position, which wait for those of earlier positions.
-        self._positions: dict[str, list[tuple[CompiledRule, Record, int]]] = {}
+        self._positions: dict[str, list[tuple[float, Record, int, CompiledRule]]] = {}
         # Codes of rules: a record reached their target, or could not be compared with it.
         self._met: set[str] = set()
         self._incomparable: set[str] = set()
@@ -257,7 +258,8 @@ class RuleChecker:
         if compiled.by_position:
             series = self._positions.setdefault(compiled.rule.code, [])
             if len(series) < _MOST_REFUSALS:
-                series.append((compiled, _counted(record, compiled.formula.previous[0]), number))
+                name = compiled.formula.previous[0]
+                series.append((*_positioned(record, name), number, compiled))
                 return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
         self._evaluate(compiled, record, number, self.seen, nth)
@@ -279,12 +281,12 @@ class RuleChecker:
     def _evaluate_by_position(self) -> None:
         """Evaluate formulas on records and those before them: evaluations may end in any order."""
         for series in self._positions.values():
-            series.sort(key=_position)
-            before: dict[str, Logged] = {}
-            for compiled, record, number in series:
-                seen = {key: logged for key, logged in self.seen.items() if key != record.key}
-                self._evaluate(compiled, record, number, seen | before)
-                before = {record.key: first_logged(record, number)}
+            series.sort(key=itemgetter(0))
+            seen = dict(self.seen)
+            del seen[series[0][1].key]
+            for _, record, number, compiled in series:
+                self._evaluate(compiled, record, number, seen)
+                seen[record.key] = first_logged(record, number)
 
     def _nth(self, rule: Rule) -> int:
         """Count the records of the rule's key since the last record of ``nth_since``."""
@@ -532,22 +534,21 @@ class RuleChecker:
         self._add(rule, number, value=value, expected=expected, message=message, settled=settled)
 
 
-def _counted(record: Record, name: str) -> Record:
-    """Return a record whose position is a number, also where it is logged as text."""
-    try:
-        metadata = {**record.metadata, name: float(record.metadata[name])}
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return record
-    return Record(record.key, record.time_ms, record.value, metadata)
+def _positioned(record: Record, name: str) -> tuple[float, Record]:
+    """Return how far a run had trained at a record, and the record with that as a number.
 
-
-def _position(of_rule: tuple[CompiledRule, Record, int]) -> float:
-    """Return how far a run had trained at a record; records that do not say so come first."""
-    compiled, record, _ = of_rule
-    assert compiled.formula  # noqa: S101
+    It may be logged as text. A record that does not say it comes before all others.
+    """
     metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    number = to_float(metadata.get(compiled.formula.previous[0]))
-    return -math.inf if number is None or math.isnan(number) else number
+    position = metadata.get(name)
+    if isinstance(position, str):
+        try:
+            position = float(position)
+        except ValueError:
+            return -math.inf, record
+        record = Record(record.key, record.time_ms, record.value, {**metadata, name: position})
+    number = to_float(position)
+    return -math.inf if number is None or math.isnan(number) else number, record
 
 
 def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check | None:
