@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -84,14 +83,6 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr.startswith("note: no code of resnet")
 
 
-def test_an_earlier_build_is_not_an_input(tmp_path: Path) -> None:
-    root = lay(tmp_path, POD16, numbered(RESNET, "{}.log"))
-    assert call("build", root).exit_code == 0
-    before = bytes_below(root)
-    assert call("build", root, "--force").exit_code == 0
-    assert bytes_below(root) == before
-
-
 def test_what_is_not_taken_along_from_a_ready_made_tree(tmp_path: Path) -> None:
     logs = numbered(RESNET, "old/results/bow-pod16/resnet/result_{}.txt")
     beside = {
@@ -108,18 +99,6 @@ def test_what_is_not_taken_along_from_a_ready_made_tree(tmp_path: Path) -> None:
         "note: not copied from results/bow-pod16/resnet: scaling.json",
     ]
     assert built_results(root) == RESULTS
-
-
-def test_folders_elsewhere(tmp_path: Path) -> None:
-    lay(tmp_path / "d", POD16, numbered(RESNET, "raw/{}.log"))
-    (tmp_path / "ws").mkdir()
-    folders = ("--logs", tmp_path / "d/raw", "--systems", tmp_path / "d/systems")
-    result = call("build", tmp_path / "ws", *folders, "-o", tmp_path / "out")
-    assert result.exit_code == 0
-    manifest = json.loads((tmp_path / "out/Graphcore" / MANIFEST).read_bytes())
-    origins = {file["path"]: file["origin"] for file in manifest["files"]}
-    assert origins[RESULTS[0]] == "../d/raw/0.log"
-    assert origins["systems/bow-pod16.json"] == "../d/systems/bow-pod16.json"
 
 
 def test_same_input_same_bytes(tmp_path: Path) -> None:
@@ -141,33 +120,7 @@ def test_older_logs_are_submitted_again(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("round_", "config", "reason"),
-    [
-        (("--round", "v1.1"), "round: 2.0", "training 1.1, Graphcore (as given)"),
-        ((), "round: 1.1", "training 1.1, Graphcore (as mlperf-pkg.yaml says)"),
-    ],
-)
-def test_round(tmp_path: Path, round_: tuple[str, ...], config: str, reason: str) -> None:
-    root = lay(resnet_workspace(tmp_path), {CONFIG_NAME: config.encode()})
-    assert call("build", root, *round_).stdout.splitlines()[0] == reason
-
-
 # ---- what is there already ----------------------------------------------------------------
-
-
-def test_dry_run_writes_nothing(tmp_path: Path) -> None:
-    root = closed_workspace(tmp_path)
-    before = bytes_below(root)
-    result = call("build", root, "--dry-run")
-    assert result.exit_code == 0
-    assert "    results/bow-pod16/resnet/result_0.txt <- logs/r0.log\n" in result.stdout
-    assert "built" not in result.stdout
-    (root / "logs/b0.log").unlink()
-    assert call("build", root, "--dry-run").exit_code == 1
-    lay(root, {"logs/b0.log": before["logs/b0.log"]})
-    assert bytes_below(root) == before
-    assert not (root / "submissions").exists()
 
 
 def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
@@ -290,35 +243,7 @@ def test_drop_invalid_names_each_with_its_reasons(tmp_path: Path) -> None:
     assert "no result set is valid: nothing is left to build" in result.stderr
 
 
-def test_failure_while_writing_leaves_the_old_tree(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = resnet_workspace(tmp_path)
-    assert call("build", root).exit_code == 0
-    before = bytes_below(root)
-    syncs, original = iter(range(1000)), os.fsync
-
-    def full(descriptor: int) -> None:
-        if next(syncs) == 4:
-            raise OSError(28, "No space left on device")
-        original(descriptor)
-
-    monkeypatch.setattr(os, "fsync", full)
-    result = call("build", root, "--force")
-    assert result.exit_code == 2
-    assert "cannot be written: No space left on device" in result.stderr
-    assert bytes_below(root) == before
-    assert [path.name for path in (root / "submissions").iterdir()] == ["Graphcore"]
-
-
 # ---- what it prints ----------------------------------------------------------------------
-
-
-def test_names_cannot_act_on_the_terminal(tmp_path: Path) -> None:
-    root = lay(tmp_path, POD16, numbered(RESNET[:4], "logs/\x1b[2J{}.log"))
-    result = call("build", root, "--dry-run")
-    assert result.exit_code == 1
-    assert "\x1b" not in result.output
 
 
 # ---- the plan as a configuration, and the last check --------------------------------------

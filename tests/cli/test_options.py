@@ -126,13 +126,6 @@ def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], P
     assert quiet.stdout == strict.stdout
 
 
-def test_formats_for_programs_have_all_findings(tree: Path) -> None:
-    full = call("check", tree, "--format", "json").stdout
-    for options in (("--quiet",), ("--show", "statistics"), ("--show", "errors")):
-        assert call("check", tree, "--format", "json", *options).stdout == full
-    assert [one["severity"] for one in json.loads(full)["findings"]] == ["warning"]
-
-
 # ---- what was not checked -----------------------------------------------------------------
 
 
@@ -192,17 +185,6 @@ def test_a_waiver_does_not_make_it_pass(tree: Path, tmp_path: Path) -> None:
     assert shown[-1] == "rules:    not checked, the rulebook does not have the benchmark"
 
 
-def test_what_was_checked_beside_it_passes(tree: Path, tmp_path: Path) -> None:
-    chess(tree)
-    write_submission(tree, "resnet", seed=8)
-    shown = call("check", tree, "-q", "--config", waivers(tmp_path)).stdout
-    official, rules = " ".join(shown.split()).split(" rules: ")
-    assert official.startswith("official: pass, ")
-    assert official.endswith(": 1 of 2 result sets not checked")
-    assert rules.startswith("pass, ")
-    assert rules.endswith(", 1 of 2 result sets not checked")
-
-
 # ---- logs that cannot be read -------------------------------------------------------------
 
 UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"
@@ -235,11 +217,3 @@ def test_utf_16_is_named_by_every_command(
     output = " ".join(call(*command).output.split())
     assert f"the log {UTF_16}" in output
     assert "Traceback" not in output
-
-
-@pytest.mark.parametrize("name", ["systems/bow-pod16.json", "mlperf-pkg.yaml"])
-def test_utf_16_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.chdir(lay(tmp_path, POD16, {name: "{}".encode("utf-16")}))
-    output = " ".join(call("system", "check").output.split())
-    assert f"the file {UTF_16}" in output
-    assert name in output

@@ -149,12 +149,6 @@ def test_a_folder_is_refused_with_the_command_for_its_logs(
     )
 
 
-def test_hostile_text_is_escaped(tmp_path: Path) -> None:
-    path = tmp_path / "run\x1b[31m.log"
-    path.write_bytes(edited(GOOD, "submission_status", value="\x1b]0;x\x07"))
-    assert "\x1b" not in watch(path)[1]
-
-
 @pytest.fixture
 def growing(tmp_path: Path) -> Path:
     path = tmp_path / "run.log"
@@ -175,14 +169,6 @@ def test_each_line_is_flushed_and_an_interrupt_ends_it(growing: Path) -> None:
         assert process.wait() == 130
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
-
-
-def test_a_closed_output_ends_it(growing: Path) -> None:
-    with start("watch", growing, *FAST) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.wait() == 141
 
 
 def test_a_terminal_shows_one_line_that_refreshes(growing: Path) -> None:
