@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +20,6 @@ from tests.helpers.workspaces import (
     closed_workspace,
     described,
     lay,
-    logs_of,
     numbered,
     resnet_workspace,
 )
@@ -35,11 +33,10 @@ from tests.helpers.workspaces import (
         numbered(RESNET, "logs/{}.log"),
         numbered(RESNET, "logs/2022/may/run-{}/slurm.out"),
         numbered(RESNET, "logs/bow-pod16/{}"),
-        numbered(reversed(RESNET), "logs/{}.txt"),
         numbered(RESNET, "{}.log"),
         numbered(RESNET, "logs/tree/results/bow-pod16/resnet/result_{}.txt"),
     ],
-    ids=["flat", "nested", "by folder", "backwards", "without logs/", "ready-made"],
+    ids=["flat", "nested", "by folder", "without logs/", "ready-made"],
 )
 def test_layouts_of_logs(tmp_path: Path, logs: Mapping[str, bytes]) -> None:
     root = lay(tmp_path, POD16, logs)
@@ -107,19 +104,6 @@ def test_same_input_same_bytes(tmp_path: Path) -> None:
     assert bytes_below(one) == bytes_below(two)
 
 
-def test_older_logs_are_submitted_again(tmp_path: Path) -> None:
-    older = logs_of("bow-pod16", "bert", round="1.1")
-    root = resnet_workspace(tmp_path)
-    result = call("build", lay(root, numbered(older, "logs/b{}.log")))
-    assert result.exit_code == 0
-    heading = "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)"
-    assert result.stdout.splitlines()[0] == heading
-    assert (
-        json.loads(bytes_below(root)["submissions/Graphcore/results.json"])["results"][0]["round"]
-        == "2.0"
-    )
-
-
 # ---- what is there already ----------------------------------------------------------------
 
 
@@ -150,11 +134,6 @@ def add_code(tree: Path) -> str:
     return "benchmarks/resnet/run.sh"
 
 
-def change_table(tree: Path) -> str:
-    (tree / "results.md").write_bytes(b"edited")
-    return "results.md"
-
-
 def change_manifest(tree: Path) -> str:
     (tree / MANIFEST).write_bytes((tree / MANIFEST).read_bytes().replace(b'"sha256"', b'"sha"', 1))
     return f"{MANIFEST}: "
@@ -165,7 +144,7 @@ def add_link(tree: Path) -> str:
     return "link"
 
 
-@pytest.mark.parametrize("add", [add_readme, add_code, change_table, change_manifest, add_link])
+@pytest.mark.parametrize("add", [add_readme, add_code, change_manifest, add_link])
 def test_force_never_deletes_what_was_not_built(tmp_path: Path, add: Callable[[Path], str]) -> None:
     root = resnet_workspace(tmp_path)
     assert call("build", root).exit_code == 0
@@ -249,18 +228,6 @@ def test_drop_invalid_names_each_with_its_reasons(tmp_path: Path) -> None:
 # ---- the plan as a configuration, and the last check --------------------------------------
 
 
-def test_what_only_the_whole_tree_shows_is_refused(tmp_path: Path) -> None:
-    """A measurement of power for one run of five."""
-    root = resnet_workspace(tmp_path)
-    lay(root, {"logs/power/0/node_0.txt": b":::MLLOG {}"})
-    before = bytes_below(root)
-    result = call("build", root)
-    assert result.exit_code == 2
-    assert "the tree would not be valid:\n  results/bow-pod16/resnet" in result.stderr
-    assert bytes_below(root) == before
-    assert call("build", root, "--invalid", "keep").exit_code == 0
-
-
 STRONG, WEAK = "box/strong/cosmoflow", "box/weak/cosmoflow"
 TREE = "submissions/ACME"
 
@@ -283,21 +250,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def workspace(root: Path, logs: dict[str, bytes], config: str = "") -> Path:
     box = described("bow-pod16", submitter="ACME")
     return lay(root, logs, {"systems/box.json": box, CONFIG_NAME: config.encode()})
-
-
-def test_scalings_have_names_and_folders(tmp_path: Path, logs: dict[str, bytes]) -> None:
-    root = workspace(tmp_path, logs)
-    result = call("build", root)
-    assert result.exit_code == 0
-    lines = result.stdout.splitlines()[1:3]
-    assert [re.sub(r" +[0-9.]+ minutes", "", line) for line in lines] == [
-        f"  {STRONG}  closed  10/10 runs, system found by submission_platform",
-        f"  {WEAK}    closed  10/10 runs, system found by submission_platform",
-    ]
-    tree = bytes_below(root / TREE)
-    for name, folder in ((STRONG, "logs"), (WEAK, "logs/weak")):
-        built = [data for path, data in tree.items() if path.startswith(f"results/{name}/")]
-        assert sorted(built) == sorted(logs[f"{folder}/box_cosmoflow_{n}.log"] for n in range(10))
 
 
 def test_weak_scaling_is_not_packed_without_strong_scaling(

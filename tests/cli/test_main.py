@@ -146,12 +146,9 @@ def test_general_options_that_are_refused(arguments: str, message: str) -> None:
     ("arguments", "message"),
     [
         (["chekc"], "no such command 'chekc'; did you mean check?"),
-        (["system", "chek"], "no such command 'chek'; did you mean check?"),
         (["check", "--fromat", "json"], "--format"),
         (["check", "--format", "jsn", "."], "; did you mean json?"),
         (["rules", "list", "--benchmark", "brt", "--round", "2.0"], "; did you mean bert?"),
-        (["rules", "diff", "5.1", "6.0", "--benchmark", "flux"], "; did you mean flux1?"),
-        (["rules", "show", "SET1O1"], "did you mean SET1"),
     ],
 )
 def test_mistyped(arguments: list[str], message: str) -> None:

@@ -51,13 +51,10 @@ STATUSES: list[tuple[str, list[Finding], int, int, int]] = [
     ("a note", [NOTE], 0, 0, 1),
     ("a warning", [WARNING], 0, 1, 1),
     ("an error", [ERROR], 1, 1, 1),
-    ("all", [ERROR, WARNING, NOTE], 1, 1, 1),
     ("a waived error", [WAIVED], 0, 0, 0),
-    ("a waived error and a warning", [WAIVED, WARNING], 0, 1, 1),
 ]
 OPTIONS = [
     ((), 0),
-    (("--fail-on", "error"), 0),
     (("--fail-on", "warning"), 1),
     (("--fail-on", "note"), 2),
 ]
@@ -77,11 +74,8 @@ def test_exit_statuses(
     [
         ((), "Errors Warnings"),
         (("--show", "errors"), "Errors"),
-        (("--show", "warnings"), "Errors Warnings"),
         (("--show", "notes"), "Errors Warnings Notes"),
-        (("--show", "all"), "Errors Warnings Notes"),
         (("--show", "statistics"), "Errors Warnings Notes"),
-        (("--quiet",), ""),
         (("-q", "--show", "statistics"), ""),
     ],
 )
@@ -151,7 +145,6 @@ ROUND = ("--round", "2.0")
     [
         (chess, ROUND, SKIPPED),
         (without_runs, ROUND, "there is no result set"),
-        (without_anything, ROUND, "there is no result set"),
         (without_anything, (), "no log and no folder name gives the round"),
     ],
 )

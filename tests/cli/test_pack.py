@@ -9,14 +9,13 @@ import subprocess
 import tarfile
 import time
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.cli.secret import VARIABLE
 from mlperf_pkg.commands.archive.verification import digest_of
-from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
+from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.archives import manifest_of
 from tests.helpers.program import COMMAND, call, start
@@ -87,7 +86,6 @@ def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
     ("arguments", "message"),
     [
         (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
-        (["-o", "{tree}/../none/x.tar.gz"], "/none does not exist"),
         (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
         (
             ["--encrypt", "official", "--recipient", "age1x"],
@@ -100,7 +98,6 @@ def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
             ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
             "--recipient and --passphrase-file cannot be used together",
         ),
-        (["--encrypt", "openssl"], "'openssl' is not one of 'age', 'official'"),
     ],
 )
 def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
@@ -156,38 +153,16 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     assert Path("a.tar.gz").read_bytes() == Path("b.tar.gz").read_bytes()
 
 
-@pytest.mark.parametrize("manifest", [False, True])
-def test_what_is_left_verifies(tmp_path: Path, manifest: bool) -> None:
-    """Also of a tree that was not built; its own tables stay."""
-    tree = write_submission(tmp_path / "ACME", "resnet", "bert")
-    (tree / "results/bow-pod16/bert/result_0.txt").unlink()
-    lay(tree, {"results.csv": b"own"})
-    if manifest:
-        origins = [
-            ManifestEntry(path, len(data), sha256(data).hexdigest(), "own")
-            for path, data in bytes_below(tree).items()
-        ]
-        lay(tree, {MANIFEST: manifest_text(origins).encode()})
-    assert call("pack", tree, "--invalid", "drop").exit_code == 0
-    unpacked = tmp_path / "unpacked" / "ACME"
-    result = call("verify", tree.with_name("ACME.tar.gz"), "--extract", unpacked.parent)
-    assert result.exit_code == 0, result.output
-    names = {path for path in bytes_below(tree) if "/bert/" not in path} | {MANIFEST}
-    assert bytes_below(unpacked).keys() == names
-    assert (unpacked / "results.csv").read_bytes() == b"own"
-
-
 @pytest.mark.parametrize(
     ("change", "left"),
     [
         ({}, {"bow-pod16/resnet", "bow-pod16/bert", "other/resnet"}),
         ({"results/other/resnet/result_0.txt": b""}, {"bow-pod16/resnet", "bow-pod16/bert"}),
-        ({"systems/other.json": b"{}"}, {"bow-pod16/resnet", "bow-pod16/bert"}),
         ({"systems/bow-pod16.json": b"{}"}, {"other/resnet"}),
         ({"systems/bow-pod16.json": b"{}", "systems/other.json": b"{}"}, set()),
         ({"results/other/resnet/a b.txt": b""}, set()),
     ],
-    ids=["none", "set", "system", "system of two sets", "all", "an error of the tree"],
+    ids=["none", "set", "system of two sets", "all", "an error of the tree"],
 )
 def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> None:
     """Sets, and descriptions with all their sets; other errors refuse the tree as before."""

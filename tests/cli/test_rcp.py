@@ -343,7 +343,6 @@ def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     [
         (simulated(), 0, "1 result set: 1 pass"),
         (simulated(runs=4), 0, "4 of 5 runs"),
-        (simulated(runs=2), 2, "2 of 5 runs"),
         (
             simulated(benchmark="minigo"),
             2,

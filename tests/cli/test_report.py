@@ -157,11 +157,10 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
     [
         (("logs", "--draw", "all", "--history"), "--draw and --history cannot be used together"),
         (("logs", "--format", "png"), "--format needs --draw"),
-        (("logs", "--draw", "time"), "did you mean times?"),
         (("--from", "."), "--from needs --history"),
         (("logs", "--review"), "--review needs --site"),
+        (("logs", "--draw", "time"), "did you mean times?"),
         (("logs", "--site", "x", "-o", "y"), "--site and --output cannot be used together"),
-        ((), "no PATH given"),
     ],
 )
 def test_mistyped(options: tuple[str, ...], message: str) -> None:

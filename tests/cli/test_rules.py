@@ -96,12 +96,10 @@ def test_show_explains_a_rule() -> None:
 NEAREST = [
     (("show", "SEED11"), "did you mean SEED101?"),
     (("show", "bret"), "did you mean bert?"),
-    (("show", "zzzz"), "a code looks like SET101, a key like opt_name, a benchmark like bert"),
     (
         ("list", "resnet", "--round", "5.1"),
         "round 5.1 has no benchmark 'resnet'; resnet ended in 4.0",
     ),
-    (("list", "5.11"), "the rulebook has no round '5.11'; did you mean 5.1?"),
     (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
 ]
@@ -117,11 +115,8 @@ def test_what_was_meant(arguments: tuple[str, ...], message: str) -> None:
 
 SAME = [
     (("list", "5.1"), ("list", "--round", "5.1")),
-    (("list", "v2.0"), ("list", "--round", "2.0")),
-    (("list", "bert"), ("list", "--benchmark", "bert")),
     (("list", "bert", "--round", "4.0"), ("list", "--benchmark", "bert", "--round", "4.0")),
     (("show", "bert"), ("list", "--benchmark", "bert")),
-    (("show", "BERT"), ("list", "--benchmark", "bert")),
     (("show", "Opt_Name"), ("show", "opt_name")),
 ]
 

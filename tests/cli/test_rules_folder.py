@@ -97,7 +97,7 @@ def scheduler() -> Iterator[str]:
     reason = "needs pip install 'mlperf-pkg[test-cluster]'"
     distributed = pytest.importorskip("distributed", reason=reason)
     with distributed.LocalCluster(
-        n_workers=1, processes=False, protocol="tcp", dashboard_address=None
+        n_workers=1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster.scheduler_address
 

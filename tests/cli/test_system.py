@@ -167,31 +167,9 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("config", "options", "round_"),
-    [
-        ('round: "2.0"', (), "round 2.0: as mlperf-pkg.yaml says"),
-        ('round: "2.0"', ("--round", "2.1"), "round 2.1: as given"),
-        ('round: "2.0"\nusage: hpc', (), "round 2.0: as mlperf-pkg.yaml says"),
-        ("usage: hpc", (), "round 3.0: the newest of the rulebook"),
-    ],
-)
-def test_the_round_of_the_configuration(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    config: str,
-    options: tuple[str, ...],
-    round_: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mlperf-pkg.yaml").write_text(config, "utf-8")
-    assert call("system", "check", FILES[0], *options).stdout.splitlines()[3] == round_
-
-
-@pytest.mark.parametrize(
     ("logs", "config", "paths", "round_"),
     [
         ({"a.log": RESNET[0]}, "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
-        ({"a.log": RESNET[0]}, "round: 2.1", (), "round 2.1: as mlperf-pkg.yaml says"),
         (
             {"a.log": b"hello", "b.log": RESNET[0]},
             "",
@@ -199,7 +177,9 @@ def test_the_round_of_the_configuration(
             f"round 2.0: from the logs in logs/, {INFERRED}",
         ),
         ({"a.log": b"hello"}, "", (), f"round {NEWEST}: the newest of the rulebook"),
-        ({}, "", (), f"round {NEWEST}: the newest of the rulebook"),
+        ({}, "usage: hpc", (), "round 3.0: the newest of the rulebook"),
+        ({"a.log": RESNET[0]}, 'round: "2.1"', (), "round 2.1: as mlperf-pkg.yaml says"),
+        ({}, 'round: "2.1"', ("systems/x.json", "--round", "2.0"), "round 2.0: as given"),
     ],
 )
 def test_the_round_of_the_logs(

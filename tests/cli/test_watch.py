@@ -112,7 +112,6 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((".",), "is a folder"),
         (("/dev/null",), "is not a file"),
         (("x", "--interval", "0"), "interval"),
     ],
@@ -129,7 +128,6 @@ def test_bad_usage(arguments: tuple[str, ...], text: str, tmp_path: Path) -> Non
     ("names", "command"),
     [
         ((), "folder/run_1.log"),
-        (("a.log", "b.log"), "folder/*.log"),
         (
             ("a.log", "b.out", "notes.txt", "x y/c.log"),
             "'folder/x y'/*.log folder/*.log folder/*.out",
