@@ -131,8 +131,8 @@ def test_failures_in_turn(tmp_path: Path) -> None:
 
 
 def test_the_same_bytes_by_any_number_of_processes(tmp_path: Path) -> None:
-    plan = replace(SMALL, systems=4, sets=1, statistics=3, power=True)
-    for name, jobs, seed in (("one", 1, 0), ("three", 3, 0), ("other", 2, 1)):
+    plan = replace(SMALL, sets=1, statistics=3, power=True)
+    for name, jobs, seed in (("one", 1, 0), ("three", 3, 0), ("other", 1, 1)):
         write_round(replace(plan, seed=seed), tmp_path / name, jobs=jobs)
     one, three, other = (contents(tmp_path / name) for name in ("one", "three", "other"))
     assert one == three
@@ -154,11 +154,8 @@ def test_statistics_are_between_start_and_stop() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"round": "9.9"}, "unknown round: '9.9'"),
         ({"usage": "inference"}, "unknown usage"),
         ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0"),
-        ({"failures": ("tired",)}, "unknown failure: 'tired'"),
-        ({"divisions": ("network",)}, "unknown division: 'network'"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
         ({"divisions": ("open",), "benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),
