@@ -99,6 +99,7 @@ def test_prices_of_the_workspace_and_of_a_file(tree: Path) -> None:
             "no result matches --benchmark, --system, --division and --accelerators",
         ),
         (["v2.0/ACME"], 1, "Time to train"),
+        (["v2.0/ACME", "--chart", "speed.svg"], 2, "no ratio to draw"),
     ],
 )
 def test_exit_status(tree: Path, arguments: list[str], status: int, message: str) -> None:
@@ -140,21 +141,3 @@ def test_a_comparison_without_its_chart_is_still_a_comparison(
     assert (result.exit_code, result.stdout) == (2, expected)
     assert result.stderr == f"mlperf-pkg: error: speed.svg: the chart cannot be drawn: {DEFECT}\n"
     assert not Path("speed.svg").exists()
-
-
-@pytest.mark.parametrize(
-    ("lines", "name", "message"),
-    [
-        (["dgx,bert,40,2.0,Other,closed,8"], "speed.svg", "no ratio to draw"),
-        (
-            ["dgx,resnet,40,2.0,Other,closed,8"],
-            "v2.0/ACME/speed.svg",
-            "refusing to write inside an input folder",
-        ),
-    ],
-)
-def test_no_chart(tree: Path, lines: list[str], name: str, message: str) -> None:
-    result = call("compare", tree, published(*lines), "--chart", name)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert not Path(name).exists()

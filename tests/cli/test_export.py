@@ -17,7 +17,6 @@ from tests.helpers.program import call
 from tests.helpers.trees import (
     SYSTEM,
     simulated,
-    write_set,
     write_submission,
     write_two_sets,
 )
@@ -91,30 +90,6 @@ def test_raw_logs_of_two_sets_in_one_folder(
         "SELECT count(*) FROM result_sets r JOIN systems s"
         " ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)",
     ) == [(2 if described else 0,)]
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "round_", "systems"),
-    [("llama31_8b", "6.0", ["2.0", "6.0"]), ("bert", "2.0", ["2.0"])],
-)
-def test_raw_logs_beside_results(
-    benchmark: str, round_: str, systems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their description is that of the results, too, perhaps of another round."""
-    monkeypatch.chdir(tmp_path)
-    write_submission(Path("ACME"))
-    write_set(Path("ACME/logs"), simulated(benchmark, round_=round_))
-    exported("ACME", "ACME/logs", "-o", "r.sqlite", "--evaluations")
-    assert rows(Path("r.sqlite"), "SELECT round FROM systems") == [(name,) for name in systems]
-    assert rows(Path("r.sqlite"), "PRAGMA foreign_key_check") == []
-    statement = """
-        SELECT s.round, s.path, r.id FROM result_sets r
-        JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
-    described = f"ACME/systems/{SYSTEM}.json"
-    assert rows(Path("r.sqlite"), statement) == [
-        ("2.0", described, f"ACME/{SYSTEM}/resnet/closed"),
-        (round_, described, f"Graphcore/{SYSTEM}/{benchmark}/closed"),
-    ]
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])

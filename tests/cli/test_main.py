@@ -158,14 +158,6 @@ def test_mistyped(arguments: list[str], message: str) -> None:
     assert result.stdout == ""
 
 
-def test_a_failure_is_a_message(tmp_path: Path) -> None:
-    result = call("check", tmp_path / "none\x1b[31m")
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    path = f"{tmp_path}/none\\x1b[31m"
-    assert result.stderr == f"mlperf-pkg: error: {path}: no such file or folder\n"
-
-
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [

@@ -17,7 +17,6 @@ from mlperf_pkg.cli.secret import VARIABLE
 from mlperf_pkg.commands.archive.verification import digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.config import CONFIG_NAME
-from tests.helpers.archives import manifest_of
 from tests.helpers.program import COMMAND, call, start
 from tests.helpers.trees import simulated, write_set, write_submission, write_system
 from tests.helpers.workspaces import (
@@ -71,15 +70,6 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     )
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
-
-
-def test_a_tree_that_its_manifest_denies_is_never_packed(tree: Path) -> None:
-    (tree / MANIFEST).write_text(manifest_of({"gone": b""}))
-    result = call("pack", tree, "--invalid", "keep")
-    assert result.exit_code == 1
-    assert "Errors\n  gone: listed in MANIFEST.json, but does not exist  PACK203" in result.stdout
-    assert "nothing was packed: the tree does not match its manifest" in result.stderr
-    assert beside(tree) == ["ACME"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from mlperf_logging.rcp_checker import rcp_checker as official
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
 from tests.helpers.logs import edited
-from tests.helpers.trees import simulated, write_set, write_submission
+from tests.helpers.trees import simulated, write_set
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
 
@@ -354,16 +354,6 @@ def test_check(logs: Logs, status: int, words: str, tmp_path: Path) -> None:
     actual, text, errors = streams("check", write_set(tmp_path, logs))
     assert (actual, errors) == (status, "")
     assert words in " ".join(text.split())
-
-
-def test_check_of_a_tree_with_points_of_one_benchmark(tmp_path: Path) -> None:
-    tree = write_submission(tmp_path / "v2.0", "resnet", "bert")
-    file = tmp_path / "points.json"
-    file.write_text(json.dumps(POINTS["slower"](256)), "utf-8")
-    rows = {row["benchmark"]: row for row in report(tree, "--custom", file)}
-    assert {name: row["custom"] for name, row in rows.items()} == {"bert": False, "resnet": True}
-    status, text, _ = streams("check", tree, "--format", "csv")
-    assert (status, len(text.splitlines())) == (0, 3)
 
 
 def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:

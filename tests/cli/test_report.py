@@ -15,14 +15,13 @@ from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
 from tests.commands.page.test_history_html import unpacked
 from tests.helpers.charts import DEFECT, fail
-from tests.helpers.logs import edited, without
+from tests.helpers.logs import without
 from tests.helpers.program import call
 from tests.helpers.trees import (
     SYSTEM,
     simulated,
     write_set,
     write_submission,
-    write_system,
     write_two_sets,
 )
 
@@ -130,20 +129,6 @@ def test_a_file_of_each_chart(tmp_path: Path) -> None:
         assert ElementTree.parse(file).getroot().tag.endswith("svg")
 
 
-@pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("part", ["", "results/my_system"])
-def test_a_folder_inside_a_submission_has_the_system_names_of_its_tree(
-    tmp_path: Path, part: str
-) -> None:
-    tree, out = write_submission(tmp_path / "v2.0" / "ACME"), tmp_path / "out"
-    (tree / "results" / SYSTEM).rename(tree / "results" / "my_system")
-    write_system(tree / "systems", "my_system")
-    result = call("report", tree / part, "-o", out, "--draw", "times")
-    assert (result.exit_code, names(out)) == (0, ["results-my_system-resnet.times.svg"])
-    text = (out / names(out)[0]).read_text("utf-8")
-    assert "ACME, my_system, resnet (closed, round 2.0)" in text
-
-
 def test_one_chart_as_pixels(tmp_path: Path) -> None:
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
     assert call("report", logs, "-o", out, "--draw", "times", "--format", "png").exit_code == 0
@@ -166,19 +151,6 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
 def test_mistyped(options: tuple[str, ...], message: str) -> None:
     result = call("report", *options)
     assert (result.exit_code, message in result.stderr) == (2, True)
-
-
-@pytest.mark.usefixtures("quick")
-def test_names_of_files_are_plain_and_differ(tmp_path: Path) -> None:
-    for number, name in enumerate(("a ß", "a é", "..")):
-        of_system = (edited(log, "submission_platform", value=name) for log in simulated())
-        write_set(tmp_path / "logs" / str(number), tuple(of_system))
-    call("report", tmp_path / "logs", "-o", tmp_path / "out", "--draw", "times")
-    assert names(tmp_path / "out") == [
-        "Graphcore-..-resnet-closed.times.svg",
-        "Graphcore-a-resnet-closed.times-2.svg",
-        "Graphcore-a-resnet-closed.times.svg",
-    ]
 
 
 @pytest.mark.usefixtures("quick")

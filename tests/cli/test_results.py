@@ -80,14 +80,6 @@ def test_ids_stay_when_rows_are_withdrawn_and_added(root: Path, tmp_path: Path) 
     assert [row["id"] for row in rows] == [after[f"ACME/{SYSTEM}"], after[f"Third/{SYSTEM}"]]
 
 
-def test_something_missing(root: Path, tmp_path: Path) -> None:
-    (root / "Other" / "results" / SYSTEM / "resnet" / "result_0.txt").unlink()
-    result = call("results", root, "-o", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "Missing (1):\n  Other/results/bow-pod16/resnet: not valid: SET101:" in result.stdout
-    assert names(tmp_path / "out") == FILES
-
-
 REFUSED = [
     (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
     (["--private-ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.infra.parallel import pool
-from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.rulebook.load import load_round
 from tests.helpers.own_rules import BENCHMARK_FILE, FILES, written
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set
@@ -118,18 +116,6 @@ def test_a_worker_that_has_other_rules_is_refused(
     result = call("--rules", "our-rules", "check", "logs", "--scheduler", scheduler)
     assert result.exit_code == 2
     assert "our-rules: a worker has other rules there than this machine" in result.stderr
-
-
-def test_a_file_replaces_that_of_the_package(tmp_path: Path) -> None:
-    lists = {"training/6.1/round.yaml": _round_without_qwen()}
-    with rules_read_from(written(tmp_path, lists)):
-        assert "qwen35_397b_grpo" not in load_round("training", "6.1").benchmarks
-    assert "qwen35_397b_grpo" in load_round("training", "6.1").benchmarks
-
-
-def _round_without_qwen() -> str:
-    path = Path(__file__).parents[2] / "rules" / "training" / "6.1" / "round.yaml"
-    return path.read_text("utf-8").replace(", qwen35_397b_grpo", "")
 
 
 def test_a_rule_is_added_to_a_round_of_the_package(tmp_path: Path) -> None:

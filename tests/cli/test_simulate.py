@@ -51,21 +51,6 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert not (tmp_path / "systems").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--system", "../x"], "--system '../x' is not a valid file name"),
-        (["--minutes", "-1"], "minutes must be a positive number"),
-        (["--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
-    ],
-)
-def test_refused(tmp_path: Path, options: list[str], message: str) -> None:
-    result = call("simulate", tmp_path / "logs", *RESNET, *options)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 SYSTEM_X = ("--system", "x", "--submitter", "ACME", "--runs", "1")
 HPC = ("--usage", "hpc", "--benchmark", "cosmoflow")
 
@@ -159,6 +144,9 @@ def test_a_whole_round(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
+        ([*RESNET, "--minutes", "-1"], "minutes must be a positive number"),
+        ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
         (["--benchmark", "bert"], "missing --system, --submitter (or --whole-round)"),
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
         ([*RESNET, "--benchmark", "bert"], "one result set has one benchmark"),

@@ -442,13 +442,6 @@ def test_what_was_not_checked_is_skipped() -> None:
     assert not skipped(one(verdict=NOT_CHECKED))
 
 
-def test_both_verdicts_are_properties() -> None:
-    (suite, *_) = suites(whole(verdict=FAIL))
-    properties = {entry.name: entry.value for entry in suite.properties()}  # type: ignore[no-untyped-call]
-    assert properties["verdict.official"] == "fail"
-    assert properties["verdict.rules"] == "pass"
-
-
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
 def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:

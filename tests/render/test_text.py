@@ -185,12 +185,6 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
     ) in shown
 
 
-def test_verbose_shows_runs_and_systems() -> None:
-    shown = text(verbose=True, result_sets=(result_set(),), runs=(run(),), systems=(system(),))
-    assert "results/dgx/bert: ACME/dgx/bert/closed\n  result_0.txt" in shown
-    assert "Rules\nACME\n  dgx    closed               8  pass      pass\n" in shown
-
-
 NOTE = finding("a.log", 2, severity=Severity.NOTE, source="the rules")
 MADE = [
     finding("a.log", 1, hint="fix", source="the rules"),
@@ -438,12 +432,6 @@ def test_the_verdicts_of_a_submitter(
     assert row.verdicts == verdicts
 
 
-def test_no_submitter_fails_officially_where_nothing_was_checked() -> None:
-    rows = (result_set(path="A/results/x/bert", submitter="A", verdict=NOT_CHECKED),)
-    made = report(result_sets=rows, findings=[finding("A/x")], verdict=NOT_CHECKED)
-    assert [row.verdicts.official for row in Submitters(made).rows()] == [Verdict.NOT_CHECKED]
-
-
 @pytest.mark.parametrize(
     ("changes", "failures"),
     [
@@ -590,14 +578,6 @@ def test_levels() -> None:
         "INFO - c: X1: wrong",
         "INFO - d: waived: X1: wrong",
     ]
-
-
-def test_round_and_verdicts_are_always_there() -> None:
-    checked = report(findings=[finding("a")])
-    first, official, rules = lines(checked, View(quiet=True))
-    assert first.startswith("INFO - round ")
-    assert official.startswith("INFO - official verdict: ")
-    assert rules.startswith("INFO - rules verdict: ")
 
 
 def test_nothing_breaks_a_line() -> None:
