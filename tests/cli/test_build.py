@@ -80,24 +80,6 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stderr.startswith("note: no code of resnet")
 
 
-def test_what_is_not_taken_along_from_a_ready_made_tree(tmp_path: Path) -> None:
-    logs = numbered(RESNET, "old/results/bow-pod16/resnet/result_{}.txt")
-    beside = {
-        "old/package_checker_params": b"rcp_bypass\n",
-        "old/results/bow-pod16/resnet/scaling.json": b'{"scaling_factor": 2.0}',
-        "old/systems/bow-pod16.json": POD16["systems/bow-pod16.json"],
-    }
-    root = lay(tmp_path, logs, beside)
-    result = call("build", root / "old", "--output", root / "submissions")
-    assert result.exit_code == 0
-    assert result.stderr.splitlines()[:3] == [
-        "note: the logs come from the submission tree .",
-        "note: not copied from .: the flags rcp-bypass",
-        "note: not copied from results/bow-pod16/resnet: scaling.json",
-    ]
-    assert built_results(root) == RESULTS
-
-
 def test_same_input_same_bytes(tmp_path: Path) -> None:
     one, two = closed_workspace(tmp_path / "one"), closed_workspace(tmp_path / "else/two")
     assert call("build", one).exit_code == call("build", two).exit_code == 0

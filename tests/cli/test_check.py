@@ -356,15 +356,6 @@ def test_bypasses_of_logs_outside_a_submission(tmp_path: Path, loose: bool) -> N
     assert not {"RCP101", "SEED102"} & bypassed
 
 
-def test_convergence_in_samples(tmp_path: Path) -> None:
-    """Epochs are the default, and train_samples with the flag, as with package_checker_params."""
-    tree = write_submission(tmp_path / "ACME", "bert")
-    plain, counted = report(tree), report(tree, "--rcp-bert-train-samples")
-    (tree / "package_checker_params").write_text("rcp-bert-train-samples\n")
-    assert counted["result_sets"] == report(tree)["result_sets"]
-    assert counted["result_sets"] != plain["result_sets"]
-
-
 # ---- files --------------------------------------------------------------------------------
 
 

@@ -17,7 +17,6 @@ from mlperf_pkg.cli.main import COMMANDS, cli
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain.describe import rulebook_codes
-from mlperf_pkg.rulebook.explain.lookup import all_benchmarks
 from mlperf_pkg.rulebook.load import codes, load_round
 from tests.helpers.ci import needs
 from tests.helpers.console import DOCS
@@ -68,11 +67,6 @@ def completed(line: str) -> list[str]:
 )  # fmt: skip
 def test_words(line: str, words: list[str]) -> None:
     assert completed(line) == list(dict.fromkeys(words))
-
-
-def test_all_codes_and_benchmarks() -> None:
-    names = sorted(codes().keys() | rulebook_codes())
-    assert completed("mlperf-pkg rules show ") == [*names, *sorted(all_benchmarks())]
 
 
 @pytest.mark.parametrize(

@@ -138,21 +138,6 @@ def without_labels(text: str, name: str) -> str:
     )
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_an_archive_in_a_folder_of_logs(folder: Path, name: str) -> None:
-    plain = report(folder)
-    data = FORMS[name](folder)
-    for log in folder.iterdir():
-        log.unlink()
-    (folder / name).write_bytes(data)
-    packed = report(folder)
-    assert [run["path"] for run in packed["runs"]] == [
-        f"{name}/{run['path']}" for run in plain["runs"]
-    ]
-    assert packed["verdict"] == plain["verdict"]
-    assert call("score", folder).exit_code == 0
-
-
 # ---- twice --------------------------------------------------------------------------------
 
 

@@ -161,23 +161,6 @@ def test_what_was_not_checked_never_passes(
     )
 
 
-WAIVED_CODES = ("SET106", "SET107")
-
-
-def waivers(folder: Path) -> Path:
-    """Waive that a folder is not named like a benchmark."""
-    line = '  - {{code: {}, path: "*", reason: r, approved_by: Jane, until: 9999-12-31}}\n'
-    path = folder / "waivers.yaml"
-    path.write_text("waivers:\n" + "".join(line.format(code) for code in WAIVED_CODES))
-    return path
-
-
-def test_a_waiver_does_not_make_it_pass(tree: Path, tmp_path: Path) -> None:
-    chess(tree)
-    shown = call("check", tree, "-q", "--config", waivers(tmp_path)).stdout.splitlines()
-    assert shown[-1] == "rules:    not checked, the rulebook does not have the benchmark"
-
-
 # ---- logs that cannot be read -------------------------------------------------------------
 
 UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"

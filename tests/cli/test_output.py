@@ -145,7 +145,6 @@ WRITE = (
     "report v2.0 --draw times -o {}",
     "report v2.0 --site {}",
     "results v2.0 -o {}",
-    "review v2.0 -o {}",
     "diff v2.0 logs -o {}",
     "compare v2.0 -o {}",
     "system check v2.0/ACME/systems -o {}",

@@ -21,7 +21,6 @@ from tests.helpers.trees import simulated, write_set
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
 
-GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}
 
 
@@ -239,11 +238,6 @@ def test_lint_of_the_package() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_lint_of_a_file() -> None:
-    status, text = call("lint", official_folder() / GPT3, "--round", "4.1")
-    assert (status, text.splitlines()[-1]) == (1, "2 mistakes")
-
-
 Logs = tuple[bytes, ...]
 REFERENCE = simulated(runs=10)  # resnet of 2.0: a submission has 5
 
@@ -354,18 +348,6 @@ def test_check(logs: Logs, status: int, words: str, tmp_path: Path) -> None:
     actual, text, errors = streams("check", write_set(tmp_path, logs))
     assert (actual, errors) == (status, "")
     assert words in " ".join(text.split())
-
-
-def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    file = tmp_path / "points.json"
-    point = {**points_at(8, [1.0] * 9)["new_8"], "Benchmark": "bert\x1b[2J"}
-    file.write_text(json.dumps({"a": point}), "utf-8")
-    status, _, errors = streams("check", logs, "--custom", file)
-    assert status == 2
-    assert errors.endswith(
-        "points of bert\\x1b[2J; expected a benchmark of the result sets: resnet\n"
-    )
 
 
 # ---- new ----------------------------------------------------------------------------------

@@ -94,21 +94,6 @@ def test_the_history_of_an_export(ending: str, tmp_path: Path) -> None:
     assert f"1 result of Training 2.0, from results.{ending}." in text
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("results.txt", "", "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb"),
-        ("results.sqlite", "no database", "is not an export of this version"),
-    ],
-)
-def test_what_is_no_export(name: str, content: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(content, "utf-8")
-    done = call("report", "--history", "--from", tmp_path / name, "-o", tmp_path / "x.html")
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert not (tmp_path / "x.html").exists()
-
-
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 

@@ -63,23 +63,6 @@ def test_a_round(root: Path, tmp_path: Path) -> None:
     assert "(2 new)" in " ".join(result.stdout.split())
 
 
-def test_ids_stay_when_rows_are_withdrawn_and_added(root: Path, tmp_path: Path) -> None:
-    file = tmp_path / "ids.json"
-    call("results", root, "-o", tmp_path / "a", "--private-ids", file)
-    before, stamp = ids(file), file.stat().st_mtime_ns
-    assert call("results", root, "-o", tmp_path / "b", "--private-ids", file).exit_code == 0
-    assert file.stat().st_mtime_ns == stamp  # nothing new: not written again
-    remove(root / "Other")
-    write_submission(root / "Third", seed=9)
-    result = call("results", root, "-o", tmp_path / "c", "--private-ids", file)
-    assert "(1 new, 1 of withdrawn systems)" in " ".join(result.stdout.split())
-    after = ids(file)
-    assert before.items() < after.items()
-    assert len({*after.values()}) == 3
-    rows = json.loads((tmp_path / "c" / "results.json").read_text("utf-8"))["rows"]
-    assert [row["id"] for row in rows] == [after[f"ACME/{SYSTEM}"], after[f"Third/{SYSTEM}"]]
-
-
 REFUSED = [
     (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
     (["--private-ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),

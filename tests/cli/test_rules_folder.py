@@ -131,20 +131,6 @@ def test_a_rule_is_added_to_a_round_of_the_package(tmp_path: Path) -> None:
     assert call("check", logs).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("list", "--round", "99.0"), "ownb"),
-        (("show", "OWNB103"), "value >= step, where step = math.ceil(1000.0 /"),
-        (("diff", "6.1", "99.0"), "+ ownb: target at least 0.75"),
-    ],
-)
-def test_commands_about_rules(workspace: Path, arguments: tuple[str, ...], words: str) -> None:
-    result = call("--rules", "our-rules", "rules", *arguments)
-    assert result.exit_code == 0
-    assert words in result.stdout
-
-
 def test_a_mistake_is_reported_before_anything_else(workspace: Path) -> None:
     path = workspace / "our-rules" / BENCHMARK_FILE
     path.write_text(path.read_text().replace("equals", "equal"))

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -192,10 +193,13 @@ def required_modules() -> set[tuple[str, str]]:
     }  # fmt: skip
 
 
+distributions = cache(metadata.packages_distributions)
+
+
 @pytest.mark.parametrize(("module", "extra"), sorted(required_modules()))
 def test_the_extra_of_a_message_brings_the_package(module: str, extra: str) -> None:
     """So the command that a message names repairs what is missing."""
-    packages = metadata.packages_distributions().get(module)
+    packages = distributions().get(module)
     if packages is None:
         pytest.skip(f"{module} is not installed")
     names = {name.split()[0].lower() for name in PROJECT["optional-dependencies"][extra]}

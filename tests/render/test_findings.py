@@ -222,14 +222,12 @@ OTHER = "Other/dgx/bert/closed"
 @pytest.mark.parametrize(
     ("rows", "titles"),
     [
-        ([raw()], ["dgx (closed)"]),
         ([raw(), raw(path="logs", system="b")], ["dgx (closed)", "b (closed, in logs)"]),
-        ([raw(), raw(benchmark="resnet")], ["dgx (closed)", "dgx (closed)"]),
         ([raw(id=SET_ID), raw(id=OTHER)], [SET_ID, OTHER]),
         ([raw(scaling="strong"), raw(scaling="weak")], ["dgx (closed)", "dgx (closed)"]),
         ([result_set(), result_set(submitter="B")], ["ACME: dgx (closed)", "B: dgx (closed)"]),
     ],
-    ids=["one", "two systems", "two benchmarks", "two owners of raw logs", "scaling", "submitters"],
+    ids=["two systems", "two owners of raw logs", "scaling", "submitters"],
 )
 def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles: list[str]) -> None:
     made = report(result_sets=tuple(rows))
@@ -239,7 +237,6 @@ def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles:
 @pytest.mark.parametrize(
     ("rows", "sentences"),
     [
-        ([raw()], []),
         ([raw(system_by="the folder name")], ["system found by the folder name: dgx"]),
         (
             [raw(system=name, system_by="the folder name") for name in "aabcdef"],
