@@ -168,7 +168,6 @@ def test_it_needs_no_path() -> None:
     assert (result.exit_code, result.output) == (0, "history.html\n")
     page = Path("history.html").read_text()
     assert "<title>MLPerf Training and HPC: all rounds</title>" in page
-    assert call("report", "--history", "-o", "-").stdout == page
 
 
 def test_own_results_are_added(tmp_path: Path) -> None:
@@ -191,8 +190,7 @@ def test_a_site_of_several_rounds(tmp_path: Path) -> None:
         write_submission(tmp_path / "training_results_v2.0" / name, seed=len(name))
     write_submission(tmp_path / "again" / "v2.0" / "ACME")
     out = tmp_path / "site"
-    arguments = ("report", "--site", out, "training_results_v2.0", "again/v2.0", "--review")
-    done = call(*arguments)
+    done = call("report", "--site", out, "training_results_v2.0", "again/v2.0", "--review")
     assert done.exit_code == 0
     pages = ["index", "history", "training-2.0", "training-2.0-2"]
     reviews = [f"{name}-review/review" for name in pages[2:]]
@@ -205,7 +203,3 @@ def test_a_site_of_several_rounds(tmp_path: Path) -> None:
         assert '<a href="index.html">All pages</a>' in (out / f"{name}.html").read_text("utf-8")
     assert (out / "training-2.0-review" / "review.json").exists()
     assert "<b>Your results</b> (3, 3 not published)" in (out / "history.html").read_text("utf-8")
-    (out / "CNAME").write_text("example.org")
-    assert call(*arguments).exit_code == 2
-    assert call(*arguments, "--force").exit_code == 0
-    assert (out / "CNAME").read_text() == "example.org"

@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: a quarter in ``make test``, all with ``MLPERF_PKG_FULL=1``."""
+"""How much is tried: a quarter of the examples in ``make test``, all with ``MLPERF_PKG_FULL=1``."""
 
 from __future__ import annotations
 
