@@ -58,10 +58,10 @@ def test_every_benchmark_of_every_round_passes(usage: str, name: str, tmp_path: 
     assert [row.division for row in report.systems] == ["closed", "open"]
 
 
-@pytest.mark.parametrize(
-    ("usage", "name"),
-    newest([("training", "2.0"), ("training", "5.1"), ("hpc", "3.0")], lambda row: row[0]),
-)
+PACKAGED = newest([("training", "2.0"), ("training", "5.1"), ("hpc", "3.0")], lambda row: row[0])
+
+
+@pytest.mark.parametrize(("usage", "name"), PACKAGED)
 def test_the_official_package_checker_passes(
     usage: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
