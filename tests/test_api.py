@@ -23,7 +23,6 @@ from mlperf_pkg.findings import Waiver
 from tests.helpers import reports
 from tests.helpers.console import DOCS
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, write_submission
 from tests.helpers.workspaces import RESNET, lay, resnet_workspace
 
 PAGE = (DOCS / "public.md").read_text("utf-8")
@@ -78,11 +77,6 @@ def test_the_page_has_every_name() -> None:
     assert stubs <= set(mlperf_pkg.__all__)
 
 
-@pytest.mark.parametrize("name", mlperf_pkg.__all__)
-def test_every_name_exists(name: str) -> None:
-    assert getattr(mlperf_pkg, name)
-
-
 def test_no_other_name_exists() -> None:
     """Also to mypy, which reports an ignored error that is none."""
     with pytest.raises(AttributeError, match="no attribute 'chek'"):
@@ -120,9 +114,7 @@ def test_a_check_does_not_import_pandas(workspace: Path) -> None:
     [
         ([], {}),
         (["--round", "v2.0"], {"round": "v2.0"}),
-        (["--round", "2.1.0"], {"round": "2.1.0"}),
         (["--round", "2.0"], {"round": 2.0}),  # as one writes it in a notebook
-        (["--usage", "hpc"], {"usage": "hpc"}),
         (["--partial"], {"partial": True}),
         (["--keep-scaling"], {"keep_scaling": True}),
         (["--config", "other.yaml"], {"config": Path("other.yaml")}),
@@ -137,12 +129,6 @@ def test_the_report_is_that_of_the_command(
     printed = json.loads(call("check", "logs", "--format", "json", *options).stdout)
     assert check(Path("logs"), **parameters).to_dict() == printed
     assert printed["findings"]
-
-
-def test_several_paths(workspace: Path) -> None:
-    write_submission(workspace / "ACME")
-    report = check("logs", workspace / "ACME")
-    assert [row.system for row in report.result_sets] == ["bow-pod16", SYSTEM]
 
 
 def test_waivers_inside_an_input(workspace: Path) -> None:
@@ -254,11 +240,6 @@ def test_a_log_with_odd_records(tmp_path: Path) -> None:
     assert "LOG101" in log.to_pandas("findings")["code"].tolist()
 
 
-def test_a_log_in_a_folder_of_one(workspace: Path) -> None:
-    lay(workspace, {"one/x.log": RESNET[0]})
-    assert read_log("one").minutes == read_log("one/x.log").minutes
-
-
 # ---- the published results ----------------------------------------------------------------
 
 
@@ -284,22 +265,18 @@ REPORT_TABLES = "systems, result_sets, runs, findings"
     [
         (check, "no path: expected a log, a folder of logs or a submission"),
         (lambda: check("log"), r"log: no such file or folder; did you mean logs\?"),
-        (lambda: check("logs", "nowhere"), "nowhere: no such file or folder"),
         (lambda: check("a\0b"), r"'a\\x00b' is not a path"),
         (lambda: check("\ud800"), r"'\\ud800' is not a path"),
         (lambda: check("x" * 5000), "x: cannot be read: File name too long"),
-        (lambda: check("systems"), "systems: no MLPerf log here"),
         (lambda: check("logs", round="9.9"), r"the rulebook has no round '9\.9' for 'training'"),
         (lambda: check("logs", usage="x"), "usage is 'x'; expected 'training' or 'hpc'"),
         (lambda: check("logs", jobs=0), "jobs is 0; expected 1 or more"),
         (lambda: check("logs", config="no.yaml"), "no.yaml: cannot be read: No such file"),
         (lambda: check("logs", config="bad.yaml"), r"bad\.yaml:1: unknown key 'rounds'"),
         (lambda: check("logs").to_pandas("x"), f"the table is 'x'; expected {REPORT_TABLES}"),
-        (lambda: read_log("nowhere"), "nowhere: no such file or folder"),
         (lambda: read_log("logs"), "logs: 5 logs; expected one"),
         (lambda: read_log("wide.log"), r"wide\.log: the log is UTF-16 text; expected UTF-8"),
         (lambda: read_log("cut.log.gz"), r"cut\.log\.gz: the log cannot be read: the gzip data is"),
-        (lambda: read_log("logs/0.log", round="9.9"), "the rulebook has no round"),
         (
             lambda: read_log("logs/0.log").to_pandas("runs"),
             "the table is 'runs'; expected evaluations, records, findings",

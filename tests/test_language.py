@@ -43,9 +43,13 @@ def name(path: Path) -> str:
     return path.relative_to(PROJECT).as_posix()
 
 
+ASSIGNED = re.compile(rf"\b({'|'.join(sorted(VAGUE))})\b *(?:[=:,)]|in\b)")
+
+
 def variables(path: Path) -> Iterator[str]:
     """The names that a module assigns, without the fields of its classes (``Finding.found``)."""
-    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    text = path.read_text("utf-8")
+    nodes = list(ast.walk(ast.parse(text))) if ASSIGNED.search(text) else []
     fields = {
         id(part.target)
         for node in nodes

@@ -23,6 +23,7 @@ from mlperf_pkg.results.report import Report
 from mlperf_pkg.run import power
 from mlperf_pkg.run.power import PowerFile, PowerLog, joules, read_power_log
 from mlperf_pkg.submission.model import KEEP_SCALING
+from tests.helpers.examples import SHARE
 from tests.helpers.logs import records, without
 from tests.helpers.official import package_verdict
 from tests.helpers.trees import SYSTEM, write_submission
@@ -259,7 +260,7 @@ NAMES = ["node_0.txt", "node_1.txt", "node_2.txt", "sw_0.txt", "sw_1.txt", "node
 DEADLY = ["node.txt", "sw_.txt", "node_1x.txt"]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(80 // SHARE))
 def test_any_files_as_the_power_checker(tmp_path: Path, seed: int) -> None:
     """By what decides its verdict: the runs it blames, and whether it crashes."""
     chosen = random.Random(seed)

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.findings import Severity, Verdict, Verdicts
+from tests.helpers.examples import newest
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 FAIL, PASS = Verdict.FAIL, Verdict.PASS
@@ -139,10 +141,12 @@ OF_FOLDER = [
 ]
 
 
-@pytest.mark.parametrize("change", [*CHANGES, *OF_FOLDER])
-@pytest.mark.parametrize("level", [0, 1, 2])
+LEVELS = newest(product((0, 1, 2), (*CHANGES, *OF_FOLDER)), lambda row: row[1])
+
+
+@pytest.mark.parametrize(("level", "change"), [*LEVELS, (0, nothing), (1, nothing), (0, scaled)])
 def test_a_folder_alone_is_judged_as_in_its_submission(
-    tmp_path: Path, change: Callable[[Path], None], level: int
+    tmp_path: Path, level: int, change: Callable[[Path], None]
 ) -> None:
     root = write_submission(tmp_path / "v2.0" / "Graphcore")
     change(root)

@@ -77,7 +77,9 @@ def test_links_out_of_the_workspace_are_not_followed(tmp_path: Path, name: str) 
         (root / "systems/x.json").unlink()
         (root / "systems").rmdir()
     (root / name).symlink_to(elsewhere / name)
-    rows = check([str(root)], Options(jobs=1)).report.result_sets
+    linked = check([str(root)], Options(jobs=1)).report
+    rows = linked.result_sets
+    assert "TREE102" in {finding.code for finding in linked.findings}
     expected = (1, "submission_platform") if name == "logs" else (5 + (name == "systems"), None)
     assert [(row.runs_found, row.system_by) for row in rows] == [expected]
 

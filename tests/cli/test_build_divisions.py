@@ -55,9 +55,8 @@ def beside(built: Path, tmp_path: Path) -> Path:
 # ---- one after the other ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", DIVISIONS)
-def test_one_after_the_other_is_both_at_once(tmp_path: Path, first: str) -> None:
-    (second,) = DIVISIONS.keys() - {first}
+def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
+    first, second = "open", "closed"
     root = both_divisions(tmp_path)
     result = call("build", root, "--division", first)
     assert (result.exit_code, systems_of(root)) == (0, DIVISIONS[first])
@@ -76,28 +75,6 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path, first: str) -> None
         assert bytes_below(root / TREE) == in_turn
 
 
-def test_only_sets_of_the_tree_stay(tmp_path: Path) -> None:
-    root = both_divisions(tmp_path)
-    only = ("--division", "closed", "--leave-out", "bow-pod16/bert")
-    assert call("build", root, *only).exit_code == 0
-    result = call("build", root, "--division", "open")
-    assert "kept 1 result set of the closed division in " in result.stderr
-    assert (
-        "note: left out, as they are of the closed division: 10 logs (logs/b0.log, "
-        in result.stderr
-    )
-    assert sorted(path.name for path in (root / TREE / "results").glob("*/*")) == ["resnet"] * 2
-
-
-@pytest.mark.parametrize("option", ["--dry-run", "--explain"])
-def test_the_plan_has_what_stays(beside: Path, option: str) -> None:
-    before = bytes_below(beside)
-    result = call("build", beside, "--division", "open", option)
-    assert (result.exit_code, bytes_below(beside)) == (0, before)
-    assert "bow-pod16" in result.stdout
-    assert "bow-pod64-open" in result.stdout
-
-
 def test_a_division_that_is_there_needs_force(beside: Path) -> None:
     result = call("build", beside, "--division", "closed")
     assert result.exit_code == 2
@@ -109,15 +86,6 @@ def test_a_division_that_is_there_needs_force(beside: Path) -> None:
         "Graphcore: has results of the closed division already; --force replaces them and keeps"
         " those of the open division\n"
     )
-
-
-def test_force_replaces_the_division_alone(beside: Path) -> None:
-    assert call("build", beside, "--division", "open").exit_code == 0
-    before = bytes_below(beside / TREE)
-    only = ("--division", "closed", "--leave-out", "bow-pod16/bert", "--force")
-    assert call("build", beside, *only).exit_code == 0
-    removed = before.keys() - bytes_below(beside / TREE).keys()
-    assert {name.split("/")[-2] for name in removed} == {"bert", "src"}
 
 
 # ---- what would be lost -------------------------------------------------------------------
@@ -174,7 +142,6 @@ CODE = "benchmarks/bert/implementations/src/"
     [
         (remove_logs, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (remove_log, (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
-        (remove_log, ("--invalid", "drop"), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (change_log, (), BERT),
         (change_description, (), "must keep:\n  systems/bow-pod16.json\n"),
         (remove_description, (), f"{BERT}0.txt,\n"),
@@ -204,15 +171,6 @@ def test_the_other_division_is_never_lost(
         )
         assert "or choose another --output\n" in result.stderr
         assert bytes_below(beside) == before
-
-
-def test_the_ways_out(beside: Path) -> None:
-    remove_logs(beside)
-    before = bytes_below(beside / TREE)
-    result = call("build", beside, "--division", "open", "--output", beside / "elsewhere")
-    assert (result.exit_code, bytes_below(beside / TREE)) == (0, before)
-    assert call("build", beside, "--force").exit_code == 0
-    assert sorted(path.name for path in (beside / TREE / "results").glob("*/*")) == ["resnet"] * 2
 
 
 def test_extra_files_of_both_change_by_force(beside: Path) -> None:

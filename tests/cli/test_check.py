@@ -17,9 +17,8 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.render import FORMATS
 from tests.helpers.broken_runs import SET, every_log, fast, same_seed
-from tests.helpers.official import official_verdict
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 
 @pytest.fixture
@@ -50,21 +49,6 @@ def test_errors(folder: Path) -> None:
         "Errors\n  result_1.txt: submission_benchmark is not logged; expected once  RUN119\n"
         in result.stdout
     )
-
-
-def test_a_single_log(folder: Path) -> None:
-    result = call("check", folder / "result_0.txt")
-    assert result.exit_code == 0
-    assert "  resnet      1/5        -  too few runs" in result.stdout
-
-
-@pytest.mark.parametrize("format_", FORMATS)
-def test_formats(folder: Path, format_: str) -> None:
-    result = call("check", folder, "--format", format_)
-    assert result.exit_code == 0
-    assert result.stdout.endswith("\n") == (format_ != "concise")  # which has nothing but findings
-    if format_ == "json":
-        assert json.loads(result.stdout)["format"] == "mlperf-pkg/report/3"
 
 
 def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,29 +118,6 @@ def test_a_waiver_of_what_only_the_rules_forbid(folder: Path, tmp_path: Path) ->
     assert result.exit_code == 0
     assert "official: pass" in result.stdout
     assert re.search(r"0 errors, .*, 1 waived", result.stdout)
-
-
-def test_a_waiver_does_not_help_where_the_official_checker_rejects(
-    folder: Path, tmp_path: Path
-) -> None:
-    spoil(folder)
-    (tmp_path / "waivers.yaml").write_text(WAIVER)
-    result = call("check", folder, "--partial", "--config", tmp_path / "waivers.yaml")
-    assert result.exit_code == 1
-    assert "official: FAIL" in result.stdout
-    assert "1 waived, which the official checker ignores" in result.stdout.replace("\n", " ")
-    assert (
-        "Waived\n  result_1.txt: submission_benchmark is not logged; expected once  RUN119\n"
-        "    waived by Jane until 9999-12-31: a reason\n"
-    ) in result.stdout
-    assert "rules:    pass" in result.stdout
-    assert re.search(r"0 errors, .*, [0-9]+ waived", result.stdout)
-
-
-def test_a_configuration_in_the_input_is_ignored(folder: Path) -> None:
-    spoil(folder)
-    (folder / "mlperf-pkg.yaml").write_text(WAIVER)
-    assert "waived" not in call("check", folder).stdout
 
 
 @pytest.mark.parametrize(
@@ -277,44 +238,11 @@ def break_a_log(root: Path) -> None:
     log.write_bytes(log.read_bytes().replace(b'"opt_name"', b'"x"'))
 
 
-CASES: dict[str, Callable[[Path], object]] = {
-    "valid": lambda root: None,
-    "too fast": lambda root: every_log(fast, root),
-    "too fast, bypassed": lambda root: (
-        every_log(fast, root) / "package_checker_params"
-    ).write_text("rcp-bypass"),
-    "a broken log": break_a_log,
-    "a missing log": lambda root: remove(root / SET / "result_0.txt"),
-    "a name with a space": lambda root: (root / "a b").touch(),
-    "a missing description": lambda root: remove(root / "systems" / f"{SYSTEM}.json"),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_as_the_official_checkers(
-    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    root = write_submission(tmp_path / "ACME")
-    CASES[name](root)
-    verdict, _ = official_verdict(root, tmp_path, caplog)
-    assert call("check", root, *OPTIONS).exit_code == int(verdict == "fail")
-
-
 def test_the_rules_do_not_count(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "ACME")
     break_a_log(root)
     assert call("check", root, *OPTIONS[:2]).exit_code == 1
     assert call("check", root, *OPTIONS).exit_code == 0
-
-
-def test_a_round(tmp_path: Path) -> None:
-    write_submission(tmp_path / "round" / "Good")
-    every_log(fast, write_submission(tmp_path / "round" / "Bad", seed=8))
-    result = call("check", tmp_path / "round", *OPTIONS)
-    assert result.exit_code == 1
-    (line,) = (line for line in result.stdout.splitlines() if "RCP101" in line)
-    assert line.strip().startswith("Bad/")
-    assert call("check", tmp_path / "round", *OPTIONS, "--rcp-bypass").exit_code == 0
 
 
 FOLDERS = ("Giga Computing", "GigaComputing", "ACME+Beta", "Gamma")
@@ -387,9 +315,6 @@ def test_round_names(text: str, name: str) -> None:
     "arguments",
     [
         ["rules", "list", "5.1.0"],
-        ["rules", "list", "--round", "5.1.0"],
-        ["rules", "diff", "5.0.0", "5.1.0"],
-        ["rcp", "show", "bert", "--round", "4.0.0"],
         ["system", "check", "systems", "--round", "2.0.0"],
     ],
 )
@@ -421,14 +346,6 @@ def test_rcp_bypass(tmp_path: Path) -> None:
     assert report(tree)["findings"] == passed["findings"]
 
 
-def test_seed_checker_bypass(tmp_path: Path) -> None:
-    tree = every_log(same_seed, write_submission(tmp_path / "ACME"))
-    assert "SEED102" in codes(report(tree))
-    passed = report(tree, "--seed-checker-bypass")
-    assert "SEED102" not in codes(passed)
-    assert passed["verdict"]["official"] == "pass"
-
-
 @pytest.mark.parametrize("loose", [True, False])
 def test_bypasses_of_logs_outside_a_submission(tmp_path: Path, loose: bool) -> None:
     folder = tmp_path if loose else tmp_path / SET
@@ -437,22 +354,6 @@ def test_bypasses_of_logs_outside_a_submission(tmp_path: Path, loose: bool) -> N
     assert {"RCP101", "SEED102"} <= codes(report(tmp_path))
     bypassed = codes(report(tmp_path, "--seed-checker-bypass", "--rcp-bypass"))
     assert not {"RCP101", "SEED102"} & bypassed
-
-
-def test_convergence_in_samples(tmp_path: Path) -> None:
-    """Epochs are the default, and train_samples with the flag, as with package_checker_params."""
-    tree = write_submission(tmp_path / "ACME", "bert")
-    plain, counted = report(tree), report(tree, "--rcp-bert-train-samples")
-    (tree / "package_checker_params").write_text("rcp-bert-train-samples\n")
-    assert counted["result_sets"] == report(tree)["result_sets"]
-    assert counted["result_sets"] != plain["result_sets"]
-
-
-def test_score_has_them_too(tmp_path: Path) -> None:
-    tree = every_log(fast, write_submission(tmp_path / "ACME"))
-    flags = ("--rcp-bypass", "--seed-checker-bypass", "--rcp-bert-train-samples")
-    scores = json.loads(call("score", tree, *flags, "--format", "json").stdout)
-    assert scores["result_sets"][0]["rcp"]["bypassed"] is True
 
 
 # ---- files --------------------------------------------------------------------------------
@@ -469,13 +370,6 @@ def test_log_output(tmp_path: Path) -> None:
     assert "INFO - official verdict: FAIL" in text
     assert "\nERROR - " in text
     assert "earlier" not in text
-
-
-def test_log_output_is_not_written_into_an_input(tmp_path: Path) -> None:
-    tree = write_submission(tmp_path / "ACME")
-    result = call("check", tree, "--log-output", tree / "check.log")
-    assert result.exit_code == 2
-    assert not (tree / "check.log").exists()
 
 
 def test_private_ids(tmp_path: Path) -> None:

@@ -67,25 +67,13 @@ def test_a_submission_against_published_rounds(tree: Path) -> None:
     assert {row["benchmark"] for row in rows} == {"resnet"}
 
 
-def test_published_rounds_alone() -> None:
-    rows = compared("--published", "5.0, 5.1", "--benchmark", "rgat")
-    assert {row["round"] for row in rows} == {"5.0", "5.1"}
-    assert [row["minutes"] for row in rows] == sorted(row["minutes"] for row in rows)
-    assert [row["baseline"] for row in rows] == [True, *(len(rows) - 1) * [False]]
-
-
-@pytest.mark.parametrize("part", [f"results/{SYSTEM}/resnet", f"results/{SYSTEM}", "results", ""])
+@pytest.mark.parametrize("part", [f"results/{SYSTEM}", ""])
 def test_a_part_of_a_submission_is_that_part(tree: Path, part: str) -> None:
     write_set(tree / "results" / "other" / "resnet", simulated("resnet"))
     write_system(tree / "systems", "other")
     rows = compared(tree / part)
     assert len(rows) == (1 if SYSTEM in part else 2)
     assert all(row["accelerators"] == 16 and row["submitter"] == "ACME" for row in rows)
-
-
-def test_nothing_is_compared_with_itself(tree: Path) -> None:
-    rows = compared(tree / "results" / SYSTEM / "resnet", tree.parent, tree)
-    assert [row["path"] for row in rows] == [f"v2.0/ACME/results/{SYSTEM}/resnet"]
 
 
 def test_prices_of_the_workspace_and_of_a_file(tree: Path) -> None:
@@ -100,20 +88,6 @@ def test_prices_of_the_workspace_and_of_a_file(tree: Path) -> None:
         assert row["performance_per_dollar"] == pytest.approx(row["speed"] * ratio)
 
 
-def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
-    scores = published(
-        "dgx,resnet,40,2.0,Other,closed,8", "dgx,resnet,60,1.1,Other,closed,8", "dgx,resnet,5,1.0,Other,open,8"
-    )  # fmt: skip
-    rows = compared(tree, scores, "--baseline", "2.0 dgx", "--division", "closed")
-    assert [(row["round"], row["system"], row["baseline"]) for row in rows] == [
-        ("2.0", SYSTEM, False),
-        ("2.0", "dgx", True),
-        ("1.1", "dgx", False),
-    ]
-    assert [row["minutes"] for row in rows] == sorted(row["minutes"] for row in rows)
-    assert (rows[1]["improvement"], rows[1]["previous_round"]) == (1.5, "1.1")
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -125,7 +99,7 @@ def test_a_baseline_by_name_and_an_earlier_round(tree: Path) -> None:
             "no result matches --benchmark, --system, --division and --accelerators",
         ),
         (["v2.0/ACME"], 1, "Time to train"),
-        (["v2.0/ACME", "-o", "v2.0/ACME/x"], 2, "refusing to write inside an input folder"),
+        (["v2.0/ACME", "--chart", "speed.svg"], 2, "no ratio to draw"),
     ],
 )
 def test_exit_status(tree: Path, arguments: list[str], status: int, message: str) -> None:
@@ -144,21 +118,15 @@ def test_hostile_names_are_harmless(tree: Path, format_: str) -> None:
     assert again.stdout == result.stdout
 
 
-def test_links_and_inputs_stay_as_they_are(tree: Path) -> None:
-    before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
-    call("compare", tree)
-    assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
-
-
 # ---- the chart ----------------------------------------------------------------------------
 
 
 def test_chart(tree: Path) -> None:
     scores = published("dgx,resnet,40,2.0,Other,closed,8")
-    result = call("compare", tree, scores, "--chart", "speed.PNG")
+    result = call("compare", tree, scores, "--chart", "speed.SVG")
     assert result.exit_code == 0
-    assert Path("speed.PNG").read_bytes().startswith(b"\x89PNG")
-    again = call("compare", tree, scores, "--chart", "speed.PNG")
+    assert Path("speed.SVG").read_text("utf-8").count(">Other: dgx<") >= 1
+    again = call("compare", tree, scores, "--chart", "speed.SVG")
     assert again.exit_code == 2
     assert "exists already" in again.stderr
 
@@ -173,31 +141,3 @@ def test_a_comparison_without_its_chart_is_still_a_comparison(
     assert (result.exit_code, result.stdout) == (2, expected)
     assert result.stderr == f"mlperf-pkg: error: speed.svg: the chart cannot be drawn: {DEFECT}\n"
     assert not Path("speed.svg").exists()
-
-
-def test_chart_shows_every_ratio(tree: Path) -> None:
-    call("compare", tree, published("dgx,resnet,40,2.0,Other,closed,8"), "--chart", "speed.svg")
-    (row,) = (row for row in compared(tree, "scores.csv") if row["system"] == "dgx")
-    drawn = Path("speed.svg").read_text("utf-8")
-    for name in ("speed", "speed_per_accelerator"):
-        assert f">{row[name]:.2f}<" in drawn
-    for text in ("Other: dgx", "resnet, closed", "round 2.0"):
-        assert f">{text}<" in drawn
-
-
-@pytest.mark.parametrize(
-    ("lines", "name", "message"),
-    [
-        (["dgx,bert,40,2.0,Other,closed,8"], "speed.svg", "no ratio to draw"),
-        (
-            ["dgx,resnet,40,2.0,Other,closed,8"],
-            "v2.0/ACME/speed.svg",
-            "refusing to write inside an input folder",
-        ),
-    ],
-)
-def test_no_chart(tree: Path, lines: list[str], name: str, message: str) -> None:
-    result = call("compare", tree, published(*lines), "--chart", name)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert not Path(name).exists()

@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
-from tests.helpers.logs import edited, without
+from tests.helpers.logs import edited
 from tests.helpers.program import call
 from tests.helpers.trees import (
     SYSTEM,
-    remove,
-    simulated,
-    write_set,
     write_submission,
     write_system,
     write_two_sets,
@@ -42,36 +39,6 @@ def in_runs(key: str, *numbers: int, **changes: Any) -> Edit:
     return edit
 
 
-def slower(tree: Path) -> None:
-    """Every run stops ten minutes later."""
-    for log in sorted((tree / SET).iterdir()):
-        lines = log.read_bytes().splitlines(keepends=True)
-        late = [_later(line) if b'"run_stop"' in line else line for line in lines]
-        log.write_bytes(b"".join(late))
-
-
-def _later(line: bytes) -> bytes:
-    head, token, text = line.partition(b":::MLLOG ")
-    fields = json.loads(text)
-    return head + token + json.dumps({**fields, "time_ms": fields["time_ms"] + 600_000}).encode()
-
-
-def renumbered(tree: Path) -> None:
-    for name, other in (("result_0.txt", "x"), ("result_1.txt", "result_0.txt")):
-        (tree / SET / name).rename(tree / SET / other)
-    (tree / SET / "x").rename(tree / SET / "result_1.txt")
-
-
-def renamed(tree: Path) -> None:
-    (tree / "systems" / f"{SYSTEM}.json").rename(tree / "systems" / "x.json")
-    (tree / "results" / SYSTEM).rename(tree / "results" / "x")
-
-
-def reformatted(tree: Path) -> None:
-    path = tree / "systems" / f"{SYSTEM}.json"
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8"))), "utf-8")
-
-
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     return write_submission(tmp_path / "old")
@@ -79,7 +46,6 @@ def old(tmp_path: Path) -> Path:
 
 CHANGES: dict[str, tuple[Edit, list[str]]] = {
     "nothing": (lambda _: None, ["nothing changed: 1 result set, 5 runs with identical bytes"]),
-    "numbers": (renumbered, ["nothing changed: 1 result set, 5 runs with identical bytes"]),
     "some runs": (
         in_runs(LRATE, 0, 1, value=1.5),
         [
@@ -105,14 +71,6 @@ CHANGES: dict[str, tuple[Edit, list[str]]] = {
             "more - [1]",
         ],
     ),
-    "white space": (reformatted, ["the same fields, written differently"]),
-    "a name": (
-        renamed,
-        [
-            f"system systems/{SYSTEM}.json -> systems/x.json renamed, identical bytes",
-            f"system {SYSTEM} x",
-        ],
-    ),
     "more": (
         lambda t: (
             write_system(t / "systems", "other"),
@@ -125,11 +83,6 @@ CHANGES: dict[str, tuple[Edit, list[str]]] = {
             "1 file added: README.md",
         ],
     ),
-    "less": (
-        lambda t: remove(t / SET / "result_4.txt"),
-        ["1 run removed: result_4.txt", "SET101 none 1 finding"],
-    ),
-    "the score": (slower, ["score minutes 19.565 29.565 (+51.11 %)"]),
 }
 
 
@@ -146,35 +99,6 @@ def test_text(old: Path, tmp_path: Path, name: str) -> None:
     assert "\x1b" not in result.stdout
     assert result.exit_code == int("nothing changed" not in words)
     assert call("diff", new, old).exit_code == result.exit_code
-
-
-def test_equal_numbers_are_not_a_change(old: Path, tmp_path: Path) -> None:
-    new = tmp_path / "new"
-    shutil.copytree(old, new)
-    in_runs("lars_opt_learning_rate_warmup_epochs", *range(5), value=2)(old)
-    in_runs("lars_opt_learning_rate_warmup_epochs", *range(5), value=2.0)(new)
-    result = call("diff", old, new, "--format", "json")
-    [changed] = json.loads(result.stdout)["result_sets"]["changed"]
-    assert changed["hyperparameters"] == []
-    assert len(changed["runs"]["changed"]) == 5
-
-
-def test_result_sets_of_different_submitters_and_systems(tmp_path: Path) -> None:
-    other = [edited(log, "submission_platform", value="dgx") for log in simulated()]
-    other = [edited(log, LRATE, value=9.5) for log in other]
-    mine = write_set(tmp_path / "a", simulated())
-    theirs = write_set(tmp_path / "b" / "results" / "dgx" / "resnet", tuple(other))
-    result = call("diff", mine, theirs, "--format", "json")
-    [changed] = json.loads(result.stdout)["result_sets"]["changed"]
-    assert changed["results"] == [{"name": "system", "old": SYSTEM, "new": "dgx"}]
-    assert changed["score_percent"] == 0
-    assert changed["hyperparameters"] == [
-        {
-            "key": LRATE,
-            "old": [{"value": "10.284", "runs": 5}],
-            "new": [{"value": "9.5", "runs": 5}],
-        }
-    ]
 
 
 @pytest.mark.parametrize("folder", ["logs", "other"])
@@ -212,16 +136,6 @@ def test_folders_of_submissions(tmp_path: Path) -> None:
     ]
 
 
-def test_a_log_without_a_benchmark(tmp_path: Path) -> None:
-    log = without(simulated()[0], "submission_benchmark")
-    old = write_set(tmp_path / "old", (log,))
-    new = write_set(tmp_path / "new", (log + b"\n",))
-    assert call("diff", old, old).exit_code == 0
-    result = call("diff", old, new)
-    assert result.exit_code == 1
-    assert "1 file changed: result_0.txt" in result.stdout
-
-
 def test_links_and_pipes_are_not_read(old: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     shutil.copytree(old, new)
@@ -251,12 +165,6 @@ def test_without_a_comparison(arguments: tuple[str, ...]) -> None:
     assert call("diff", *arguments).exit_code == 2
 
 
-def test_nothing_is_written_into_a_side(old: Path) -> None:
-    result = call("diff", old, old, "-o", old / "diff.txt")
-    assert result.exit_code == 2
-    assert "refusing to write inside an input folder" in result.stderr
-
-
 # ---- two rounds -----------------------------------------------------------------------------
 
 
@@ -277,19 +185,3 @@ def test_resubmitted_logs(tmp_path: Path, names: tuple[str, str]) -> None:
     assert (finding["subject"], finding["path"]) == (f"{new}/{SET}", f"{new}/{SET}/result_0.txt")
     back = json.loads(call("diff", new, old, "--format", "json").stdout)["across_rounds"]
     assert back == [finding]
-
-
-def test_a_preview_that_became_available(tmp_path: Path) -> None:
-    old, new = resubmitted(tmp_path)
-    write_submission(new, seed=8)
-    for folder in (old, new):
-        write_system(folder / "systems", status="preview" if folder == old else "onprem")
-    (finding,) = json.loads(call("diff", old, new, "--format", "json").stdout)["across_rounds"]
-    assert (finding["code"], finding["subject"]) == ("SET152", f"{old}/{SET}")
-
-
-def test_versions_of_one_round_are_not_resubmitted(tmp_path: Path) -> None:
-    trees = [write_submission(tmp_path / name / "ACME") for name in ("a", "b")]
-    result = call("diff", *trees, "--round", "2.0")
-    assert result.exit_code == 0
-    assert "nothing changed" in result.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sqlite3
 from contextlib import closing
@@ -18,9 +17,7 @@ from tests.helpers.program import call
 from tests.helpers.trees import (
     SYSTEM,
     simulated,
-    write_set,
     write_submission,
-    write_system,
     write_two_sets,
 )
 
@@ -72,16 +69,6 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     assert ("CODE100", "2.0") in rows(path, "SELECT code, round FROM findings")
 
 
-def test_loose_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("logs").mkdir()
-    Path("logs/a.log").write_bytes(simulated()[0])
-    assert exported("-o", "runs.csv", "--table", "runs") == "runs.csv: runs 1\n"
-    with Path("runs.csv").open(encoding="utf-8", newline="") as stream:
-        (run,) = csv.DictReader(stream)
-    assert (run["path"], run["round"], run["status"]) == ("a.log", "2.0", "success")
-
-
 @pytest.mark.parametrize("described", [True, False])
 def test_raw_logs_of_two_sets_in_one_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, described: bool
@@ -103,38 +90,6 @@ def test_raw_logs_of_two_sets_in_one_folder(
         "SELECT count(*) FROM result_sets r JOIN systems s"
         " ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)",
     ) == [(2 if described else 0,)]
-
-
-def test_ids_are_those_of_one_round(tree: Path) -> None:
-    """Also of two rounds that are exported together, of which a report has to name the round."""
-    write_submission(Path("v6.0") / "ACME", "resnet", seed=8)
-    exported(tree, "v6.0", "-o", "r.sqlite")
-    ids = rows(Path("r.sqlite"), "SELECT round, id FROM result_sets WHERE benchmark = 'resnet'")
-    assert ids == [(r, f"ACME/{SYSTEM}/resnet/closed") for r in ("2.0", "6.0")]
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "round_", "systems"),
-    [("llama31_8b", "6.0", ["2.0", "6.0"]), ("bert", "2.0", ["2.0"])],
-)
-def test_raw_logs_beside_results(
-    benchmark: str, round_: str, systems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their description is that of the results, too, perhaps of another round."""
-    monkeypatch.chdir(tmp_path)
-    write_submission(Path("ACME"))
-    write_set(Path("ACME/logs"), simulated(benchmark, round_=round_))
-    exported("ACME", "ACME/logs", "-o", "r.sqlite", "--evaluations")
-    assert rows(Path("r.sqlite"), "SELECT round FROM systems") == [(name,) for name in systems]
-    assert rows(Path("r.sqlite"), "PRAGMA foreign_key_check") == []
-    statement = """
-        SELECT s.round, s.path, r.id FROM result_sets r
-        JOIN systems s ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)"""
-    described = f"ACME/systems/{SYSTEM}.json"
-    assert rows(Path("r.sqlite"), statement) == [
-        ("2.0", described, f"ACME/{SYSTEM}/resnet/closed"),
-        (round_, described, f"Graphcore/{SYSTEM}/{benchmark}/closed"),
-    ]
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
@@ -160,46 +115,9 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
         assert {text: database.execute(text).fetchall() for text in statements} == statements
 
 
-@pytest.mark.parametrize(
-    ("written", "division", "status"),
-    [
-        ({"division": "Closed", "status": "Available in cloud"}, "closed", "cloud"),
-        ({"division": "closed", "status": "on the moon"}, "closed", None),
-        ({"division": "ajar", "status": ...}, None, None),
-    ],
-)
-def test_divisions_and_availabilities_beside_what_is_written(
-    written: dict[str, Any], division: str | None, status: str | None, tree: Path
-) -> None:
-    write_system(tree / "ACME" / "systems", **written)
-    exported(tree, "-o", "r.sqlite")
-    (system,) = rows(
-        Path("r.sqlite"), "SELECT division, division_written, status, status_written FROM systems"
-    )
-    of_file = {name: None if text is ... else text for name, text in written.items()}
-    assert system == (division, of_file["division"], status, of_file["status"])
-    sets = rows(Path("r.sqlite"), "SELECT DISTINCT division, division_written FROM result_sets")
-    assert sets == [(division, of_file["division"])]
-    runs = rows(Path("r.sqlite"), "SELECT DISTINCT division, division_written FROM runs")
-    assert runs == [("closed", "closed")]
-
-
-def test_an_export_without_ids_is_refused(tree: Path) -> None:
-    exported(tree, "-o", "r.sqlite")
-    with closing(sqlite3.connect("r.sqlite")) as database:
-        database.execute("DROP TABLE findings")
-        database.execute("CREATE TABLE findings (usage TEXT, round TEXT)")
-        database.commit()
-    result = call("export", tree, "-o", "r.sqlite", "--replace")
-    assert result.exit_code == 2
-    assert "is not an export of this version (format 2): " in result.stderr
-    assert "; missing: code, severity, basis, set_id" in result.stderr
-
-
 def test_published_rounds(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
     assert "result_sets 184," in exported("--published", "v5.1", "-o", path)
-    assert "result_sets 2,195" in exported("--published", "5.1,all", "-o", path, "--force")
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.csv"])
@@ -224,7 +142,6 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
             "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb",
         ),
         (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
-        (["-o", "v2.0/r.csv"], "refusing to write inside an input folder"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),
     ],

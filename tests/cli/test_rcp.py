@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import lru_cache
@@ -13,14 +14,14 @@ from typing import Any
 import pytest
 from mlperf_logging.rcp_checker import rcp_checker as official
 
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.infra.resources import official_folder
 from tests.helpers import program
 from tests.helpers.logs import edited
-from tests.helpers.trees import simulated, write_set, write_submission
+from tests.helpers.trees import simulated, write_set
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
 
-GPT3 = "rcp_checker/training_4.1.0/rcps_gpt3.json"
 BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}
 
 
@@ -51,21 +52,14 @@ def custom(folder: Path, points: Any = BIG) -> Path:
 
 
 def test_show_a_benchmark() -> None:
-    assert shown("show", "gpt3", "--round", "v4.1").split("\n", 2)[2] == (
-        "\n"
-        "Batch size  Runs           Mean      Deviation          Limit\n"
-        "      1536     6  1,195,376,640     45,174,037  1,076,517,411  pruned\n"
-        "      2048     7  1,177,760,563     24,907,706  1,119,593,070\n"
-        "      3072     7  1,218,025,882  4,400,200,850           none\n"
-        "      4096     6  1,258,291,200     18,757,498  1,208,937,592\n"
-        "      6144     6  1,409,286,144              0  1,409,286,144\n"
-        "      8192     6  1,623,195,648     23,726,566  1,560,767,723\n"
-        "\n"
-        "limit: the smallest acceptable mean of 3 runs without the fastest and the\n"
-        "slowest (t-test, p = 0.05)\n"
-        "pruned: not used by the test, as neighbouring points converge as fast\n"
-        "none: no lower limit, as the reference runs differ too much\n"
-    )
+    _, _, text = shown("show", "gpt3", "--round", "v4.1").split("\n", 2)
+    assert text.splitlines()[1:5] == [
+        "Batch size  Runs           Mean      Deviation          Limit",
+        "      1536     6  1,195,376,640     45,174,037  1,076,517,411  pruned",
+        "      2048     7  1,177,760,563     24,907,706  1,119,593,070",
+        "      3072     7  1,218,025,882  4,400,200,850           none",
+    ]
+    assert re.findall(r"^(\w+): ", text, re.M) == ["limit", "pruned", "none"]
 
 
 def test_show_batch_sizes() -> None:
@@ -98,10 +92,6 @@ def test_show_all_numbers_of_a_round_as_csv_and_json() -> None:
     assert {item["state"] for item in points} == {"used", "pruned"}
 
 
-def test_show_the_reference_runs() -> None:
-    assert "gpt3_ref_6144 (6144): 1409286144 1409286144 " in shown("show", "gpt3", "-v")
-
-
 @pytest.mark.parametrize(
     ("options", "sizes"),
     [
@@ -113,14 +103,6 @@ def test_show_a_custom_file(options: tuple[str, ...], sizes: list[str], tmp_path
     file = custom(tmp_path)
     text = shown("show", "gpt3", "--custom", file, *options, "--format", "csv")
     assert [line.split(",")[3].removesuffix(".0") for line in text.splitlines()[1:]] == sizes
-
-
-def test_a_custom_point_replaces_that_of_its_batch_size(tmp_path: Path) -> None:
-    file = custom(tmp_path, {"x": point(RUNS, BS=2048, Hyperparams={})})
-    options = ("--custom", file, "--merge", "--format", "json")
-    [reference] = json.loads(shown("show", "gpt3", *options))["references"]
-    names = {p["batch_size"]: p["points"] for p in reference["points"]}
-    assert (len(names), names[2048]) == (6, ["x"])
 
 
 @pytest.mark.parametrize(
@@ -149,16 +131,8 @@ def test_show_refuses(arguments: tuple[str, ...], message: str) -> None:
 # ---- hostile files ------------------------------------------------------------------------
 
 HOSTILE: dict[str, tuple[Any, str]] = {
-    "empty": ("", "Expecting value"),
-    "a list": ([], "Expected `object`"),
     "no point": ({}, "no reference point"),
-    "lists in a list": ("[" * 100_000, "nested too deeply"),
-    "a nested run": ({"a": point([[1]])}, "got `array`"),
-    "NaN": ({"a": point([float("nan")] * 9)}, "NaN is not a number of JSON"),
-    "infinite": ('{"a": {"Benchmark": "gpt3", "BS": 1, "Epochs to converge": [1e999]}}', "finite"),
-    "larger than a double": ({"a": point([10**400])}, "out of range"),
     "an endless search": ({"a": point([1e300, 2e300] * 5, Hyperparams={})}, "outside of 0 to 100"),
-    "a negative run": ({"a": point([-1.0] * 9, Hyperparams={})}, "outside of 0 to 100"),
     "a huge batch size": ({"a": point(RUNS, BS=1e9, Hyperparams={})}, "expected less than 1,000"),
     "no hyperparameters": ({"a": point(RUNS)}, 'a has no "Hyperparams"'),
     "another unit": (
@@ -176,12 +150,11 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("command", ["show", "lint"])
-def test_a_hostile_file(name: str, command: str, tmp_path: Path) -> None:
+def test_a_hostile_file(name: str, tmp_path: Path) -> None:
     content, reason = HOSTILE[name]
     file = custom(tmp_path, content)
-    options = ("gpt3", "--custom", file) if command == "show" else (file, "--benchmark", "gpt3")
-    status, text = call(command, *options)
+    status, text = call("show", "gpt3", "--custom", file)
+    assert (status, text) == call("lint", file, "--benchmark", "gpt3")
     assert status == 2
     assert text.startswith(f"mlperf-pkg: error: {file}: ")
     assert reason in text
@@ -204,7 +177,8 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 # ---- chart --------------------------------------------------------------------------------
 
 
-def test_chart(tmp_path: Path) -> None:
+def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(drawing.PICTURES, "svg", lambda chart: b"<svg/>")  # which takes a second
     file = tmp_path / "bert.svg"
     assert shown("show", "bert", "--chart", file) == shown("show", "bert")
     assert file.read_bytes().startswith(b"<svg")
@@ -249,18 +223,6 @@ def test_diff_as_data() -> None:
     assert len(rows) == 4
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("0.7", "1.0"), "has no reference points of training 0.7"),
-        (("5.0", "5.1", "xx"), "neither round 5.0 nor 5.1 has a benchmark 'xx'"),
-    ],
-)
-def test_diff_refuses(arguments: tuple[str, ...], message: str) -> None:
-    status, text = call("diff", *arguments)
-    assert (status, message in text) == (2, True)
-
-
 # ---- lint ---------------------------------------------------------------------------------
 
 
@@ -276,17 +238,6 @@ def test_lint_of_the_package() -> None:
         assert f"\n{heading}" in text
     assert text.endswith("\n83 mistakes, all known and accepted; --verbose shows each point\n")
     assert max(map(len, text.splitlines())) <= 80
-
-
-def test_lint_of_a_file() -> None:
-    status, text = call("lint", official_folder() / GPT3, "--round", "4.1")
-    assert (status, text.splitlines()[-1]) == (1, "2 mistakes")
-
-
-def test_lint_of_points_of_several_benchmarks(tmp_path: Path) -> None:
-    points = {"a": point(RUNS), "b": point(RUNS, Benchmark="x", BS=1)}
-    status, text = call("lint", custom(tmp_path, points))
-    assert (status, "points of gpt3, x; expected points of one benchmark" in text) == (2, True)
 
 
 Logs = tuple[bytes, ...]
@@ -346,9 +297,6 @@ def points_at(size: int, values: list[float]) -> dict[str, Any]:
 
 POINTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "slower": lambda size: points_at(size, [90, 91, 92, 93, 90, 91, 92, 93, 90, 91]),
-    "faster": lambda size: points_at(size, [5, 6, 5, 6, 5, 6, 5, 6, 5, 6]),
-    "a little slower": lambda size: points_at(size, [30, 60, 40, 50, 45, 35, 41, 42, 48, 33]),
-    "smaller only": lambda size: points_at(size // 2, [30, 40, 35, 36, 37, 38, 39, 40, 41, 42]),
     "larger only": lambda size: points_at(size * 2, [30, 40, 35, 36, 37, 38, 39, 40, 41, 42]),
     "both sides": lambda size: {
         **points_at(size // 2, [30, 31, 32, 33, 34, 35, 36, 37, 38, 39]),
@@ -373,13 +321,6 @@ def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path:
     assert row["before"]["official_pass"] is theirs(logs, None)[0]
 
 
-def test_the_points_of_the_package(tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    [row] = report(logs)
-    assert as_theirs(row) == theirs(logs, None)
-    assert (row["state"], row["custom"], row["before"]) == ("pass", False, None)
-
-
 def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     file = tmp_path / "points.json"
@@ -398,7 +339,6 @@ def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     [
         (simulated(), 0, "1 result set: 1 pass"),
         (simulated(runs=4), 0, "4 of 5 runs"),
-        (simulated(runs=2), 2, "2 of 5 runs"),
         (
             simulated(benchmark="minigo"),
             2,
@@ -410,28 +350,6 @@ def test_check(logs: Logs, status: int, words: str, tmp_path: Path) -> None:
     actual, text, errors = streams("check", write_set(tmp_path, logs))
     assert (actual, errors) == (status, "")
     assert words in " ".join(text.split())
-
-
-def test_check_of_a_tree_with_points_of_one_benchmark(tmp_path: Path) -> None:
-    tree = write_submission(tmp_path / "v2.0", "resnet", "bert")
-    file = tmp_path / "points.json"
-    file.write_text(json.dumps(POINTS["slower"](256)), "utf-8")
-    rows = {row["benchmark"]: row for row in report(tree, "--custom", file)}
-    assert {name: row["custom"] for name, row in rows.items()} == {"bert": False, "resnet": True}
-    status, text, _ = streams("check", tree, "--format", "csv")
-    assert (status, len(text.splitlines())) == (0, 3)
-
-
-def test_check_refuses_points_of_other_benchmarks(tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    file = tmp_path / "points.json"
-    point = {**points_at(8, [1.0] * 9)["new_8"], "Benchmark": "bert\x1b[2J"}
-    file.write_text(json.dumps({"a": point}), "utf-8")
-    status, _, errors = streams("check", logs, "--custom", file)
-    assert status == 2
-    assert errors.endswith(
-        "points of bert\\x1b[2J; expected a benchmark of the result sets: resnet\n"
-    )
 
 
 # ---- new ----------------------------------------------------------------------------------
@@ -495,10 +413,6 @@ def test_new_refuses(name: str, tmp_path: Path) -> None:
         ("resnet", "2.0"),
         ("bert", "2.0"),
         ("stable_diffusion", "5.0"),
-        ("llama2_70b_lora", "5.1"),
-        ("flux1", "5.1"),
-        ("llama31_405b", "5.0"),
-        ("dlrm_dcnv2", "5.1"),
         ("rgat", "5.1"),
     ],
 )
@@ -549,16 +463,6 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
         assert sorted(point["Epochs to converge"]) == expected
 
 
-def test_new_prints_notes_on_the_point(tmp_path: Path) -> None:
-    status, text, errors = streams(
-        "new", write_set(tmp_path, REFERENCE), "--creator", "A", "--when", "B"
-    )
-    [(name, point)] = json.loads(text).items()
-    assert (status, point["Creator"], point["When"]) == (0, "A", "B")
-    assert errors.startswith(f"note: {name}: 10 runs, mean ")
-    assert "with the points of mlperf-logging" in errors
-
-
 # ---- bootstrap ----------------------------------------------------------------------------
 
 
@@ -578,25 +482,12 @@ def estimates(*arguments: str) -> dict[str, Any]:
     return fields
 
 
-@pytest.mark.parametrize("size", ["448", "1000", "16384"])
+@pytest.mark.parametrize("size", ["448", "1000"])
 def test_the_interval_contains_the_estimate(size: str) -> None:
     fields = estimates("bert", "--round", "5.0", "--batch-size", size)
     for name in ("mean", "limit"):
         assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]
     assert (fields["fails_percent"] is None) is (size == "1000")
-
-
-def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:
-    """197 runs that differ: the t-test keeps its 5 %."""
-    fields = estimates("unet3d", "--round", "4.0", "--batch-size", "56", "--resamples", "5000")
-    assert fields["fails_percent"] == pytest.approx(5, abs=1)
-
-
-def test_equal_runs_have_no_interval() -> None:
-    _, text, _ = streams("bootstrap", "gpt3", "--round", "4.1", "--batch-size", "6144")
-    assert "1,409,286,144 to 1,409,286,144" in text
-    assert "All runs of a point are equal: resampling cannot estimate its uncertainty." in text
-    assert "With 6 reference runs, the true interval is wider" in text
 
 
 @pytest.mark.parametrize(
@@ -609,3 +500,9 @@ def test_equal_runs_have_no_interval() -> None:
 def test_bootstrap_refuses(arguments: tuple[str, ...], message: str) -> None:
     status, _, errors = streams("bootstrap", *arguments)
     assert (status, message in errors) == (2, True)
+
+
+def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:
+    """197 runs that differ: the t-test keeps its 5 %."""
+    fields = estimates("unet3d", "--round", "4.0", "--batch-size", "56", "--resamples", "5000")
+    assert fields["fails_percent"] == pytest.approx(5, abs=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -12,7 +11,6 @@ import pytest
 
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, write_submission, write_system
-from tests.helpers.workspaces import bytes_below
 
 OFFICIAL = [
     "summary.csv",
@@ -65,63 +63,6 @@ def test_a_round(root: Path, tmp_path: Path) -> None:
     assert "(2 new)" in " ".join(result.stdout.split())
 
 
-def test_the_official_tables_are_those_of_score(root: Path, tmp_path: Path) -> None:
-    call("results", root, "-o", tmp_path / "out")
-    call("score", root, "--tables", tmp_path / "tables")
-    assert bytes_below(tmp_path / "out" / "official") == bytes_below(tmp_path / "tables")
-
-
-def test_the_same_round_gives_the_same_bytes(root: Path, tmp_path: Path) -> None:
-    call("results", root, "-o", tmp_path / "a")
-    call("results", root, "-o", tmp_path / "b", "--jobs", "2")
-    assert bytes_below(tmp_path / "a") == bytes_below(tmp_path / "b")
-
-
-def test_ids_stay_when_rows_are_withdrawn_and_added(root: Path, tmp_path: Path) -> None:
-    file = tmp_path / "ids.json"
-    call("results", root, "-o", tmp_path / "a", "--private-ids", file)
-    before, stamp = ids(file), file.stat().st_mtime_ns
-    assert call("results", root, "-o", tmp_path / "b", "--private-ids", file).exit_code == 0
-    assert file.stat().st_mtime_ns == stamp  # nothing new: not written again
-    remove(root / "Other")
-    write_submission(root / "Third", seed=9)
-    result = call("results", root, "-o", tmp_path / "c", "--private-ids", file)
-    assert "(1 new, 1 of withdrawn systems)" in " ".join(result.stdout.split())
-    after = ids(file)
-    assert before.items() < after.items()
-    assert len({*after.values()}) == 3
-    rows = json.loads((tmp_path / "c" / "results.json").read_text("utf-8"))["rows"]
-    assert [row["id"] for row in rows] == [after[f"ACME/{SYSTEM}"], after[f"Third/{SYSTEM}"]]
-
-
-def test_a_summary_is_overwritten_only_by_force(root: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    call("results", root, "-o", out)
-    before = bytes_below(out)
-    result = call("results", root, "-o", out)
-    assert result.exit_code == 2
-    assert "results.csv: exists already; --force overwrites it" in result.stderr
-    assert call("results", root, "-o", out, "--force").exit_code == 0
-    assert bytes_below(out) == before
-
-
-def test_a_table_that_is_gone_is_removed(root: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    call("results", root, "-o", out)
-    (out / "energy.csv").write_text("of last week", "utf-8")
-    (out / "notes.txt").write_text("of mine", "utf-8")
-    assert call("results", root, "-o", out, "--force").exit_code == 0
-    assert names(out) == sorted([*FILES, "notes.txt"])
-
-
-def test_something_missing(root: Path, tmp_path: Path) -> None:
-    (root / "Other" / "results" / SYSTEM / "resnet" / "result_0.txt").unlink()
-    result = call("results", root, "-o", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "Missing (1):\n  Other/results/bow-pod16/resnet: not valid: SET101:" in result.stdout
-    assert names(tmp_path / "out") == FILES
-
-
 REFUSED = [
     (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
     (["--private-ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
@@ -140,21 +81,6 @@ def test_refusals(
     assert result.exit_code == 2
     assert message in result.stderr
     assert names(root.parent) == ["bad.json", root.name]
-
-
-def test_without_optional_packages(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    result = call("results", root, "-o", tmp_path / "out")
-    assert result.exit_code == 0
-    assert "no results.xlsx: a workbook needs the package xlsxwriter" in result.stdout
-    assert "no results.html: a page needs the package jinja2" in result.stdout
-    assert [n for n in FILES if n not in names(tmp_path / "out")] == [
-        "results.html",
-        "results.xlsx",
-    ]
 
 
 def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:

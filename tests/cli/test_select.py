@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from mlperf_pkg.commands.select.select import SELECT_FORMATS
 from tests.helpers.logs import edited, without
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+from tests.helpers.trees import simulated, write_set
 
 SEVEN = simulated(runs=7)
 
@@ -34,7 +32,6 @@ def last_fail(number: int) -> tuple[bytes, ...]:
         (last_fail(1), 0, "submit result_"),
         (last_fail(2), 0, "runs 3 to 7 infinite 2 runs did not converge or have no time-to-train"),
         (last_fail(3), 1, "no valid result: the median is infinite: 2 of 3 windows have no"),
-        (last_fail(1)[2:], 0, "nothing to select: 5 of 5 runs"),
         (last_fail(2)[2:], 1, "no valid result: 2 runs did not converge or have no time-to-train"),
         ((*SEVEN[1:], without(SEVEN[0], "run_start")), 0, "1 run without run_start, sorted last"),
     ],
@@ -61,16 +58,6 @@ def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
     assert only["state"] == "selected"
 
 
-def test_a_set_in_a_submission(tmp_path: Path) -> None:
-    tree = write_submission(tmp_path)
-    write_set(tree / "results" / SYSTEM / "resnet", SEVEN)
-    result = call("select", tree, "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert (result.exit_code, len(rows)) == (0, 7)
-    assert sum(row["chosen"] == "True" for row in rows) == 5
-    assert {row["submitter"] for row in rows} == {tmp_path.name}
-
-
 @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
 def test_a_run_outside_result_sets_is_reported(tmp_path: Path, format_: str) -> None:
     logs = (*SEVEN, without(SEVEN[0], "submission_benchmark"))
@@ -90,14 +77,6 @@ def test_without_a_selection(tmp_path: Path, changed: bytes, text: str) -> None:
     result = call("select", write_set(tmp_path, (changed,)))
     assert result.exit_code == 2
     assert text in result.stdout
-
-
-def test_an_unchecked_set_does_not_stop_the_selection_of_others(tmp_path: Path) -> None:
-    write_set(tmp_path / "a", (edited(SEVEN[0], "submission_benchmark", value="chess"),))
-    write_set(tmp_path / "b", SEVEN)
-    result = call("select", tmp_path)
-    assert result.exit_code == 1
-    assert "not checked: no rules of chess" in result.stdout
 
 
 @pytest.mark.parametrize("format_", SELECT_FORMATS)

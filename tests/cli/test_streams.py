@@ -31,18 +31,11 @@ CLOSED = "standard output: closed"
     [
         ("check ACME", ">&-", 2, CLOSED),
         ("check ACME", ">/dev/full", 2, FULL),
-        ("check ACME", "2>&-", 0, ""),
-        ("check ACME", ">&- 2>&-", 2, ""),
-        ("check ACME", "<&-", 0, ""),
+        ("check ACME", "<&- 2>&-", 0, ""),
         ("check ACME", "<&- >&- 2>&-", 2, ""),
-        ("check ACME --format json", ">/dev/full", 2, FULL),
-        ("check nowhere", "2>&-", 2, ""),
         ("check nowhere", "2>/dev/full", 2, ""),
-        ("pack ACME", ">&-", 2, CLOSED),
         ("pack ACME", ">/dev/full", 2, FULL),
-        ("rules list", ">/dev/full", 2, FULL),
         ("--help", ">&-", 2, CLOSED),
-        ("--help", ">/dev/full", 2, FULL),
     ],
 )
 def test_standard_streams(
@@ -91,7 +84,9 @@ def test_files_and_bytes_after_a_second_and_nothing_before() -> None:
     assert "/4.0 kB" in seen
 
 
-def test_the_check_reports_every_file(many: Path) -> None:
+def test_the_check_reports_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlperf_pkg.checker.reading.PARALLEL_FROM_BYTES", 0)
+    logs = write_set(tmp_path / "logs", simulated())
     calls: list[tuple[str, int]] = []
 
     class Notes:
@@ -104,14 +99,10 @@ def test_the_check_reports_every_file(many: Path) -> None:
 
     for jobs in (1, 2):
         calls.clear()
-        check([str(many)], Options(jobs=jobs, observer=Notes()))
+        check([str(logs)], Options(jobs=jobs, observer=Notes()))
         sizes = [size for what, size in calls if what == "advance"]
-        assert calls[:2] == [("begin", 40), ("size", sum(sizes))]
-        assert len(sizes) == 40
-
-
-def test_silent_in_a_pipe(many: Path) -> None:
-    assert start("check", many).communicate()[1] == b""
+        assert calls[:2] == [("begin", 5), ("size", sum(sizes))]
+        assert len(sizes) == 5
 
 
 # ---- Ctrl-C -------------------------------------------------------------------------------

@@ -342,11 +342,11 @@ sys.stdout.write(str((peak() - before) >> 10))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is in KiB on Linux only")
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
-    """64 MiB of records with a key that rules check take less than 24 MiB."""
+    """40 MiB of records with a key that rules check take less than 24 MiB."""
     lines = "".join(record("eval_accuracy", 0.5, n, {"epoch_num": n}) + "\n" for n in range(4096))
     small, large = tmp_path / "small.txt", tmp_path / "large.txt"
     small.write_text(lines, "ascii")
-    large.write_text(record("run_start") + "\n" + lines * ((64 << 20) // len(lines)), "ascii")
+    large.write_text(record("run_start") + "\n" + lines * ((40 << 20) // len(lines)), "ascii")
     arguments = [sys.executable, "-c", _PEAK, str(small), str(large)]
     grown = subprocess.run(arguments, capture_output=True, check=True, text=True).stdout
     assert int(grown) < 24

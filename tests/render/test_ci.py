@@ -14,8 +14,6 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, Show, View
@@ -36,7 +34,6 @@ from tests.helpers.reports import (
     run,
     system,
 )
-from tests.helpers.trees import simulated, write_set, write_submission
 
 
 def marks(*findings: Finding, base: str = "/repo") -> list[str]:
@@ -90,27 +87,11 @@ def test_a_fingerprint_is_of_the_set() -> None:
     assert len(set(marks(*on_raw_set("alpha"), *on_raw_set("beta")))) == 2
 
 
-def test_a_fingerprint_does_not_depend_on_the_folder() -> None:
-    assert marks(finding("logs/a.log")) == marks(finding("a.log"), base="/repo/logs")
-
-
 @pytest.mark.parametrize(
     "other", [finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()]
 )
 def test_fingerprints_differ(other: Finding) -> None:
     assert len(set(marks(finding(), other))) == 2
-
-
-@pytest.mark.parametrize(
-    ("checkout", "path"),
-    [
-        (Checkout(), "a.log"),
-        (Checkout("/repo", "/repo/sub", "/repo/sub/logs"), "sub/logs/a.log"),
-        (Checkout("/repo", "/repo", "/elsewhere"), "../elsewhere/a.log"),
-    ],
-)
-def test_paths_start_from_the_repository(checkout: Checkout, path: str) -> None:
-    assert checkout.path("a.log") == checkout.path_of(finding("a.log")) == path
 
 
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
@@ -276,10 +257,6 @@ def test_hostile_text_is_escaped_for_github(text: str, file: str) -> None:
     assert all(visible(text) in annotation.message for annotation in others)
 
 
-def test_a_hostile_report_for_github() -> None:
-    assert len(annotated(hostile.hostile())) == 4
-
-
 SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_text("utf-8"))
 
 
@@ -302,25 +279,6 @@ def test_an_issue() -> None:
         "severity": "major",
         "location": {"path": "logs/a b.log", "lines": {"begin": 7}},
     }
-
-
-def test_sets_of_raw_logs_in_one_folder_for_gitlab() -> None:
-    made = [
-        *on_raw_set("alpha"),
-        *on_raw_set("beta"),
-        *on_raw_set("beta", finding("beta_1.log", 7)),
-    ]
-    issues_ = issues(report(**raw_sets(), findings=made))
-    assert [(issue["description"], issue["location"]["path"]) for issue in issues_] == [
-        ("ACME/alpha/bert/closed: wrong", "logs"),
-        ("ACME/beta/bert/closed: wrong", "logs"),
-        ("ACME/beta/bert/closed: wrong (1 of 2 runs)", "logs/beta_1.log"),
-    ]
-    assert len({issue["fingerprint"] for issue in issues_}) == 3
-
-
-def test_nothing_found_for_gitlab() -> None:
-    assert issues(report()) == []
 
 
 @pytest.mark.parametrize(
@@ -438,14 +396,12 @@ RAW_SUITES = {raw_id(name): [raw_id(name), *raw_logs(name)] for name in ("alpha"
 @pytest.mark.parametrize(
     ("made", "failed"),
     [
-        (on_raw_set("beta"), [raw_id("beta")]),
         (on_raw_set("beta", finding("beta_1.log", 7)), ["beta_1.log"]),
         (on_raw_set("beta", finding("alpha_1.log", 7)), [raw_id("beta")]),
         ([*on_raw_set("alpha"), *on_raw_set("beta")], [raw_id("alpha"), raw_id("beta")]),
-        ([finding("alpha_0.log")], ["alpha_0.log"]),
         ([finding(".")], ["."]),
     ],
-    ids=["a set", "its run", "the run of another set", "both sets", "of no set", "the folder"],
+    ids=["a run", "the run of another set", "both sets", "the folder"],
 )
 def test_sets_of_raw_logs_in_one_folder_for_junit(made: list[Finding], failed: list[str]) -> None:
     read = suites(report(**raw_sets(), findings=made))
@@ -453,11 +409,6 @@ def test_sets_of_raw_logs_in_one_folder_for_junit(made: list[Finding], failed: l
     assert named == RAW_SUITES | ({"tree": ["."]} if failed == ["."] else {})
     cases = [case for suite in read for case in suite]
     assert [case.name for case in cases if failures(case)] == failed
-
-
-@pytest.mark.parametrize(("basis", "type_"), [(Basis.OFFICIAL, "official"), (Basis.RULES, "rules")])
-def test_whose_rule_fails_it(basis: Basis, type_: str) -> None:
-    assert failures(one(basis=basis))[0].type == type_
 
 
 def test_the_worst_of_several_errors_is_the_message() -> None:
@@ -491,13 +442,6 @@ def test_what_was_not_checked_is_skipped() -> None:
     assert not skipped(one(verdict=NOT_CHECKED))
 
 
-def test_both_verdicts_are_properties() -> None:
-    (suite, *_) = suites(whole(verdict=FAIL))
-    properties = {entry.name: entry.value for entry in suite.properties()}  # type: ignore[no-untyped-call]
-    assert properties["verdict.official"] == "fail"
-    assert properties["verdict.rules"] == "pass"
-
-
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
 def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:
@@ -505,33 +449,3 @@ def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:
     names = [case.name for suite in suites_ for case in suite]
     assert len(names) == 5
     assert visible(f"b{file}") in names
-
-
-def test_a_hostile_report_for_junit() -> None:
-    assert sum(suite.failures for suite in suites(hostile.hostile())) == 1
-
-
-def test_a_submission(tmp_path: Path) -> None:
-    write_submission(tmp_path, "resnet", "bert")
-    checked = check([str(tmp_path)], Options()).report
-    names = [suite.name for suite in suites(checked)]
-    owner = tmp_path.name
-    assert names[:2] == [f"{owner}/bow-pod16/{name}/closed" for name in ("bert", "resnet")]
-    sizes = [suite.tests for suite in suites(checked)]
-    assert sizes[:2] == [11, 6]
-
-
-def test_loose_logs_of_several_sets_in_one_folder(tmp_path: Path) -> None:
-    write_set(tmp_path, (*simulated()[:3], *simulated("bert")[:2]))
-    checked = check([str(tmp_path)], Options()).report
-    cases = {suite.name: [case.name for case in suite] for suite in suites(checked)}
-    ids = [f"Graphcore/bow-pod16/{name}/closed" for name in ("resnet", "bert")]
-    assert cases == {
-        ids[0]: [ids[0], *(f"result_{number}.txt" for number in (0, 1, 2))],
-        ids[1]: [ids[1], *(f"result_{number}.txt" for number in (3, 4))],
-    }
-    second, first = (suite for suite in suites(checked))  # by name
-    texts = [failure.message for case in first for failure in failures(case)]
-    assert texts == ["SET101: the number of runs is 3; expected 5"]
-    texts = [failure.text for case in second for failure in failures(case)]
-    assert [re.findall("[A-Z]+101", text) for text in texts] == [["RCP101", "SET101"]]

@@ -58,11 +58,6 @@ def test_a_table_fits(name: str, width: int) -> None:
     assert all(cell_len(line) <= width for line in lines)
 
 
-@pytest.mark.parametrize("width", [1, 5, 20])
-def test_a_narrow_terminal(width: int) -> None:
-    assert "".join("".join(table(width, "name")).split()).count("success") <= 1
-
-
 def test_a_line_is_whole_unless_the_view_wraps() -> None:
     terminal = Terminal(View(20))
     terminal.line(("word " * 100 + "end", ""), most=3)
@@ -120,12 +115,3 @@ def test_hostile_text_is_escaped(color: bool) -> None:
     terminal = Terminal(View(200, color=color))
     terminal.line((HOSTILE, ""))
     assert terminal.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"
-
-
-def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    plain, colored = Terminal(View()), Terminal(View(color=True))
-    for terminal in (plain, colored):
-        terminal.line(("bad", "bold red"))
-    assert plain.text() == "bad\n"
-    assert colored.text() == "\x1b[1;31mbad\x1b[0m\n"

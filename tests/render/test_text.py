@@ -18,8 +18,6 @@ from mlperf_pkg.render.text import (
     MAX_BYTES,
     Submitters,
     by_code,
-    root,
-    subjects_in_words,
 )
 from mlperf_pkg.results.report import Report, ResultSetRow
 from tests.helpers.reports import (
@@ -147,27 +145,16 @@ def test_loose_logs() -> None:
     )
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_sets_of_raw_logs_in_one_folder(verbose: bool) -> None:
+def test_sets_of_raw_logs_in_one_folder() -> None:
     made = [*on_raw_set("alpha", finding("alpha_1.log", 7, code="X2")), *on_raw_set("beta")]
     made += [
         *on_raw_set("alpha", finding(".", code="X3")),
         *on_raw_set("beta", finding(".", code="X3")),
     ]
-    assert text(**raw_sets(), findings=made, verbose=verbose) == page(
+    shown = text(**raw_sets(), findings=made)
+    assert "rules:    pass, 4 errors in 2 of 2 result sets\n" in shown
+    assert shown[shown.index("Runs  ", shown.index("\nRuns")) :] == page(
         """
-        official: pass, mlperf-logging 9.9.9 accepts this: 4 errors in 2 of 2 result
-        sets
-        rules:    pass, 4 errors in 2 of 2 result sets
-        4 errors, 0 warnings, 0 notes (--show all lists them)
-        round 2.0: as given
-
-        Result sets   Runs  Minutes  RCP margin    Official  Rules
-        alpha (closed)
-          bert       10/10   20.500  pass +10.0 %  pass      pass
-        beta (closed)
-          bert       10/10   20.500  pass +10.0 %  pass      pass
-
         Runs           Minutes  Status, dropped  Official  Rules
         ACME/alpha/bert/closed
           alpha_0.log   20.000  success          pass      pass
@@ -196,12 +183,6 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
         "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder\n"
         "without --partial\n\n"
     ) in shown
-
-
-def test_verbose_shows_runs_and_systems() -> None:
-    shown = text(verbose=True, result_sets=(result_set(),), runs=(run(),), systems=(system(),))
-    assert "results/dgx/bert: ACME/dgx/bert/closed\n  result_0.txt" in shown
-    assert "Rules\nACME\n  dgx    closed               8  pass      pass\n" in shown
 
 
 NOTE = finding("a.log", 2, severity=Severity.NOTE, source="the rules")
@@ -255,33 +236,6 @@ def test_waived_findings_are_always_shown(show: Show) -> None:
     assert shown.endswith(
         "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agreed\n"
         + "    source: the rules\n" * (show is Show.ALL)
-    )
-
-
-def test_quiet_shows_the_verdicts_alone() -> None:
-    shown = text(quiet=True, verbose=True, statistics=True, findings=MADE, runs=(run(),))
-    assert shown == page(
-        """
-        official: pass, mlperf-logging 9.9.9 accepts this: 2 errors, 1 warning
-        rules:    pass, 2 errors, 1 warning
-        """
-    )
-
-
-def test_statistics_are_of_all_findings() -> None:
-    shown = text(statistics=True, show=Show.ERRORS, findings=MADE)
-    assert shown.endswith(
-        page(
-            """
-            Codes  Findings  Places
-            Errors
-              X1          2       2
-            Warnings
-              W1          1       1
-            Notes
-              X1          1       1
-            """
-        )
     )
 
 
@@ -387,7 +341,7 @@ Zeta: dgx (closed)
     ("view", "shown"),
     [
         ({}, VERDICTS + COUNTS + SUBMITTERS + GROUPS),
-        ({"quiet": True}, VERDICTS),
+        ({"quiet": True, "statistics": True}, VERDICTS),
         ({"statistics": True}, VERDICTS + COUNTS + SUBMITTERS + STATISTICS),
         ({"verbose": True}, VERDICTS + COUNTS + SUBMITTERS + SETS + GROUPS),
     ],
@@ -431,12 +385,6 @@ def test_the_most_important_codes_come_first(made: list[Finding], order: list[st
     assert [group.first.code for group in by_code(made)] == order
 
 
-def test_findings_of_each_waiver_are_apart() -> None:
-    other = Waiver("agreed again", "Joe", "2026-12-31")
-    groups = by_code([finding(), finding(waiver=WAIVER), finding("b", waiver=other)])
-    assert [group.first.waiver for group in groups] == [None, WAIVER, other]
-
-
 def with_values(*values: Any, **changes: Any) -> list[Finding]:
     return [
         finding(f"{index}.log", message="x is {found}", found=value, **changes)
@@ -457,35 +405,6 @@ def with_values(*values: Any, **changes: Any) -> list[Finding]:
 def test_a_group_has_the_values_of_all_its_findings(made: list[Finding], text: str) -> None:
     (group,) = by_code(made)
     assert group.text == text
-
-
-@pytest.mark.parametrize(
-    ("paths", "words"),
-    [
-        ("a", "a"),
-        ("abc", "a, b, c"),
-        ("abca", "a, b, c"),
-        ("abcdefgh", "a, b, c, d, e, f and 2 more"),
-    ],
-)
-def test_subjects_are_named_and_counted(paths: str, words: str) -> None:
-    (group,) = by_code([finding(path) for path in paths])
-    assert len(group.subjects) == len(set(paths))
-    assert subjects_in_words(group) == words
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("results/dgx/bert", ""),
-        ("ACME/results/dgx/bert", "ACME"),
-        ("v2.0/ACME/results/dgx/strong/bert", "v2.0/ACME"),
-        ("results/results/dgx/bert", "results"),
-        (".", ""),
-    ],
-)
-def test_root(path: str, expected: str) -> None:
-    assert root(path) == expected
 
 
 @pytest.mark.parametrize(
@@ -511,12 +430,6 @@ def test_the_verdicts_of_a_submitter(
     )
     row = next(Submitters(report(result_sets=rows, findings=made)).rows())
     assert row.verdicts == verdicts
-
-
-def test_no_submitter_fails_officially_where_nothing_was_checked() -> None:
-    rows = (result_set(path="A/results/x/bert", submitter="A", verdict=NOT_CHECKED),)
-    made = report(result_sets=rows, findings=[finding("A/x")], verdict=NOT_CHECKED)
-    assert [row.verdicts.official for row in Submitters(made).rows()] == [Verdict.NOT_CHECKED]
 
 
 @pytest.mark.parametrize(
@@ -588,12 +501,6 @@ def test_the_number_of_submitters(rows: list[ResultSetRow], number: int) -> None
     assert Submitters(report(result_sets=rows)).number == number
 
 
-def test_the_findings_of_a_code_by_submitter() -> None:
-    paths = ["Zeta/a", "beta/a", "beta/b", "ACME/a", "mlperf-pkg.yaml"]
-    (group,) = by_code([finding(path) for path in paths])
-    assert Submitters(a_round()).of_group(group) == "beta 2, Zeta 1, ACME 1, elsewhere 1"
-
-
 markdown = FORMATS["markdown"]
 
 
@@ -626,10 +533,10 @@ def test_a_report() -> None:
     ]
 
 
-@pytest.mark.parametrize(("message", "number"), [("wrong", 50_000), ("ä" * 5000, 500)])
-def test_the_summary_has_a_limit(message: str, number: int) -> None:
+def test_the_summary_has_a_limit() -> None:
     """GitHub rejects more than 1 MiB."""
-    findings = [finding(f"{index}/a", message=message) for index in range(number)]
+    number = 500
+    findings = [finding(f"{index}/a", message="ä" * 5000) for index in range(number)]
     summary = markdown(report(findings=findings), View())
     assert MAX_BYTES - 20_000 < len(summary.encode()) < 1 << 20
     last = summary.splitlines()[-1]
@@ -671,14 +578,6 @@ def test_levels() -> None:
         "INFO - c: X1: wrong",
         "INFO - d: waived: X1: wrong",
     ]
-
-
-def test_round_and_verdicts_are_always_there() -> None:
-    checked = report(findings=[finding("a")])
-    first, official, rules = lines(checked, View(quiet=True))
-    assert first.startswith("INFO - round ")
-    assert official.startswith("INFO - official verdict: ")
-    assert rules.startswith("INFO - rules verdict: ")
 
 
 def test_nothing_breaks_a_line() -> None:
@@ -750,15 +649,6 @@ def test_a_finding() -> None:
         ],
         "set": None,
     }
-
-
-def test_runs_and_findings_name_their_set() -> None:
-    made = [*on_raw_set("alpha"), *on_raw_set("beta"), finding("mlperf-pkg.yaml")]
-    read = as_json(report(**raw_sets(), findings=made))
-    rows = {row["id"]: row["system"] for row in read["result_sets"]}
-    assert [rows[run["set"]] for run in read["runs"]] == ["alpha", "alpha", "beta", "beta"]
-    assert [rows.get(made["set"]) for made in read["findings"]] == ["alpha", "beta", None]
-    assert [made["subject"] for made in read["findings"]] == [*rows, None]
 
 
 def test_a_folded_finding() -> None:

@@ -318,24 +318,15 @@ class TestCheckDirectory:
     def _harmless(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(official.RCP_Checker, "_reset_results_scaling", lambda *_: None)
 
-    @staticmethod
-    def verdict(
-        checker: Any, batch_size: float, runs: list[float] | None, *, bypass: bool
-    ) -> tuple[bool, str, float]:
-        read = (batch_size, None if runs is None else [*runs], checker.benchmark)
-        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-            patch.setattr(official, "get_submission_epochs", lambda *_: read)
-            patch.setattr(official, "RCP_Checker", lambda *_: checker)
-            passed, message, factor = official.check_directory(
-                "nowhere", checker.usage, checker.ruleset, False, False,
-                rcp_pass="pruned_rcps", rcp_bypass=bypass,
-            )  # fmt: skip
-        return bool(passed), message, float(factor)
-
     @every_file
     @pytest.mark.filterwarnings("ignore:Mean of empty slice")
-    def test_verdicts(self, usage: str, ruleset: str, benchmark: str) -> None:
+    def test_verdicts(
+        self, usage: str, ruleset: str, benchmark: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         checker = theirs(usage, ruleset, benchmark)
+        logged: dict[str, tuple[float, list[float] | None, str]] = {}
+        monkeypatch.setattr(official, "get_submission_epochs", lambda *_: logged["runs"])
+        monkeypatch.setattr(official, "RCP_Checker", lambda *_: checker)
         points = rcp.prune(ours(usage, ruleset, benchmark))
         sizing = counts(usage, benchmark)
 
@@ -347,8 +338,13 @@ class TestCheckDirectory:
             for runs in submissions(judge(size, [1.0] * sizing["runs"]), sizing["runs"]):
                 result = judge(size, runs)
                 for bypass, judgement in ((False, result), (True, rcp.bypassed(result))):
-                    *verdict, factor = self.verdict(checker, size, runs, bypass=bypass)
-                    assert verdict == [judgement.official_pass, judgement.message]
+                    logged["runs"] = (size, None if runs is None else [*runs], benchmark)
+                    with np.errstate(all="ignore"):
+                        passed, message, factor = official.check_directory(
+                            "nowhere", usage, ruleset, False, False,
+                            rcp_pass="pruned_rcps", rcp_bypass=bypass,
+                        )  # fmt: skip
+                    assert (passed, message) == (judgement.official_pass, judgement.message)
                     assert factor == pytest.approx(judgement.normalization, rel=1e-12, nan_ok=True)
 
 

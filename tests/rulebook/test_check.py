@@ -52,14 +52,11 @@ OPT_NAME = "{code: OWNB102, occurs: once, equals: adamw}"
 IN_THE_BENCHMARK = [
     # An unknown name.
     ("equals: adamw", "equal: adamw", "11: unknown constraint 'equal' of OWNB102; did you mean 'equals'?"),
-    ("occurs: once, equals", "occur: once, equals", "11: unknown field 'occur' of OWNB102; did you mean 'occurs'?"),
     ("target:", "targets:", "3: unknown field 'targets' of the file; did you mean 'target'?"),
-    ("unit: samples", "units: samples", "4: unknown field 'units' of convergence; did you mean 'unit'?"),
     ("{at_least: 0.75}", "{at_lest: 0.75}", "3: unknown constraint 'at_lest' of target; did you mean 'at_least'?"),
     ("equals: adamw", "fields: {1: {abov: 0}}", "11: unknown constraint 'abov' of fields.1 of OWNB102; did you mean 'above'?"),
     ("equals: adamw", "occurs: {at_mots: 1}", "11: 'occurs' is given twice, first on line 11"),
     ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of OWNB102; did you mean 'at_most'?"),
-    ("open:", "opne:", "17: unknown field 'opne' of the file; did you mean 'open'?"),
     ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected lower-case letters, digits and underscores"),
     # A source that does not exist.
     ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
@@ -73,7 +70,6 @@ IN_THE_BENCHMARK = [
     ('source: "training_rules, Hyperparameters"\n', "", "9: OWNB101 has no source"),
     ("target: {at_least: 0.75}\n", "", "1: ownb of round 99.0 has no target"),
     # A wrong value.
-    ("above: 0", "above: zero", '10: above of OWNB101 is "zero"; expected a number'),
     ("required: 10", "required: ten", '2: runs.required is "ten"; expected a whole number'),
     ("required: 10", "required: 0", "2: runs.required is 0; expected at least 1"),
     ("OWNB102", "ownb102", '11: code of ownb102 is "ownb102"; expected capital letters and a number from 101 on, such as BERT101'),
@@ -91,7 +87,6 @@ IN_THE_BENCHMARK = [
     (OPT_NAME, OPT_NAME + "\n  opt_name: {code: OWNB109}", "12: 'opt_name' is given twice, first on line 11"),
     (OPT_NAME, "{code: OWNB102", "12: not valid YAML: did not find expected ',' or '}'"),
     (BENCHMARK, "- a list\n", "1: not a mapping"),
-    (BENCHMARK, "", "1: not a mapping"),
     # A formula.
     ("value >= step", "value >=", "12: formula of OWNB103 is not valid: it cannot be read: invalid syntax"),
     ("value >= step", "value + step", "12: formula of OWNB103 is not valid: expected a condition, which is true or false, not value + "),
@@ -102,13 +97,11 @@ IN_THE_BENCHMARK = [
     ("value >= step", "value >= step * global_batchsize", "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did you mean 'global_batch_size'?"),
     (">= 2.0 * step", ">= step * evalaccuracy", "16: formula of OWNB105 uses 'evalaccuracy', which is not a key of ownb; did you mean 'eval_accuracy'?"),
     ("equals: adamw", "same_as: opt_nam", "11: same_as of OWNB102 uses 'opt_nam', which is not a key of ownb; did you mean 'opt_name'?"),
-    ("equals: adamw", "within_minutes: {of: init_begin, minutes: 3}", "11: within_minutes of OWNB102 uses 'init_begin', which is not a key of ownb"),
     ("occurs: once, equals: adamw", "occurs: {or: opt_nam}", "11: occurs of OWNB102 uses 'opt_nam', which is not a key of ownb"),
     ("{at_least: 0.75}", '{formula: "value > opt_nam"}', "14: reaches of OWNB104 uses 'opt_nam', which is not a key of ownb"),
     # A definition.
     ("step:", "stop:", "7: no formula of this file uses 'stop'"),
     ("step: ", "value: ", "7: define must not use the name 'value', which formulas already know"),
-    ("step: ", "int: ", "7: define must not use the name 'int', which formulas already know"),
     ("define:", 'define:\n  pair: "2.0 * step"', "7: 'pair' uses 'step', which is not defined before it"),
     ("step: ", "seeds: ", "7: define must not use the name 'seeds', which is a key"),
     # A code.
@@ -120,7 +113,6 @@ IN_THE_BENCHMARK = [
     ("OWNB102", "SET101", "11: code SET101 is in findings.yaml; expected an unused one"),
     # Another benchmark.
     ("runs:", "like: flux\nruns:", "2: ownb is like flux, which has no rules; did you mean 'flux1'?"),
-    ("runs:", "like: ownb\nruns:", "2: ownb is like ownb, which has no rules"),
 ]  # fmt: skip
 
 

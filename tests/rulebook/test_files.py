@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from jsonschema import Draft202012Validator
 
 from mlperf_pkg.infra.resources import data_folder, official_folder
@@ -23,8 +21,6 @@ from mlperf_pkg.rulebook.upstream.verify import NOT_COVERED
 from mlperf_pkg.rulebook.validate import constraint_names, validated
 
 RULES = data_folder("rules")
-FILES = sorted(RULES.rglob("*.yaml"))
-COMPILED = msgspec.msgpack.decode(compiled(RULES), type=dict[bytes, msgspec.Raw])
 SCHEMA = json.loads((RULES / "metaschema.json").read_text("utf-8"))
 EVERY_ROUND = [(usage, name) for usage in usages() for name in rounds(usage)]
 TRAINING = [
@@ -44,12 +40,13 @@ TRAINING = [
 ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(RULES)))
-def test_every_file_is_valid_and_compiled_to_what_it_says(path: Path) -> None:
-    file = file_in(RULES, path.relative_to(RULES).as_posix())
-    document = validated(file, path.read_bytes())
-    assert repr(msgspec.msgpack.decode(COMPILED[path.read_bytes()])) == repr(document)
-    assert repr(read(file)) == repr(document)
+def test_every_file_is_valid_and_compiled_to_what_it_says() -> None:
+    compiled_files = msgspec.msgpack.decode(compiled(RULES), type=dict[bytes, msgspec.Raw])
+    for path in sorted(RULES.rglob("*.yaml")):
+        file = file_in(RULES, path.relative_to(RULES).as_posix())
+        document = validated(file, path.read_bytes())
+        assert repr(msgspec.msgpack.decode(compiled_files[path.read_bytes()])) == repr(document)
+        assert repr(read(file)) == repr(document), path
 
 
 def test_metaschema_is_a_schema_that_forbids_the_unknown() -> None:
@@ -91,24 +88,14 @@ def test_rounds_are_those_of_the_official_checker() -> None:
     assert rulesets >= set(official_rulesets(official_folder())) - NOT_COVERED.keys()
 
 
-@pytest.mark.parametrize(("usage", "name"), EVERY_ROUND)
-def test_every_benchmark_of_a_round_has_rules(usage: str, name: str) -> None:
-    loaded = {b: load_benchmark(usage, name, b) for b in load_round(usage, name).benchmarks}
-    assert not [benchmark for benchmark, rules in loaded.items() if rules is None]
-
-
-@pytest.mark.parametrize(("usage", "name"), EVERY_ROUND)
-def test_ruleset_and_date_follow_the_round(usage: str, name: str) -> None:
-    loaded = load_round(usage, name)
-    earlier = [load_round(usage, other) for other in rounds(usage) if other != name]
-    assert loaded.ruleset == f"{name}.0"
-    assert loaded.submission_date not in [round_.submission_date for round_ in earlier]
-
-
-@pytest.mark.parametrize("usage", usages())
-def test_submission_dates_ascend(usage: str) -> None:
-    dates = [load_round(usage, name).submission_date for name in rounds(usage)]
-    assert dates == sorted(dates)
+def test_rounds_have_rules_rulesets_and_dates_in_order() -> None:
+    for usage in usages():
+        loaded = [load_round(usage, name) for name in rounds(usage)]
+        assert [round_.ruleset for round_ in loaded] == [f"{name}.0" for name in rounds(usage)]
+        dates = [round_.submission_date for round_ in loaded]
+        assert dates == sorted(set(dates))
+        for round_ in loaded:
+            assert all(load_benchmark(usage, round_.name, name) for name in round_.benchmarks)
 
 
 def test_a_code_is_of_one_key_and_division_in_all_rounds() -> None:

@@ -17,9 +17,7 @@ from tests.helpers.program import call
 
 HIDDEN = "import sys; sys.modules['yaml._yaml'] = None; "
 COMMANDS = [
-    ["rules", "show", "BERT101"],
     ["rules", "verify", "--against", "theirs"],
-    ["rules", "list", "--rules", "our-rules"],
     ["rules", "list", "--rules", "mistaken"],
 ]
 
@@ -32,7 +30,6 @@ def without_libyaml(code: str, *arguments: str, cwd: Path) -> tuple[int, str, st
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
-    written(tmp_path / "our-rules", FILES)
     written(tmp_path / "mistaken", {path: f"{text}\nx: 1\nx: 2" for path, text in FILES.items()})
     other_rounds = shutil.ignore_patterns("hpc_*", "training_[!2]*")
     shutil.copytree(official_folder(), tmp_path / "theirs", ignore=other_rounds)

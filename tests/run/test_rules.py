@@ -69,7 +69,7 @@ def judged(file: LogFile, monkeypatch: pytest.MonkeyPatch, few: int, block: int)
 
 
 @given(st.sampled_from(BENCHMARKS), STRETCHES, st.sampled_from([300, 3000, 1 << 20]))
-@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_records_that_are_counted_break_no_rule(
     monkeypatch: pytest.MonkeyPatch,
     named: tuple[str, str],

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from mlperf_pkg.simulate import RunPlan, simulate_run
-from tests.helpers.simulated_logs import positions, values
-
-PLAN = RunPlan("2.0", "resnet", "closed", system="box16", organization="Example Org")
+from tests.helpers.simulated_logs import positions
 
 
 @pytest.mark.parametrize(
@@ -39,19 +36,3 @@ def test_first_evaluations(
         1,
     )
     assert positions(log)[: len(expected)] == expected
-
-
-@pytest.mark.parametrize(
-    ("benchmark", "round_name", "shape"),
-    [("maskrcnn", "2.0", {"BBOX", "SEGM"}), ("resnet", "2.0", None), ("minigo", "0.7", None)],
-)
-def test_shape_of_the_metric(benchmark: str, round_name: str, shape: set[str] | None) -> None:
-    log = simulate_run(replace(PLAN, benchmark=benchmark, round=round_name), 1)
-    metric = values(log)["eval_accuracy"]
-    assert (set(metric) if isinstance(metric, dict) else None) == shape
-
-
-@pytest.mark.parametrize(("round_name", "staged"), [("1.0", True), ("2.0", True), ("3.0", False)])
-def test_hpc_data_is_staged_where_the_round_has_it(round_name: str, staged: bool) -> None:
-    plan = replace(PLAN, usage="hpc", round=round_name, benchmark="deepcam")
-    assert ("staging_start" in values(simulate_run(plan, 1))) is staged

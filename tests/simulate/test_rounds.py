@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from unittest import mock
 
@@ -23,6 +22,7 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round
 from mlperf_pkg.simulate.rounds import deal
+from tests.helpers.examples import FULL, newest
 from tests.helpers.official import package_verdict
 from tests.helpers.rulesets import EVERY_ROUND, require_ruleset
 from tests.helpers.simulated_logs import records
@@ -31,6 +31,7 @@ PASS = Verdicts(Verdict.PASS, Verdict.PASS)
 UNKNOWN = Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)
 """Those of a round that the installed mlperf-logging does not have."""
 
+SOME_ROUNDS = newest(EVERY_ROUND, lambda row: (row[0], row == EVERY_ROUND[0]))
 SMALL = RoundPlan("training", "5.1", systems=2, submitters=1, benchmarks=("retinanet", "rgat"))
 
 
@@ -43,7 +44,7 @@ def report_on(folder: Path, usage: str = "training", round_: str | None = None) 
     return check([str(folder)], Options(usage, round_)).report
 
 
-@pytest.mark.parametrize(("usage", "name"), EVERY_ROUND)
+@pytest.mark.parametrize(("usage", "name"), SOME_ROUNDS)
 def test_every_benchmark_of_every_round_passes(usage: str, name: str, tmp_path: Path) -> None:
     plan = RoundPlan(usage, name, submitters=2, systems=2, sets=99, code=True)
     written = write_round(plan, tmp_path / "new" / "round")
@@ -57,14 +58,15 @@ def test_every_benchmark_of_every_round_passes(usage: str, name: str, tmp_path: 
     assert [row.division for row in report.systems] == ["closed", "open"]
 
 
-@pytest.mark.parametrize(
-    ("usage", "name"), [("training", "2.0"), ("training", "5.1"), ("hpc", "3.0")]
-)
+PACKAGED = newest([("training", "2.0"), ("training", "5.1"), ("hpc", "3.0")], lambda row: row[0])
+
+
+@pytest.mark.parametrize(("usage", "name"), PACKAGED)
 def test_the_official_package_checker_passes(
     usage: str, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Every benchmark is in the tests of the compliance and of the RCP checker.
-    sets = 99 if os.environ.get("MLPERF_PKG_FULL") else 3
+    sets = 99 if FULL else 2
     plan = RoundPlan(usage, name, submitters=1, systems=2, sets=sets, power=True, code=True)
     write_round(plan, tmp_path / "round")
     ruleset = load_round(usage, name).ruleset
@@ -130,8 +132,8 @@ def test_failures_in_turn(tmp_path: Path) -> None:
 
 
 def test_the_same_bytes_by_any_number_of_processes(tmp_path: Path) -> None:
-    plan = replace(SMALL, systems=4, sets=1, statistics=3, power=True)
-    for name, jobs, seed in (("one", 1, 0), ("three", 3, 0), ("other", 2, 1)):
+    plan = replace(SMALL, sets=1, statistics=3, power=True)
+    for name, jobs, seed in (("one", 1, 0), ("three", 3, 0), ("other", 1, 1)):
         write_round(replace(plan, seed=seed), tmp_path / name, jobs=jobs)
     one, three, other = (contents(tmp_path / name) for name in ("one", "three", "other"))
     assert one == three
@@ -153,11 +155,8 @@ def test_statistics_are_between_start_and_stop() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"round": "9.9"}, "unknown round: '9.9'"),
         ({"usage": "inference"}, "unknown usage"),
         ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0"),
-        ({"failures": ("tired",)}, "unknown failure: 'tired'"),
-        ({"divisions": ("network",)}, "unknown division: 'network'"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
         ({"divisions": ("open",), "benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.findings import Basis
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.describe import (
@@ -76,11 +75,6 @@ def test_the_basis_is_said_where_it_is_not_everybodys(basis: Basis, words: str) 
     assert with_basis(replace(RULE, occurs="once", basis=basis)) == words
 
 
-def test_every_basis_and_severity_has_words() -> None:
-    assert describe.BASIS.keys() == set(Basis)
-    assert describe.SEVERITY.keys() == set(Severity)
-
-
 def test_targets_and_runs_in_words() -> None:
     unet3d = loaded(load_round("training", "2.0"), "unet3d")
     assert describe.target(unet3d) == "at least 0.908"
@@ -108,10 +102,6 @@ def test_histories(code: str, expected: list[tuple[str, tuple[str, ...], list[st
         for history in histories(code)
     ]
     assert rows == expected
-
-
-def test_a_code_of_no_rule_has_no_history() -> None:
-    assert histories("XYZ999") == []
 
 
 @pytest.mark.parametrize("usage", ["training", "hpc"])
@@ -153,11 +143,6 @@ def test_a_layer_hides_what_it_replaces_below() -> None:
     assert "eval_accuracy" in rules_by_layer["Closed resnet"]
     assert "init_stop" not in rules_by_layer["every run"]
     assert "run_start" in rules_by_layer["every run"]
-
-
-def test_a_benchmark_that_a_round_does_not_have() -> None:
-    with pytest.raises(UserError, match=r"round 2\.0 has no benchmark 'gpt3': it has bert"):
-        loaded(load_round("training", "2.0"), "gpt3")
 
 
 CEL = re.compile(r"math\.|&&|\|\||==|double\(|int\(|metadata\.|previous\.")

@@ -6,24 +6,11 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.rulebook.explain.diff import Change, compare
 
 
 def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], Change]:
     return {(item.where, item.key): item for item in compare(*arguments, **more).changes}
-
-
-@pytest.mark.parametrize("usage", ["training", "hpc"])
-def test_a_round_does_not_differ_from_itself(usage: str) -> None:
-    comparison = compare(usage, "2.0", "2.0")
-    assert (comparison.gone, comparison.added, comparison.renamed, comparison.changes) == (
-        (),
-        (),
-        (),
-        (),
-    )
-    assert comparison.unchanged == comparison.old.benchmarks
 
 
 def test_benchmarks_gone_new_and_renamed() -> None:
@@ -75,15 +62,3 @@ def test_one_benchmark_and_division() -> None:
     assert {item.where for item in comparison.changes} == {"Open", "ssd"}
     assert compare("training", "4.1", "5.0", "rgat").renamed == (("gnn", "rgat"),)
     assert compare("training", "4.1", "5.0", "gpt3").gone == ("gpt3",)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("training", "2.0", "9.9"), "no round '9.9'"),
-        (("training", "2.0", "2.1", "gpt3"), "neither round 2.0 nor 2.1 has a benchmark 'gpt3'"),
-    ],
-)
-def test_what_the_rulebook_does_not_have(arguments: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        compare(*arguments)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.upstream.points import PointProblem, lint
 from tests.helpers.upstream import RUNS, folder_with, point, points_in
@@ -23,20 +22,16 @@ def linted(folder: Path) -> list[PointProblem]:
 
 # the point, and the kinds of mistakes in it with what was found
 POINTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "nothing wrong": (point(RUNS), {}),
     "samples in place of epochs": ({"Benchmark": "gpt3", "BS": 64, "samples to converge": RUNS}, {}),
     "three times the median": (point([10, 10, 10, 10, 10, 30]), {}),
     "more than three times the median": (point([10, 10, 10, 10, 10, 30.1]), {"outlier": "30.1, 3.0 times the median"}),
-    "a third of the median": (point([9, 9, 9, 9, 9, 3]), {}),
     "less than a third of the median": (point([90, 90, 90, 90, 90, 29]), {"outlier": "29, 0.3 times the median"}),
     "two outliers": (point([1000, 1000, 1000, 1000, 9000, 1]), {"outlier": "9,000, 9.0 times the median; 1, 0.0 times the median"}),
     "zero": (point([9, 9, 9, 9, 9, 0]), {"outlier": "0, 0.0 times the median"}),
     "a median of zero": (point([0, 0, 0, 0, 0, 3]), {"outlier": "3"}),
-    "a negative number": (point([9, 9, 9, 9, 9, -9]), {"outlier": "-9, -1.0 times the median"}),
     "2N - 1 runs": (point(RUNS[:5]), {"few_runs": "5 runs"}),
     "2N + 1 runs": (point([*RUNS, 12]), {}),
     "equal runs": (point([7] * 6), {"equal_runs": "6 runs, all at 7"}),
-    "nearly equal runs": (point([7] * 5 + [7.0001]), {}),
     "one run": (point([7]), {"few_runs": "1 runs", "equal_runs": "1 runs, all at 7"}),
     "another benchmark": (point(RUNS, Benchmark="gpt_3"), {"misnamed": "the benchmark gpt_3"}),
 }  # fmt: skip
@@ -96,10 +91,6 @@ def test_other_rounds_and_files_are_not_read(tmp_path: Path) -> None:
     assert linted(tmp_path) == []
 
 
-def test_a_folder_without_points_has_no_mistakes(tmp_path: Path) -> None:
-    assert linted(tmp_path) == []
-
-
 def test_names_of_strangers_are_made_visible(tmp_path: Path) -> None:
     (problem,) = linted(points_in(tmp_path, {"\x1b[31m": point(RUNS[:4])}))
     assert problem.point == "\\x1b[31m"
@@ -109,25 +100,18 @@ def test_names_of_strangers_are_made_visible(tmp_path: Path) -> None:
 
 BROKEN = {
     "empty": ("", "Expecting value"),
-    "cut off": ('{"a": {"Benchmark": "gpt3"', "Expecting"),
     "a list": ("[]", "Expected `object`, got `array`"),
     "a point that is a number": ('{"a": 3}', "Expected `object`, got `int`"),
     "no batch size": (json.dumps({"a": {"Benchmark": "gpt3"}}), "missing required field `BS`"),
-    "no benchmark": (json.dumps({"a": {"BS": 3}}), "missing required field `Benchmark`"),
     "a batch size of zero": (json.dumps({"a": point(RUNS, BS=0)}), "`float` > 0.0"),
-    "a batch size in words": (json.dumps({"a": point(RUNS, BS="64")}), "got `str`"),
     "no runs": (json.dumps({"a": point([])}), "length >= 1"),
     "no list of runs": (json.dumps({"a": {"Benchmark": "gpt3", "BS": 6}}), "a has no finite"),
-    "a run in words": (json.dumps({"a": point(["10"])}), "got `str`"),
-    "a run that is true": (json.dumps({"a": point([True])}), "got `bool`"),
     "not a number": (json.dumps({"a": point([float("nan")])}), "NaN is not a number of JSON"),
-    "infinite": ('{"a": {"Benchmark": "gpt3", "BS": 6, "Epochs to converge": [1e999]}}', "finite"),
     "an infinite batch size": (json.dumps({"a": point(RUNS)}).replace("64", "1e999"), "finite"),
     "a huge number": (json.dumps({"a": point([10**400])}), "out of range"),
     "a number of many digits": (f'{{"a": 1{"0" * 5000}}}', "4300"),
     "a name twice": ('{"a": {}, "a": {}}', "'a' is given twice"),
     "nested deeply": ('{"a": ' * 100_000, "nested too deeply"),
-    "a byte order mark": ("\ufeff{}", "BOM"),
     "a name that moves the cursor": ('{"\x1b[2J": 1}', "Invalid control character"),
 }
 
@@ -143,13 +127,6 @@ def test_a_broken_file_is_named(tmp_path: Path, name: str) -> None:
     assert message.isprintable()
 
 
-def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, "")
-    (folder / "rcp_checker/training_4.1.0/rcps_gpt3.json").write_bytes(b'{"\xff": 1}')
-    with pytest.raises(UserError, match=r"rcps_gpt3.json: not reference points: 'utf-8'"):
-        linted(folder)
-
-
 @pytest.mark.parametrize("kind", ["folder", "dangling link"])
 def test_something_other_than_a_file(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "rcp_checker/training_4.1.0/rcps_gpt3.json"
@@ -163,10 +140,3 @@ def test_something_other_than_a_file(tmp_path: Path, kind: str) -> None:
 
 
 # ---- today --------------------------------------------------------------------------------
-
-
-def test_the_typo_of_round_4_1() -> None:
-    (outlier,) = (problem for problem in lint(official_folder(), [ROUND]) if "outl" in problem.kind)
-    assert (outlier.point, outlier.batch_size) == ("gpt3_ref_3072", 3072)
-    assert outlier.found == "13,790,871,552, 11.4 times the median"
-    assert outlier.expected == "all within 3 times the median"
