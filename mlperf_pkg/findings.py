@@ -49,6 +49,10 @@ class Basis(StrEnum):
     ADVICE = "advice"
 
 
+NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
+"""The weight of a finding of which a rule is in doubt."""
+
+
 class Verdict(StrEnum):
     """The outcome of a check. What was not checked never passes."""
 

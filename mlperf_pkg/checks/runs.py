@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import NOTE, Origin, SetContext
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
+from mlperf_pkg.findings import NOTE, Basis, Finding, Pending, Severity, Verdict, without_official
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.rulebook.load import codes, finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS, PACKAGE_CHECKER
