@@ -219,6 +219,10 @@ class Pending(Finding, frozen=True):
     """A finding that later records of a growing log may resolve: something is missing so far."""
 
 
+class Unordered(Finding, frozen=True):
+    """A finding on an evaluation and the one before it, which may be logged later."""
+
+
 class Unchecked(Finding, frozen=True):
     """A finding that something was not checked: its verdicts never pass, and do not fail for it."""
 

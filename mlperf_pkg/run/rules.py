@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
-from mlperf_pkg.rulebook.formula import Formula, Operands
+from mlperf_pkg.rulebook.formula import Formula, Operands, read_number
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
@@ -95,14 +95,14 @@ class RuleChecker:
         value: Any = None,
         expected: str,
         message: str | None = None,
-        settled: bool = False,
+        kind: type[Finding] = Pending,
     ) -> None:
         """Report a broken rule, at the record with this ``number`` or about the whole log.
 
-        Once the log has ended, the finding is ``Pending`` if a later record could have prevented
-        it; ``settled`` says that none could.
+        Once the log has ended, the finding is of a ``kind``: ``Pending`` or ``Unordered`` if a
+        later record could have prevented it.
         """
-        kind = Pending if self._ended and not settled else Finding
+        kind = kind if self._ended else Finding
         default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"
         finding = kind(
             code=rule.code,
@@ -256,8 +256,11 @@ class RuleChecker:
             return
         if compiled.by_position:
             series = self._positions.setdefault(compiled.rule.code, [])
+            if compiled.rule.first:
+                series[:] = [min([*series, (compiled, record, number)], key=_position)]
+                return
             if len(series) < _MOST_REFUSALS:
-                series.append((compiled, _counted(record, compiled.formula.previous[0]), number))
+                series.append((compiled, record, number))
                 return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
         self._evaluate(compiled, record, number, self.seen, nth)
@@ -368,8 +371,10 @@ class RuleChecker:
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        settled = self._joiner is None or rule.key != self._joiner.key
-        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, settled=settled)
+        kind = Unordered if refusal.compiled.by_position else Finding
+        if self._joiner and rule.key == self._joiner.key:
+            kind = Pending
+        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, kind)
 
     def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
         rule = compiled.rule
@@ -423,7 +428,7 @@ class RuleChecker:
             value=count,
             expected=f"logged {expected} times",
             message=f"{_times_logged(rule, count)}; expected {expected}",
-            settled=excess,
+            kind=Finding if excess else Pending,
         )
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
@@ -441,7 +446,7 @@ class RuleChecker:
             value=logged.count,
             expected="logged once",
             message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
-            settled=not logged.same,
+            kind=Pending if logged.same else Finding,
         )
 
     # ---- targets, tensors, times and formulas ----------------------------------------------
@@ -471,7 +476,7 @@ class RuleChecker:
         elif others and not possible and logged.first_number > others[key].first_number:
             number, expected = logged.first_number, f"no later than {key}"
             message = f"{rule.key} is logged after {key}, at an impossible time; expected no later"
-            self._add(rule, number, expected=expected, message=message, settled=True)
+            self._add(rule, number, expected=expected, message=message, kind=Finding)
 
     def _compare_stop(self, rule: Rule, logged: Logged) -> None:
         """Report a stop before the first evaluation that reached the target.
@@ -496,7 +501,7 @@ class RuleChecker:
             value=round(distance_ms / 1000, 3),
             expected=f"{limit} than {event}",
             message=f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}",
-            settled=True,
+            kind=Finding,
         )
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
@@ -508,7 +513,7 @@ class RuleChecker:
                 value=differences,
                 expected=f"{len(expected)} tensors",
                 message=f"{subject}: {{found:s}}; expected {{expected}}",
-                settled=self._tensors.has_too_many(expected),
+                kind=Finding if self._tensors.has_too_many(expected) else Pending,
             )
 
     def _evaluate_at_the_end(self, rule: Rule, formula: Formula, logged: Logged) -> None:
@@ -522,23 +527,14 @@ class RuleChecker:
                 self._report_formula(rule, logged.last_number, operands, logged.last)
 
     def _report_formula(
-        self, rule: Rule, number: int, operands: Operands, value: Any, *, settled: bool = False
+        self, rule: Rule, number: int, operands: Operands, value: Any, kind: type[Finding] = Pending
     ) -> None:
         # Most logs break no formula, and need none of what puts one into words.
         from mlperf_pkg.rulebook.expectation import breach_of  # noqa: PLC0415
 
         value, expected, message = breach_of(rule, operands, value)
         message = rule.message or message
-        self._add(rule, number, value=value, expected=expected, message=message, settled=settled)
-
-
-def _counted(record: Record, name: str) -> Record:
-    """Return a record whose position is a number, also where it is logged as text."""
-    try:
-        metadata = {**record.metadata, name: float(record.metadata[name])}
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return record
-    return Record(record.key, record.time_ms, record.value, metadata)
+        self._add(rule, number, value=value, expected=expected, message=message, kind=kind)
 
 
 def _position(of_rule: tuple[CompiledRule, Record, int]) -> float:
@@ -546,7 +542,7 @@ def _position(of_rule: tuple[CompiledRule, Record, int]) -> float:
     compiled, record, _ = of_rule
     assert compiled.formula  # noqa: S101
     metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    number = to_float(metadata.get(compiled.formula.previous[0]))
+    number = to_float(read_number(metadata.get(compiled.formula.members[0])))
     return -math.inf if number is None or math.isnan(number) else number
 
 
