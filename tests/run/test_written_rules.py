@@ -189,6 +189,14 @@ def positions(change: Callable[[float], float], name: str) -> Change:
     )
 
 
+def denied(log: bytes) -> bytes:
+    """One more evaluation after the last one, far from the target."""
+    fields = records(log)
+    at = max(n for n, record in enumerate(fields) if record["key"] == "eval_accuracy")
+    more = {**fields[at], "value": _missed(fields[at])}
+    return joined([*fields[: at + 1], more, *fields[at + 1 :]])
+
+
 def repeated(log: bytes, index: int = -1) -> bytes:
     """The log with one of its evaluations twice."""
     evaluation = [record for record in records(log) if record["key"] == "eval_accuracy"][index]
@@ -542,6 +550,7 @@ CASES = [
             ("0.7", "resnet", "open", True, ("RUN130 warning rules",)),
         )
     ),
+    *(Case(f"missed after all, {benchmark} {round_}", round_, benchmark, denied, ("RUN154 warning rules",)) for round_, benchmark in (("0.7", "gnmt"), ("hpc_1.0", "deepcam"), ("hpc_3.0", "deepcam"))),
     # one clock in HPC
     *(
         Case(f"two {key}", "hpc_3.0", "deepcam", lambda log, key=key: joined([c for r in records(log) for c in ([r, r] if r["key"] == key else [r])]), (f"{code} error rules", f"{note} note advice"))  # type: ignore[misc]
