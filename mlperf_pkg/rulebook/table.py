@@ -204,9 +204,7 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
     of_records = [r for r in compiled if r.checks or r.has_more]
     rest = [
-        r
-        for r in of_records
-        if not (r.rule.first and not r.by_position) and "submission_" not in r.rule.key
+        r for r in of_records if r.by_position or not (r.rule.first or "submission_" in r.rule.key)
     ]
     first = _checklist(of_records)
     later = first if rest == of_records else _checklist(rest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -72,7 +73,7 @@ class RuleChecker:
         # They wait for the end, which shows whether only the order of the records is wrong.
         self._refusals: list[_Refusal] = []
         # Records of rules by position, which wait for those of earlier positions.
-        self._positions: dict[str, list[tuple[CompiledRule, Record, int]]] = {}
+        self._positions: dict[str, list[tuple[float, Record, int, CompiledRule]]] = {}
         # Codes of rules: a record reached their target, or could not be compared with it.
         self._met: set[str] = set()
         self._incomparable: set[str] = set()
@@ -256,11 +257,11 @@ class RuleChecker:
             return
         if compiled.by_position:
             series = self._positions.setdefault(compiled.rule.code, [])
-            if compiled.rule.first:
-                series[:] = [min([*series, (compiled, record, number)], key=_position)]
-                return
-            if len(series) < _MOST_REFUSALS:
-                series.append((compiled, record, number))
+            position = _position(record, compiled.formula.members[0])
+            if compiled.rule.first or len(series) < _MOST_REFUSALS:
+                series.append((position, record, number, compiled))
+                if compiled.rule.first:
+                    series[:] = [min(series, key=itemgetter(0))]
                 return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
         self._evaluate(compiled, record, number, self.seen, nth)
@@ -282,12 +283,12 @@ class RuleChecker:
     def _evaluate_by_position(self) -> None:
         """Evaluate formulas on records and those before them: evaluations may end in any order."""
         for series in self._positions.values():
-            series.sort(key=_position)
-            before: dict[str, Logged] = {}
-            for compiled, record, number in series:
-                seen = {key: logged for key, logged in self.seen.items() if key != record.key}
-                self._evaluate(compiled, record, number, seen | before)
-                before = {record.key: first_logged(record, number)}
+            series.sort(key=itemgetter(0))
+            seen = dict(self.seen)
+            del seen[series[0][1].key]
+            for _, record, number, compiled in series:
+                self._evaluate(compiled, record, number, seen)
+                seen[record.key] = first_logged(record, number)
 
     def _nth(self, rule: Rule) -> int:
         """Count the records of the rule's key since the last record of ``nth_since``."""
@@ -537,12 +538,10 @@ class RuleChecker:
         self._add(rule, number, value=value, expected=expected, message=message, kind=kind)
 
 
-def _position(of_rule: tuple[CompiledRule, Record, int]) -> float:
+def _position(record: Record, name: str) -> float:
     """Return how far a run had trained at a record; records that do not say so come first."""
-    compiled, record, _ = of_rule
-    assert compiled.formula  # noqa: S101
     metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    number = to_float(read_number(metadata.get(compiled.formula.members[0])))
+    number = to_float(read_number(metadata.get(name)))
     return -math.inf if number is None or math.isnan(number) else number
 
 

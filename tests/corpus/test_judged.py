@@ -42,7 +42,7 @@ TABLE = Path(__file__).with_name("judged.csv")
 BY_RULES = ("rules", "both")
 MOST = 0.02  # of the sets of a round may have a warning that nobody judged
 _FIELDS = {"nodes": "number_of_nodes", "accelerator_model": "accelerator_model_name"}
-Told = Sequence[tuple[str, Finding]]  # each with the path of its subject below the corpus
+Accusations = Sequence[tuple[str, Finding]]  # each with the path of its subject below the corpus
 
 
 class Judged(NamedTuple):
@@ -77,9 +77,9 @@ def _table() -> list[Judged]:
 def _accused() -> list[Judged]:
     """What breaks a rule now, by subject."""
     codes: dict[str, set[str]] = defaultdict(set)
-    for sets, told in (_of_corpus(), ([*_identities()], [*_of_record()])):
-        frequent = {kind for kind, share in _shares(sets, told).items() if share > MOST}
-        for subject, finding in told:
+    for sets, accusations in (_of_corpus(), ([*_identities()], [*_of_record()])):
+        frequent = {kind for kind, share in _shares(sets, accusations).items() if share > MOST}
+        for subject, finding in accusations:
             if finding.basis in BY_RULES or _kind(subject, finding) in frequent:
                 codes[subject].add(_named(finding))
     return [Judged(subject, ", ".join(sorted(codes[subject]))) for subject in sorted(codes)]
@@ -95,13 +95,13 @@ def _kind(subject: str, finding: Finding) -> tuple[str, ...]:
     return (subject.partition("/")[0], finding.code, finding.basis, finding.severity)
 
 
-def _shares(sets: Collection[str], told: Told) -> dict[tuple[str, ...], float]:
+def _shares(sets: Collection[str], accusations: Accusations) -> dict[tuple[str, ...], float]:
     """The share of the sets of its round that have a warning of a kind.
 
     That on a description counts for all sets of its system, that on a submission for all of its.
     """
     concerned: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for subject, finding in told:
+    for subject, finding in accusations:
         if finding.severity == "warning":
             top = subject.replace("/systems/", "/results/").removesuffix(".json")
             below = {path for path in sets if f"{path}/".startswith(f"{top}/")}
@@ -110,17 +110,17 @@ def _shares(sets: Collection[str], told: Told) -> dict[tuple[str, ...], float]:
     return {kind: len(paths) / totals[kind[0]] for kind, paths in concerned.items()}
 
 
-def _of_corpus() -> tuple[list[str], Told]:
+def _of_corpus() -> tuple[list[str], Accusations]:
     """The paths of the sets of the corpus, and the errors by the rules and all warnings."""
     reports = {name: check([str(CORPUS / name)], Options(jobs=1)).report for name in ROUNDS}
     sets = [f"{name}/{row.path}" for name, report in reports.items() for row in report.result_sets]
-    told = [
+    accusations = [
         (f"{name}/{finding.about or finding.path}", finding)
         for name, report in reports.items()
         for finding in report.findings
         if _counts(finding)
     ]
-    return sets, told
+    return sets, accusations
 
 
 def _counts(finding: Finding) -> bool:
