@@ -49,6 +49,10 @@ class Basis(StrEnum):
     ADVICE = "advice"
 
 
+NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
+"""The weight of a finding of which a rule is in doubt."""
+
+
 class Verdict(StrEnum):
     """The outcome of a check. What was not checked never passes."""
 
@@ -213,6 +217,10 @@ class Finding(Struct, frozen=True):
 
 class Pending(Finding, frozen=True):
     """A finding that later records of a growing log may resolve: something is missing so far."""
+
+
+class Unordered(Finding, frozen=True):
+    """A finding on an evaluation and the one before it, which may be logged later."""
 
 
 class Unchecked(Finding, frozen=True):

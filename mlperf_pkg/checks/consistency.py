@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from mlperf_pkg.checks.context import NOTE, SetContext
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.system_schema import logged_statuses
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.log.record import shown
 from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division

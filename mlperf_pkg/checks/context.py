@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.paths import location_of, with_slashes
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import codes, finding_of
@@ -19,9 +19,6 @@ from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
 from mlperf_pkg.submission.membership import Group, set_id
 from mlperf_pkg.submission.model import Place, ResultSet
-
-NOTE: dict[str, Any] = {"basis": Basis.ADVICE, "severity": Severity.NOTE}
-"""The weight of a finding of which a rule is in doubt."""
 
 
 class Origin(StrEnum):

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.consistency import is_known, names_of, originals
-from mlperf_pkg.checks.context import NOTE, SetContext
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category, differing
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.findings import MAX_MESSAGES, Finding, Severity, in_words
+from mlperf_pkg.findings import MAX_MESSAGES, NOTE, Finding, Severity, in_words
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of

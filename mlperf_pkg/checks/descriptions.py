@@ -32,6 +32,7 @@ from mlperf_pkg.checks.system_schema import (
 )
 from mlperf_pkg.findings import (
     MAX_LINES,
+    NOTE,
     Basis,
     Finding,
     Occurrence,
@@ -250,14 +251,13 @@ def _unknown_division(description: _Description, options: Sequence[str]) -> Find
     """
     value = description.fields["division"]
     similar = nearest(value.strip(), options) if is_text(value) else None
-    spelling = {"basis": Basis.ADVICE, "severity": Severity.WARNING}
     return description.finding(
         "SYS201",
         "division",
         f"division is {{found}}; expected {one_of(options)}",
         expected=options,
         hint=f"did you mean {similar}?" if similar else None,
-        **spelling if is_text(value) and value.lower() in options else {},
+        **NOTE if is_text(value) and value.lower() in options else {},
     )
 
 
@@ -297,7 +297,7 @@ def _not_fixed_status(description: _Description, category: Any, *, is_known: boo
 
 
 def _answers(description: _Description) -> Iterator[Finding]:
-    """Warn about unanswered fields: as advice of those that many published files leave empty.
+    """Warn about unanswered fields; note those that many published files leave empty.
 
     One answer is enough for fields that replace one another, such as cores or virtual processors.
     """
@@ -307,15 +307,15 @@ def _answers(description: _Description) -> Iterator[Finding]:
     empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
     by_most = [group for group in empty if _ANSWERED_BY_MOST.issuperset(group)]
     by_some = [group for group in empty if group not in by_most]
-    for unanswered, basis in ((by_most, Basis.RULES), (by_some, Basis.ADVICE)):
+    for unanswered, weight in ((by_most, {}), (by_some, NOTE)):
         if unanswered:
             yield system_finding(
                 "SYS202",
                 description.path,
                 min(description.line(group[0]) for group in unanswered),
                 "empty or a placeholder: {expected:s}",
-                basis=basis,
                 expected=[" or ".join(group) for group in unanswered],
+                **weight,
             )
 
 
@@ -352,7 +352,10 @@ _NUMBER_IN_NAME = re.compile(
 
 
 def _number_in_name(description: _Description) -> Iterator[Finding]:
-    """Check that the number of nodes or accelerators in the name is that of the fields."""
+    """Check that the number of nodes or accelerators in the name is that of the fields.
+
+    In HPC it may be that of one model of weak scaling.
+    """
     match = _NUMBER_IN_NAME.search(PurePosixPath(description.path).stem.lower())
     nodes, per_node = (
         whole_number(description.fields.get(name))
@@ -360,7 +363,8 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     )
     if match and nodes and per_node is not None:
         number = int(next(filter(None, match.groups())))
-        if number not in (nodes, nodes * per_node):
+        is_part = description.usage != TRAINING and number and nodes % number == 0
+        if number not in (nodes, nodes * per_node) and not is_part:
             message = (
                 f"the name of the file says {{expected}}; number_of_nodes is {{found}}, with"
                 f" {nodes * per_node} accelerators"

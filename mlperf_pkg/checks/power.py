@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from mlperf_pkg.checks.context import NOTE, SetContext
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.findings import NOTE, Basis, Finding, Severity, Verdict
 from mlperf_pkg.results.scoring import olympic_mean
 from mlperf_pkg.rulebook.load import finding_of
 from mlperf_pkg.run import power

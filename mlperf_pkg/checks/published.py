@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
-from mlperf_pkg.checks.context import NOTE, SetContext
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
 from mlperf_pkg.checks.names import are_alike, plain_name
-from mlperf_pkg.findings import Finding, Verdict, in_words
+from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import letters

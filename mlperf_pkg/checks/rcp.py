@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import NOTE, SetContext
-from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
+from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.findings import NOTE, Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import JsonSyntaxError, is_number, parse_json, to_finite, to_float
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.report import RcpRow

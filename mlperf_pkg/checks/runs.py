@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checks.context import NOTE, Origin, SetContext
+from mlperf_pkg.checks.context import Origin, SetContext
 from mlperf_pkg.checks.power import power_files
 from mlperf_pkg.checks.tree import packed_logs
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Verdict, without_official
+from mlperf_pkg.findings import NOTE, Basis, Finding, Pending, Severity, Verdict, without_official
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.rulebook.load import codes, finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS, PACKAGE_CHECKER
@@ -22,6 +22,7 @@ from mlperf_pkg.rulebook.rounds import Sureness, Window, day_of, where_instead, 
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import OTHER_RECORDS, Seed
+from mlperf_pkg.run.reading import ENDINGS
 
 _OTHER_FILES = frozenset({"scaling.json", "package_checker_params", "power"})
 
@@ -121,7 +122,7 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
 
 _UNREADABLE = "LOG113"  # the package checker crashes on such a log
 _NO_POWER = "POW101"
-_ENDINGS = frozenset({"LOG110", "RUN130"})  # say by themselves how a run failed
+_FORGIVEN = ENDINGS - {"RUN140"}  # a note, where the set may have such a run
 _NOT_BY_KILLING = "LOG102"  # a run may fail, but its log must be one
 _OLYMPIC = "the package checker accepts this, as olympic scoring drops the run"
 _DROPPED = "the score drops this run as the slowest; what else its log lacks is not listed"
@@ -212,7 +213,7 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
     accepts the log.
     """
     for finding in findings:
-        is_missing = isinstance(finding, Pending) and finding.code not in _ENDINGS
+        is_missing = isinstance(finding, Pending) and finding.code not in ENDINGS
         if is_missing and (finding.basis is Basis.RULES or not shown):
             continue
         by_both = finding.basis is Basis.BOTH and finding.code != _NOT_BY_KILLING
@@ -221,7 +222,7 @@ def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]
 
 def _noted(run: Run, finding: Finding) -> Finding:
     """Return the finding that a run failed as a note: the rules forgive the run."""
-    if finding.code not in _ENDINGS or finding.severity is Severity.ERROR:
+    if finding.code not in _FORGIVEN or finding.severity is Severity.ERROR:
         return finding
     return replace(finding, severity=Severity.NOTE, hint=_DROPPED if run.killed else finding.hint)
 

@@ -16,7 +16,7 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.names import are_alike, are_same
 from mlperf_pkg.checks.system_schema import STRICT_FROM, system_finding
-from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked, without_official
+from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import Entry
 from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
@@ -220,7 +220,6 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
     name = system.submitter or ""
     if are_same(name, submission.name) or not name:
         return
-    alike = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
     yield system_finding(
         "SYS205",
         system.path,
@@ -228,7 +227,7 @@ def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
         "submitter is {found}; expected {expected}, the name of the submission folder",
         found=name,
         expected=submission.name,
-        **alike if are_alike(name, submission.name) else {},
+        **NOTE if are_alike(name, submission.name) else {},
     )
 
 

@@ -363,7 +363,7 @@ def breach_of(rule: Rule, operands: Operands, value: Any) -> tuple[Any, str, str
     if member and operands.metadata.get(member) is None:
         message = f"{rule.key} has no {member} in its metadata; expected {{expected}}"
         return None, needed, message
-    return _found(expects.amount, operands, value), needed, _message(rule, expects)
+    return _found(expects.amount, operands, value), needed, _message(rule, expects, operands)
 
 
 def _about(rule: Rule, operands: Operands) -> Rule:
@@ -433,7 +433,7 @@ def _with_reasons(words: str, reasons: Sequence[str]) -> str:
 # ---- the amount that was found ------------------------------------------------------------
 
 
-def _message(rule: Rule, expects: Expectation) -> str:
+def _message(rule: Rule, expects: Expectation, operands: Operands) -> str:
     """Return the template of a message about an amount."""
     tree = expects.amount
     is_bound = len(expects.limits) == 1 and expects.limits[0].kind not in ("", _MULTIPLE)
@@ -441,6 +441,9 @@ def _message(rule: Rule, expects: Expectation) -> str:
     is_evaluation = rule.key in EVALUATION_KEYS
     logged = "evaluated" if is_evaluation else f"{rule.key} is logged"
     if member := interval_of(tree):
+        if amount(tree, operands) == 0:
+            again = f"{logged} twice at one position, as {member} does not increase"
+            return f"{again}; expected {'' if is_bound else 'every '}{{expected}}"
         interval = f"{{found:,}} {_unit(rule, member)}"
         if is_bound:
             records = "evaluations" if is_evaluation else f"records of {rule.key}"
@@ -449,7 +452,9 @@ def _message(rule: Rule, expects: Expectation) -> str:
     if member := member_of(tree, "metadata"):
         if rule.first:
             logged = f"first {'evaluation' if is_evaluation else rule.key}"
-        return f"{logged} at {{found:,}} {_unit(rule, member)}; expected {at}{{expected}}"
+        unit = _unit(rule, member)
+        position = "epoch {found:,}" if unit == "epochs" else f"{{found:,}} {unit}"
+        return f"{logged} at {position}; expected {at}{{expected}}"
     return f"{in_words(tree, {'value': rule.key})} is {{found}}; expected {{expected}}"
 
 

@@ -105,6 +105,15 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
         return Operands({**self.values, **values}, self.metadata, self.previous)
 
 
+def read_number(value: Any) -> Any:
+    """Return text that is a finite number as that number, and anything else as it is."""
+    try:
+        number = float(value) if isinstance(value, str) else math.nan
+    except ValueError:
+        return value
+    return number if math.isfinite(number) else value
+
+
 def _converted(values: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
     return {n: operand for n, value in values.items() if (operand := convert(value)) is not None}
 
@@ -117,10 +126,11 @@ class Formula:
     """A formula as a function of the values of its ``names``.
 
     ``metadata.<name>`` is a number or text of the record's metadata, ``previous.<name>`` one of
-    the metadata of the same key's record before it; ``previous`` are the names of the latter.
+    the metadata of the same key's record before it; ``previous`` are the names of the latter, and
+    ``members`` of either. With ``reads_text``, text that is a number counts as the number.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, reads_text: bool = False) -> None:
         """Take a formula, which is compiled once it is evaluated."""
         self.names = names_in(text)
         self.text = text
@@ -128,6 +138,8 @@ class Formula:
         self._keys = tuple(sorted(self.names - _OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         members = _MEMBER.findall(text)
+        self.members = tuple(sorted({name for _, name in members}))
+        self._reads_text = reads_text
         self._metadata, self.previous = (
             tuple(sorted({name for owner, name in members if owner == record}))
             for record in METADATA_NAMES
@@ -207,7 +219,7 @@ class Formula:
             members = before if type(before) is dict else {}  # isinstance takes longer
             for name in self.previous:
                 values.append(members.get(name))
-        return tuple(values)
+        return tuple(map(read_number, values) if self._reads_text else values)
 
 
 # ---- formulas that give a number ----------------------------------------------------------

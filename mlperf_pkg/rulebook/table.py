@@ -39,9 +39,10 @@ class CompiledRule(msgspec.Struct, frozen=True):
     ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
     before it, as in the official checker; a formula that only the written rules know sees the
     final values of the whole run, unless it is about a record's metadata. ``by_position`` says that
-    such a formula relates records to those before them in training, whatever the order of the
-    log. ``without_answer`` says whether a formula holds that lacks a value. ``has_more`` says that
-    there is more to check of a record than ``checks``. ``tensors`` are those that a run must list.
+    such a formula is about the first record in training, or relates records to those before them,
+    whatever the order of the log. ``without_answer`` says whether a formula holds that lacks a
+    value. ``has_more`` says that there is more to check of a record than ``checks``. ``tensors``
+    are those that a run must list.
     """
 
     rule: Rule
@@ -202,7 +203,9 @@ def _is_quiet(compiled: CompiledRule) -> bool:
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
     compiled = tuple(map(_compiled, rules))
     of_records = [r for r in compiled if r.checks or r.has_more]
-    rest = [r for r in of_records if not (r.rule.first or "submission_" in r.rule.key)]
+    rest = [
+        r for r in of_records if r.by_position or not (r.rule.first or "submission_" in r.rule.key)
+    ]
     first = _checklist(of_records)
     later = first if rest == of_records else _checklist(rest)
     return KeyRules(
@@ -255,14 +258,15 @@ def _compiled(rule: Rule) -> CompiledRule:
     checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
     of_each = rule.official or (of_a_record(rule.formula or "") and not rule.last)
     in_passing = bool(rule.formula) and of_each
-    formula = Formula(rule.formula) if rule.formula else None
+    formula = Formula(rule.formula, reads_text=not rule.official) if rule.formula else None
     return CompiledRule(
         rule=rule,
         checks=checks,
         reaches=target_test(rule.reaches) if rule.reaches else None,
         formula=formula,
         in_passing=in_passing,
-        by_position=bool(formula and formula.previous) and not rule.official,
+        by_position=bool(formula and (formula.previous or (rule.first and formula.members)))
+        and not rule.official,
         without_answer=not rule.official,
         has_more=in_passing or rule.tensors is not None or rule.reached or bool(rule.reaches),
         tensors=frozenset(rule.tensors or ()),

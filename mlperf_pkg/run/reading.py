@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 Taker = Callable[[Record, int], None]
 """A reader of some records, each with its number in the log."""
 
+ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
+"""The codes that say how a run failed."""
+
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
 
 
@@ -191,7 +194,7 @@ class _Reading:
         if unread := [finding for finding in findings if finding.code == "LOG113"]:
             return unread
         if self._reader.is_cut:  # the lost part may have what is missing
-            return [f for f in findings if f.code == "RUN130" or not isinstance(f, Pending)]
+            return [f for f in findings if f.code in ENDINGS or not isinstance(f, Pending)]
         return findings
 
     def _explained(self, finding: Finding) -> Finding:
@@ -255,7 +258,7 @@ class _Reading:
         is_stopped, counts = self._clock.stop_ms is not None, self._is_converged
         code, reason = "RUN130", "" if counts else ": this run did not converge"
         number = self._rules.reached_number
-        if self._clock.status and not counts and number is not None:
+        if number is not None and not self._is_open:
             line = self._reader.line_of(number)
             code, reason = "RUN140", f", as the target was reached on line {line}"
         ending = "run_stop says {found}" if is_stopped else "no run_stop after run_start"

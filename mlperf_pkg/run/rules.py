@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
-from mlperf_pkg.rulebook.formula import Formula, Operands
+from mlperf_pkg.rulebook.formula import Formula, Operands, read_number
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
@@ -96,14 +96,14 @@ class RuleChecker:
         value: Any = None,
         expected: str,
         message: str | None = None,
-        settled: bool = False,
+        kind: type[Finding] = Pending,
     ) -> None:
         """Report a broken rule, at the record with this ``number`` or about the whole log.
 
-        Once the log has ended, the finding is ``Pending`` if a later record could have prevented
-        it; ``settled`` says that none could.
+        Once the log has ended, the finding is of a ``kind``: ``Pending`` or ``Unordered`` if a
+        later record could have prevented it.
         """
-        kind = Pending if self._ended and not settled else Finding
+        kind = kind if self._ended else Finding
         default = rule.message or f"{rule.key} is {{found}}; expected {{expected}}"
         finding = kind(
             code=rule.code,
@@ -257,9 +257,11 @@ class RuleChecker:
             return
         if compiled.by_position:
             series = self._positions.setdefault(compiled.rule.code, [])
-            if len(series) < _MOST_REFUSALS:
-                name = compiled.formula.previous[0]
-                series.append((*_positioned(record, name), number, compiled))
+            position = _position(record, compiled.formula.members[0])
+            if compiled.rule.first or len(series) < _MOST_REFUSALS:
+                series.append((position, record, number, compiled))
+                if compiled.rule.first:
+                    series[:] = [min(series, key=itemgetter(0))]
                 return
         nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
         self._evaluate(compiled, record, number, self.seen, nth)
@@ -370,8 +372,10 @@ class RuleChecker:
             keys = " and ".join(sorted(final))
             hint = f"log {keys} before it: the official checker reads in order"
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        settled = self._joiner is None or rule.key != self._joiner.key
-        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, settled=settled)
+        kind = Unordered if refusal.compiled.by_position else Finding
+        if self._joiner and rule.key == self._joiner.key:
+            kind = Pending
+        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, kind)
 
     def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
         rule = compiled.rule
@@ -425,7 +429,7 @@ class RuleChecker:
             value=count,
             expected=f"logged {expected} times",
             message=f"{_times_logged(rule, count)}; expected {expected}",
-            settled=excess,
+            kind=Finding if excess else Pending,
         )
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
@@ -443,7 +447,7 @@ class RuleChecker:
             value=logged.count,
             expected="logged once",
             message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
-            settled=not logged.same,
+            kind=Pending if logged.same else Finding,
         )
 
     # ---- targets, tensors, times and formulas ----------------------------------------------
@@ -473,7 +477,7 @@ class RuleChecker:
         elif others and not possible and logged.first_number > others[key].first_number:
             number, expected = logged.first_number, f"no later than {key}"
             message = f"{rule.key} is logged after {key}, at an impossible time; expected no later"
-            self._add(rule, number, expected=expected, message=message, settled=True)
+            self._add(rule, number, expected=expected, message=message, kind=Finding)
 
     def _compare_stop(self, rule: Rule, logged: Logged) -> None:
         """Report a stop before the first evaluation that reached the target.
@@ -498,7 +502,7 @@ class RuleChecker:
             value=round(distance_ms / 1000, 3),
             expected=f"{limit} than {event}",
             message=f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}",
-            settled=True,
+            kind=Finding,
         )
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
@@ -510,7 +514,7 @@ class RuleChecker:
                 value=differences,
                 expected=f"{len(expected)} tensors",
                 message=f"{subject}: {{found:s}}; expected {{expected}}",
-                settled=self._tensors.has_too_many(expected),
+                kind=Finding if self._tensors.has_too_many(expected) else Pending,
             )
 
     def _evaluate_at_the_end(self, rule: Rule, formula: Formula, logged: Logged) -> None:
@@ -524,31 +528,21 @@ class RuleChecker:
                 self._report_formula(rule, logged.last_number, operands, logged.last)
 
     def _report_formula(
-        self, rule: Rule, number: int, operands: Operands, value: Any, *, settled: bool = False
+        self, rule: Rule, number: int, operands: Operands, value: Any, kind: type[Finding] = Pending
     ) -> None:
         # Most logs break no formula, and need none of what puts one into words.
         from mlperf_pkg.rulebook.expectation import breach_of  # noqa: PLC0415
 
         value, expected, message = breach_of(rule, operands, value)
         message = rule.message or message
-        self._add(rule, number, value=value, expected=expected, message=message, settled=settled)
+        self._add(rule, number, value=value, expected=expected, message=message, kind=kind)
 
 
-def _positioned(record: Record, name: str) -> tuple[float, Record]:
-    """Return how far a run had trained at a record, and the record with that as a number.
-
-    It may be logged as text. A record that does not say it comes before all others.
-    """
+def _position(record: Record, name: str) -> float:
+    """Return how far a run had trained at a record; records that do not say so come first."""
     metadata = record.metadata if isinstance(record.metadata, dict) else {}
-    position = metadata.get(name)
-    if isinstance(position, str):
-        try:
-            position = float(position)
-        except ValueError:
-            return -math.inf, record
-        record = Record(record.key, record.time_ms, record.value, {**metadata, name: position})
-    number = to_float(position)
-    return -math.inf if number is None or math.isnan(number) else number, record
+    number = to_float(read_number(metadata.get(name)))
+    return -math.inf if number is None or math.isnan(number) else number
 
 
 def _first_failed(checks: Iterable[Check], record: Record, seen: Seen) -> Check | None:

@@ -76,6 +76,7 @@ FATAL = ("error", "official")
 AGREED = ("error", "both")
 ADVISED = ("warning", "advice")
 NOTED = ("note", "advice")
+NOTED = ("note", "advice")
 
 CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findings
     ("good", written(), "2.0", []),
@@ -94,8 +95,8 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("text", b'\n"submitter system_name"', "2.0", [("SYS004", 2, *AGREED)]),
     ("null", b"null", "2.0", [("SYS004", 1, *AGREED)]),
     ("duplicate", written()[:-2] + b',\n"cooling": "?"}', "3.0", [
-        ("SYS202", 36, *ADVISED),
-        ("SYS005", 36, *ADVISED),
+        ("SYS202", 36, *NOTED),
+        ("SYS005", 36, *NOTED),
     ]),
     ("infinite", written(cooling=float("inf")), "2.0", [("SYS006", 29, *ADVISED)]),
     # Required fields and their types.
@@ -115,7 +116,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("no version", written(framework="PyTorch", other_software_stack={"driver": "new"}), "2.0",
      [("SYS306", 31, "warning", "rules")]),
     ("an empty stack", written(framework="PyTorch", other_software_stack=""), "2.0",
-     [("SYS202", 32, *ADVISED)]),
+     [("SYS202", 32, *NOTED)]),
     ("a version in the stack", written(framework="PyTorch"), "2.0", []),
     ("misspelt", written(division=..., divison="open"), "2.0", [("SYS101", 35, *AGREED)]),
     ("numbers", written(accelerators_per_node=8, number_of_nodes=2), "2.0", [
@@ -154,8 +155,8 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("research", written(status="Research, Development, or Internal (RDI)"), "4.0", []),
     # Division.
     ("close", written(division="close"), "1.0", [("SYS201", 3, "error", "rules")]),
-    ("Closed", written(division="Closed"), "1.0", [("SYS201", 3, *ADVISED)]),
-    ("Open", written(division="Open"), "6.1", [("SYS201", 3, *ADVISED)]),
+    ("Closed", written(division="Closed"), "1.0", [("SYS201", 3, *NOTED)]),
+    ("Open", written(division="Open"), "6.1", [("SYS201", 3, *NOTED)]),
     ("Closed and a blank", written(division="Closed "), "1.0", [("SYS201", 3, "error", "rules")]),
     ("null division", written(division=None), "1.0", [
         ("SYS201", 3, "error", "rules"),
@@ -178,11 +179,11 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("cores for vcpus", written(host_processor_core_count="", host_processor_vcpu_count="64"),
      "2.0", []),
     ("no cores", written(host_processor_core_count="TBD"), "2.0", [
-        ("SYS202", 9, *ADVISED),
+        ("SYS202", 9, *NOTED),
     ]),
     ("no answers", written(cooling="TODO", host_networking="<placeholder>", framework=" "), "3.0", [
         ("SYS202", 31, "warning", "rules"),
-        ("SYS202", 17, *ADVISED),
+        ("SYS202", 17, *NOTED),
     ]),
     ("no answers, early", written(cooling="TODO", host_networking="?", framework=" "), "2.1", [
         ("SYS202", 31, "warning", "rules"),
@@ -197,7 +198,7 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     ("no network cards, early", written(host_network_card_count="?"), "2.1", []),
     ("network cards", written(host_network_card_count="8"), "3.0", []),
     ("an empty stack", written(other_software_stack={}), "2.0", [
-        ("SYS202", 32, *ADVISED),
+        ("SYS202", 32, *NOTED),
     ]),
     # Names.
     ("HBM3e", written(accelerator_model_name="AMD Instinct MI325X 256GB HBM3e"), "5.1", [
@@ -257,8 +258,8 @@ def test_hpc_has_no_fixed_availabilities() -> None:
 NAMES = [  # path, id, findings
     ("Acme/systems/anvil.json", "anvil", []),
     ("Acme/systems/anvil_1.5.x.json", "anvil_1.5.x", []),
-    ("Acme/systems/two words.json", "two words", [("SYS302", None, *ADVISED)]),
-    ("Acme/systems/.hidden.json", ".hidden", [("SYS302", None, *ADVISED)]),
+    ("Acme/systems/two words.json", "two words", [("SYS302", None, *NOTED)]),
+    ("Acme/systems/.hidden.json", ".hidden", [("SYS302", None, *NOTED)]),
     ("two words/.systems/anvil.json", "anvil", []),
     ("Acme/systems/2xanvil.json", "2xanvil", []),
     ("Acme/systems/anvil_ngpu16.json", "anvil_ngpu16", []),

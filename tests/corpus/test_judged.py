@@ -2,7 +2,8 @@
 
 From the corpus, these are all errors and warnings by the rules; from the record of all rounds, the values that break
 a rule, values that differ between the runs of a set, runs that are too few, numbers of nodes and accelerators other
-than the description's, and copies. After a change of the rules,
+than the description's, and copies. Warnings that are advice or the official checker's are judged, too, if more than
+2 % of the sets of their round have them: of the corpus, or of the record. After a change of the rules,
 ``pytest -n 0 --store tests/corpus/test_judged.py`` writes the table anew. A set that is new in it has no
 reason: look at its logs, then write the sentence that it breaks, or repair the rule.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.consistency import check_batch_size, check_configuration, check_nodes
+from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published.model import known_division
@@ -38,6 +40,9 @@ pytestmark = needs_corpus
 CORPUS = corpus_folder() or Path("no corpus")
 TABLE = Path(__file__).with_name("judged.csv")
 BY_RULES = ("rules", "both")
+MOST = 0.02  # of the sets of a round may have a warning that nobody judged
+_FIELDS = {"nodes": "number_of_nodes", "accelerator_model": "accelerator_model_name"}
+Accusations = Sequence[tuple[str, Finding]]  # each with the path of its subject below the corpus
 
 
 class Judged(NamedTuple):
@@ -72,22 +77,59 @@ def _table() -> list[Judged]:
 def _accused() -> list[Judged]:
     """What breaks a rule now, by subject."""
     codes: dict[str, set[str]] = defaultdict(set)
-    for name in ROUNDS:
-        report = check([str(CORPUS / name)], Options(jobs=1)).report
-        for finding in report.findings:
-            if finding.severity != "note" and finding.basis in BY_RULES:
-                codes[f"{name}/{finding.about or finding.path}"].add(_named(finding))
-    for subject, finding in _of_record():
-        codes[subject].add(_named(finding))
+    for sets, accusations in (_of_corpus(), ([*_identities()], [*_of_record()])):
+        frequent = {kind for kind, share in _shares(sets, accusations).items() if share > MOST}
+        for subject, finding in accusations:
+            if finding.basis in BY_RULES or _kind(subject, finding) in frequent:
+                codes[subject].add(_named(finding))
     return [Judged(subject, ", ".join(sorted(codes[subject]))) for subject in sorted(codes)]
 
 
 def _named(finding: Finding) -> str:
-    return finding.code if finding.severity == "error" else f"{finding.code} {finding.severity}"
+    words = [finding.code] if finding.severity == "error" else [finding.code, finding.severity]
+    return " ".join(words if finding.basis in BY_RULES else [*words, finding.basis])
+
+
+def _kind(subject: str, finding: Finding) -> tuple[str, ...]:
+    """The round, code, basis and severity."""
+    return (subject.partition("/")[0], finding.code, finding.basis, finding.severity)
+
+
+def _shares(sets: Collection[str], accusations: Accusations) -> dict[tuple[str, ...], float]:
+    """The share of the sets of its round that have a warning of a kind.
+
+    That on a description counts for all sets of its system, that on a submission for all of its.
+    """
+    concerned: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for subject, finding in accusations:
+        if finding.severity == "warning":
+            top = subject.replace("/systems/", "/results/").removesuffix(".json")
+            below = {path for path in sets if f"{path}/".startswith(f"{top}/")}
+            concerned[_kind(subject, finding)] |= below or {subject}
+    totals = Counter(path.partition("/")[0] for path in sets)
+    return {kind: len(paths) / totals[kind[0]] for kind, paths in concerned.items()}
+
+
+def _of_corpus() -> tuple[list[str], Accusations]:
+    """The paths of the sets of the corpus, and the errors by the rules and all warnings."""
+    reports = {name: check([str(CORPUS / name)], Options(jobs=1)).report for name in ROUNDS}
+    sets = [f"{name}/{row.path}" for name, report in reports.items() for row in report.result_sets]
+    accusations = [
+        (f"{name}/{finding.about or finding.path}", finding)
+        for name, report in reports.items()
+        for finding in report.findings
+        if _counts(finding)
+    ]
+    return sets, accusations
+
+
+def _counts(finding: Finding) -> bool:
+    by_rules = finding.basis in BY_RULES
+    return finding.severity == "warning" or (finding.severity == "error" and by_rules)
 
 
 def _of_record() -> Iterator[tuple[str, Finding]]:
-    """The errors and warnings by the rules that the record of a set can show, without a log."""
+    """The errors by the rules and all warnings that the record of a set can show, without a log."""
     with_other_logs = {paths()[row["set"]] for row in rows("logs") if "/" in row["name"]}
     for context in contexts():
         has_division = known_division(context.division) in DIVISIONS
@@ -101,9 +143,10 @@ def _of_record() -> Iterator[tuple[str, Finding]]:
             *check_batch_size(compared),
             *check_nodes(compared),
         ):
-            if finding.severity != "note" and finding.basis in BY_RULES:
+            if _counts(finding):
                 yield context.path, finding
     yield from _too_few()
+    yield from _of_descriptions()
     for pair, finding in opinions_on(contexts()).items():
         if finding.severity == "error":
             yield max(pair), finding
@@ -136,6 +179,16 @@ def _settings() -> dict[str, dict[str, list[Any]]]:
 @cache
 def _identities() -> dict[str, dict[str, str]]:
     return {paths()[row["set"]]: row for row in rows("sets")}
+
+
+def _of_descriptions() -> Iterator[tuple[str, Finding]]:
+    """The warnings on system descriptions that the fields in the record show."""
+    for path, row in _identities().items():
+        head, _, _ = path.partition("/results/")
+        subject = f"{head}/systems/{row['system']}.json"
+        fields = {_FIELDS.get(name, name): value for name, value in row.items() if value}
+        system = check_system(subject, json.dumps(fields).encode(), row["usage"], row["round"])
+        yield from ((subject, f) for f in system.findings if f.severity == "warning")
 
 
 def _runs(path: str) -> tuple[Run, ...]:

@@ -170,6 +170,13 @@ def skipped(log: bytes, index: int) -> bytes:
     return joined([record for record in records(log) if record != evaluations[index]])
 
 
+def as_text(log: bytes) -> bytes:
+    """The batch size is text."""
+    return joined(
+        [{**r, "value": f"{r['value']}"} if "batch_size" in r["key"] else r for r in records(log)]
+    )
+
+
 def positions(change: Callable[[float], float], name: str) -> Change:
     """Another position in all evaluations."""
     return lambda log: joined(
@@ -180,6 +187,14 @@ def positions(change: Callable[[float], float], name: str) -> Change:
             for r in records(log)
         ]
     )
+
+
+def denied(log: bytes) -> bytes:
+    """One more evaluation after the last one, far from the target."""
+    fields = records(log)
+    at = max(n for n, record in enumerate(fields) if record["key"] == "eval_accuracy")
+    more = {**fields[at], "value": _missed(fields[at])}
+    return joined([*fields[: at + 1], more, *fields[at + 1 :]])
 
 
 def repeated(log: bytes, index: int = -1) -> bytes:
@@ -397,6 +412,12 @@ CASES = [
     ),
     Case("positions as text", "5.1", "llama31_8b", positions(str, "samples_count")),  # type: ignore[arg-type]
     Case("positions as text, one skipped", "5.1", "llama31_8b", changed(positions(str, "samples_count"), partial(skipped, index=3)), ("LLAMAS129 error rules",)),  # type: ignore[arg-type]
+    *(
+        Case(f"batch size as text, {benchmark} {round_}, {'one' if findings else 'none'} skipped", round_, benchmark, changed(as_text, partial(skipped, index=2)) if findings else as_text, findings)
+        for round_, benchmark, code in (("1.0", "bert", "BERT126"), ("5.0", "bert", "BERT126"), ("1.1", "unet3d", "UNET140"), ("4.0", "unet3d", "UNET140"), ("4.1", "gpt3", "GPT140"), ("5.1", "llama31_8b", "LLAMAS129"), ("6.0", "gpt_oss_20b", "OSS129"), ("5.1", "llama2_70b_lora", "LORA121"))
+        for findings in ((), (f"{code} error rules",))
+    ),
+    Case("batch size as text, 405b", "5.0", "llama31_405b", as_text, ("LLAMAL134 error official",), "fail"),
     Case("evaluation 1 skipped, resnet", "4.0", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
     Case("evaluation 1 skipped, resnet 0.7", "0.7", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
     Case("evaluation 2 skipped, minigo", "0.7", "minigo", partial(skipped, index=2), ("MINIGO107 error rules",)),
@@ -418,6 +439,20 @@ CASES = [
     ),
     Case("ended in another order, resnet", "4.0", "resnet", swapped),
     Case("ended in another order, lora", "5.1", "llama2_70b_lora", swapped),
+    Case("ended in another order, bert", "1.0", "bert", swapped),
+    *(Case(f"ended in another order, unet3d {round_}", round_, "unet3d", swapped) for round_ in ("1.1", "4.0")),
+    Case("the first one skipped, the others in another order, bert", "5.0", "bert", changed(partial(skipped, index=0), swapped), ("BERT123 error rules",)),
+    # Where epoch_num does not increase, the runs were evaluated more often than they must be.
+    *(
+        Case(f"{name}, {benchmark} {round_}", round_, benchmark, positions(position, "epoch_num"), findings)
+        for round_, benchmark, code in (("1.0", "rnnt", "RNNT145"), ("3.1", "rnnt", "RNNT145"), ("1.0", "maskrcnn", "MRCNN128"), ("3.1", "maskrcnn", "MRCNN128"), ("2.0", "ssd", "SSD121"), ("5.1", "retinanet", "SSD121"), ("4.0", "resnet", "RN142"), ("1.1", "ssd", "SSD121"))
+        for name, position, findings in (
+            ("every half interval", lambda n: n / 2, (f"{code} warning rules",)),
+            ("one position", lambda _: 1, (f"{code} warning rules",)),
+            ("a batch late", lambda n: n + 0.01 * (n > 5), ()),
+        )
+    ),
+    *(Case(f"one position, {benchmark} {round_}", round_, benchmark, positions(lambda _: 1, "epoch_num")) for round_, benchmark in (("0.7", "maskrcnn"), ("0.7", "gnmt"), ("1.0", "bert"))),
     *(
         Case(f"one position twice, {benchmark}", round_, benchmark, repeated, (f"{code} error rules",))
         for round_, benchmark, code in (("4.0", "llama2_70b_lora", "LORA125"), ("5.0", "llama31_405b", "LLAMAL133"), ("6.0", "llama31_405b", "LLAMAL133"), ("5.1", "llama31_8b", "LLAMAS130"), ("6.0", "flux1", "FLUX125"), ("6.0", "gpt_oss_20b", "OSS130"), ("6.0", "deepseekv3_671b", "DSV130"))
@@ -497,6 +532,7 @@ CASES = [
             ("5.1", "rgat", "closed", "aborted", True, ("RUN140 warning rules",), "pass"),
             ("5.1", "rgat", "closed", "aborted", False, ("GNN104 error official", "RUN130 warning rules"), "fail"),
             ("hpc_3.0", "deepcam", "closed", "aborted", True, ("RUN140 warning rules",), "pass"),
+            ("0.7", "resnet", "closed", "", True, ("RUN140 warning rules",), "pass"),
             ("5.1", "rgat", "open", "aborted", True, ("RUN130 note advice",), "pass"),
             ("5.1", "rgat", "open", "success", False, (), "pass"),
             ("5.1", "llama31_405b", "open", "success", False, ("LLAMAL217 error official",), "fail"),
@@ -505,6 +541,16 @@ CASES = [
             ("0.7", "gnmt", "open", "success", False, ("GNMT202 error official",), "fail"),
         )
     ),
+    *(
+        Case(f"killed, {'' if reached else 'not '}reached, {benchmark} {division}", round_, benchmark, changed(ended("success", reached), partial(without, key="run_stop")), ("RUN109 error official", *findings), "fail", division)
+        for round_, benchmark, division, reached, findings in (
+            ("5.1", "rgat", "closed", True, ("RUN140 warning rules",)),
+            ("hpc_1.0", "deepcam", "closed", True, ("RUN140 warning rules",)),
+            ("5.1", "rgat", "closed", False, ("GNN104 error official", "RUN130 warning rules")),
+            ("0.7", "resnet", "open", True, ("RUN130 warning rules",)),
+        )
+    ),
+    *(Case(f"missed after all, {benchmark} {round_}", round_, benchmark, denied, ("RUN154 warning rules",)) for round_, benchmark in (("0.7", "gnmt"), ("hpc_1.0", "deepcam"), ("hpc_3.0", "deepcam"))),
     # one clock in HPC
     *(
         Case(f"two {key}", "hpc_3.0", "deepcam", lambda log, key=key: joined([c for r in records(log) for c in ([r, r] if r["key"] == key else [r])]), (f"{code} error rules", f"{note} note advice"))  # type: ignore[misc]

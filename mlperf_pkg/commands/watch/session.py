@@ -27,7 +27,7 @@ from mlperf_pkg.commands.watch.events import (
     duration,
 )
 from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
-from mlperf_pkg.findings import Basis, Finding, Pending, Severity
+from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
@@ -260,7 +260,7 @@ def certain(run: Run) -> list[Finding]:
     return [
         finding
         for finding in run.findings
-        if not isinstance(finding, Pending)
+        if not isinstance(finding, Pending | Unordered)
         and finding.severity is not Severity.NOTE
         and (run.identified or finding.code.startswith(OF_LINES))
     ]

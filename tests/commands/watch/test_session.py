@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 from backports import zstd
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -187,6 +187,7 @@ def until(log: bytes, key: str) -> bytes:
 
 
 @examples(200)
+@example(("bert", "closed", "1.0"), 457, 0.5, 0.5)  # an evaluation is logged later
 @given(st.sampled_from(KINDS), st.integers(0, 2**32), st.floats(0, 1), st.floats(0, 1))
 def test_nothing_is_taken_back(
     kind: tuple[str, str, str], seed: int, early: float, late: float
