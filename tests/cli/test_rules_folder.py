@@ -109,7 +109,8 @@ def test_processes_know_them(
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("distributed", reason="needs pip install 'mlperf-pkg[test-cluster]'")
-    with servers.dask(tmp_path_factory.mktemp("workers"), 1) as cluster:
+    with servers.dask(tmp_path_factory.mktemp("workers")) as cluster:
+        cluster.add_workers(1)
         yield cluster.scheduler
 
 

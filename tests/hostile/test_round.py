@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from tests.helpers.limited import Outcome, can_refuse, run, run_all
 from tests.helpers.trees import write_submission
-from tests.hostile.cases import CASES
+from tests.hostile.cases import CASES, remove
 
 ALICE, MALLORY = "Alice", "Mallory"
 ROUND = "training_results_v2.0"
@@ -22,13 +21,6 @@ BUG = "This is a bug"
 BINARY = (".xlsx", ".sqlite", ".parquet", ".duckdb")
 
 pytestmark = pytest.mark.skipif(not can_refuse(), reason="root may read everything")
-
-
-def remove(tree: Path) -> None:
-    """Remove a tree that may be too deep for Python, and have folders that cannot be read."""
-    if subprocess.run(["rm", "-rf", str(tree)], check=False, capture_output=True).returncode:
-        subprocess.run(["chmod", "-R", "u+rwX", str(tree)], check=False)
-        subprocess.run(["rm", "-rf", str(tree)], check=True)
 
 
 @pytest.fixture(scope="module")
