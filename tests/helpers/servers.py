@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,27 +28,29 @@ class Cluster:
     stack: ExitStack
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def add_workers(self, number: int) -> None:
+    def client(self) -> Any:
         from distributed import Client  # noqa: PLC0415 - may not be installed
 
+        return Client(self.scheduler, timeout=30, set_as_default=False)
+
+    def add_workers(self, number: int) -> None:
         command = [*_DASK, "worker", self.scheduler, *_WORKER]
         processes = (_process(command, self.folder) for _ in range(number))
         self.workers.extend(map(self.stack.enter_context, processes))
-        with Client(self.scheduler, timeout=30, set_as_default=False) as client:
+        with self.client() as client:
             client.wait_for_workers(number, timeout=30)
 
 
 @contextmanager
 def dask(folder: Path) -> Iterator[Cluster]:
     """A scheduler without workers."""
-    from distributed import Client  # noqa: PLC0415 - may not be installed
-
     address = f"tcp://127.0.0.1:{_free_port()}"
     with ExitStack() as stack:
         command = [*_DASK, "scheduler", "--host", address, "--no-dashboard"]
         server = stack.enter_context(_process(command, folder))
-        with Client(address, timeout=30, set_as_default=False):
-            yield Cluster(address, server, folder, stack)
+        started = Cluster(address, server, folder, stack)
+        started.client().close()  # once it answers
+        yield started
 
 
 @contextmanager

@@ -47,9 +47,9 @@ def cluster(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clus
     assert url  # the workers inherit the address of the server
     with servers.dask(tmp_path_factory.mktemp("workers")) as started:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(executors, "_SECONDS", 1)
-            with pytest.raises(UserError, match="no worker is connected"):
-                report(url, scheduler=started.scheduler)
+            patch.setattr(executors, "_SECONDS", 0.1)
+            with started.client() as client, pytest.raises(UserError, match="no worker is conn"):
+                executors._check_workers(client, started.scheduler)
         started.add_workers(2)
         yield started
 
@@ -125,7 +125,7 @@ def test_an_invalid_address_is_refused(address: str, tree: Path) -> None:
 
 
 def test_a_missing_scheduler_is_reported(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_SECONDS", 1)
+    monkeypatch.setattr(executors, "_SECONDS", 0.1)
     with pytest.raises(UserError, match="no Dask scheduler answers"):
         report(str(tree), scheduler="tcp://127.0.0.1:9")
 
