@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.compression import PIECE
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
 from mlperf_pkg.commands.archive.packing import default_target, name_of, pack
-from mlperf_pkg.commands.archive.tar import HashedFile, Sink, compress, hash_tree
+from mlperf_pkg.commands.archive.tar import HashedFile, compress, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names
@@ -168,21 +167,6 @@ def test_archive_and_checksum_are_written_together(tmp_path: Path, taken: str) -
     pack(hash_tree(tree), tmp_path / "x.tar.gz", None, force=True)
     digest = hashlib.sha256((tmp_path / "x.tar.gz").read_bytes()).hexdigest()
     assert (tmp_path / "x.tar.gz.sha256").read_text() == f"{digest}  x.tar.gz\n"
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_an_interruption_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
-) -> None:
-    def stop(sink: Sink, *_: object) -> None:
-        sink(b"half")
-        raise error
-
-    monkeypatch.setattr(packing, "compress", stop)
-    tree = lay(tmp_path / "ACME", FILES)
-    with pytest.raises((KeyboardInterrupt, UserError)):
-        packed(tree)
-    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
 
 
 @pytest.mark.parametrize(
