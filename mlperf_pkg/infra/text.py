@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Container, Iterable
+from functools import lru_cache
 from itertools import chain, count
 
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -31,11 +32,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def escape_markdown(text: str) -> str:
@@ -68,6 +65,7 @@ def unescape_formula(text: str) -> str:
     return re.sub(_ESCAPED_FORMULA, r"\1", text)
 
 
+@lru_cache(4096)  # a check compares each of its sets with thousands of published ones
 def letters(name: str) -> str:
     """Return the letters and digits of a name in lower case, alike in all its spellings."""
     return "".join(filter(str.isalnum, name.lower()))

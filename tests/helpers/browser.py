@@ -35,9 +35,15 @@ _WATCH = "addEventListener('securitypolicyviolation', (e) => console.error(e.vio
 class Opened:
     """A page, and everything that it said or asked for since it was opened."""
 
-    page: Page
+    tab: Page
     messages: list[str] = field(default_factory=list)
     requested: list[str] = field(default_factory=list)
+
+    @property
+    def page(self) -> Page:
+        """In front of the others: a page behind them is drawn once in a second, and a click waits for that."""
+        self.tab.bring_to_front()
+        return self.tab
 
     @property
     def quiet(self) -> bool:
@@ -47,12 +53,14 @@ class Opened:
 
 
 def assert_accessible(page: Page, within: str = "html", *, only_colours: bool = False) -> None:
-    """No rule of axe is broken. It reports nothing else, and skips what is like that before it."""
+    """No rule of axe is broken. What is like that before it is taken from the page: axe is slow."""
+    alike = [f"{name}:nth-child(n+5)" for name in (".card", "tr", "option", "svg :is(a, g, path)")]
+    remove = "alike => document.querySelectorAll(alike).forEach(one => one.remove())"
+    page.evaluate(remove, ", ".join(alike))
     options: dict[str, Any] = {"resultTypes": ["violations"]}
     if only_colours:
         options["runOnly"] = ["color-contrast"]
-    alike = [f"{name}:nth-child(n+5)" for name in (".card", "tr", "option", "#plot a")]
-    results = Axe().run(page, {"include": [within], "exclude": alike}, options)
+    results = Axe().run(page, {"include": [within]}, options)
     assert results.violations_count == 0, results.generate_report()
 
 

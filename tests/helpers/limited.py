@@ -41,17 +41,15 @@ def run(*arguments: str | Path, parallel: bool = False) -> Outcome:
     return run_all([arguments], parallel=parallel)[0]
 
 
-def run_all(
-    commands: Sequence[Sequence[str | Path]], *, parallel: bool = False, once: bool = False
-) -> list[Outcome]:
+def run_all(commands: Sequence[Sequence[str | Path]], *, parallel: bool = False) -> list[Outcome]:
     """Run commands as ``run``, one after another in one process; its peak memory is that of each.
 
-    They read each log ``once``, and not in parallel. If the process is ended before the last one, all
-    others have the status of its end.
+    They check a tree once for each set of options. If the process is ended before the last one, all others have the
+    status of its end.
     """
     with tempfile.TemporaryDirectory() as folder:
         texts = [[*map(str, arguments)] for arguments in commands]
-        status, kibibytes = _answer(json.dumps([texts, folder, parallel, once]))
+        status, kibibytes = _answer(json.dumps([texts, folder, parallel]))
         files = [Path(folder, str(number)) for number in range(len(commands))]
         return [
             Outcome(

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,28 +20,37 @@ _WORKER = ["--no-nanny", "--no-dashboard", "--nthreads=2"]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The address of a scheduler, its process, and those of its workers."""
+    """The address of a scheduler, its process, and those of its workers, which start in a folder of their own."""
 
     scheduler: str
     server: subprocess.Popen[bytes]
-    workers: tuple[subprocess.Popen[bytes], ...]
+    folder: Path
+    stack: ExitStack
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def client(self) -> Any:
+        from distributed import Client  # noqa: PLC0415 - may not be installed
+
+        return Client(self.scheduler, timeout=30, set_as_default=False)
+
+    def add_workers(self, number: int) -> None:
+        command = [*_DASK, "worker", self.scheduler, *_WORKER]
+        processes = (_process(command, self.folder) for _ in range(number))
+        self.workers.extend(map(self.stack.enter_context, processes))
+        with self.client() as client:
+            client.wait_for_workers(number, timeout=30)
 
 
 @contextmanager
-def dask(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A scheduler and its workers, which start in a folder of their own."""
-    from distributed import Client  # noqa: PLC0415 - may not be installed
-
+def dask(folder: Path) -> Iterator[Cluster]:
+    """A scheduler without workers."""
     address = f"tcp://127.0.0.1:{_free_port()}"
     with ExitStack() as stack:
-        scheduler = [*_DASK, "scheduler", "--host", address, "--no-dashboard"]
-        server = stack.enter_context(_process(scheduler, folder))
-        commands = [[*_DASK, "worker", address, *_WORKER]] * workers
-        processes = [stack.enter_context(_process(command, folder)) for command in commands]
-        with Client(address, timeout=30, set_as_default=False) as client:
-            if workers:
-                client.wait_for_workers(workers, timeout=30)
-        yield Cluster(address, server, tuple(processes))
+        command = [*_DASK, "scheduler", "--host", address, "--no-dashboard"]
+        server = stack.enter_context(_process(command, folder))
+        started = Cluster(address, server, folder, stack)
+        started.client().close()  # once it answers
+        yield started
 
 
 @contextmanager

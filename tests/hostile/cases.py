@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,13 @@ def record(key: str, text: bytes) -> bytes:
 
 def added(line: bytes) -> Case:
     return log(lambda text: text + line)
+
+
+def remove(tree: Path) -> None:
+    """Remove a tree that may be too deep for Python, and have folders that cannot be read."""
+    if subprocess.run(["rm", "-rf", str(tree)], check=False, capture_output=True).returncode:
+        subprocess.run(["chmod", "-R", "u+rwX", str(tree)], check=False)
+        subprocess.run(["rm", "-rf", str(tree)], check=True)
 
 
 ESCAPES = b"a\x1b[31m\x07\xef\xbf\xbe\xff\xe2\x80\xae"

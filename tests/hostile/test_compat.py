@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -11,32 +10,29 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.trees import write_submission
-from tests.hostile.cases import CASES
+from tests.hostile.cases import CASES, remove
 
 TOOLS = ("package_checker", "repo_checker", "result_summarizer")
 LONGEST = 20_000  # characters of a line
 
 
 @pytest.fixture(scope="module")
-def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_submission(tmp_path_factory.mktemp("valid") / "ACME")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for trees that are too deep for Python to remove."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=False)
-    subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a valid submission, for trees that are too deep for Python to remove."""
+    folder = tmp_path_factory.mktemp("compat")
+    write_submission(folder / "valid")
+    yield folder
+    remove(folder)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_submissions(
-    name: str, valid: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(valid, folder / "ACME")
-    CASES[name](folder / "ACME")
+    case = folder / str([*CASES].index(name))
+    shutil.copytree(folder / "valid", case / "ACME")
+    CASES[name](case / "ACME")
+    monkeypatch.chdir(case)
     for tool in TOOLS:
         status = import_module(f"mlperf_pkg.compat.{tool}").main(["ACME", "training", "2.0.0"])
         text = capsys.readouterr().err

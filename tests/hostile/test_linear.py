@@ -22,7 +22,7 @@ from mlperf_pkg.run.reading import read_run
 from tests.helpers.trees import write_submission
 from tests.hostile.cases import many
 
-SMALL, LARGE = 60_000, 480_000  # bytes; a line of either is read
+SMALL, LARGE = 30_000, 240_000  # bytes; a line of either is read
 FACTOR = LARGE // SMALL
 COUNTED = 8  # counting calls is exact but slow, so an eighth of the bytes is used
 HEAD = (
@@ -129,5 +129,5 @@ def test_costs_grow_with_the_number_of_entries(kind: str, tmp_path: Path) -> Non
         return calls_of(lambda: text(check([str(top)], options).report, View(80, verbose=True)))
 
     cost(1)  # the rules are loaded once
-    least, few, more = cost(2), cost(100), cost(400)
+    least, few, more = cost(2), cost(50), cost(200)
     assert more - least < (few - least) * 4 * 1.5

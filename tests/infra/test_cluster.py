@@ -27,10 +27,10 @@ if not all(map(find_spec, ("distributed", "moto", "s3fs"))):  # which take a sec
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A round of 40 logs, and those of power."""
+    """A round of two submitters, with logs of power."""
     root = tmp_path_factory.mktemp("rounds") / "training_results_v5.1"
-    chosen = ("llama31_405b", "flux1", "llama2_70b_lora")
-    plan = RoundPlan("training", "5.1", systems=3, submitters=2, benchmarks=chosen, power=True)
+    chosen = ("llama31_405b", "flux1")
+    plan = RoundPlan("training", "5.1", systems=2, submitters=2, benchmarks=chosen, power=True)
     write_round(plan, root)
     return root
 
@@ -43,8 +43,14 @@ def url(tree: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def cluster(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of two workers, which is refused while it has none."""
     assert url  # the workers inherit the address of the server
-    with servers.dask(tmp_path_factory.mktemp("workers"), 2) as started:
+    with servers.dask(tmp_path_factory.mktemp("workers")) as started:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(executors, "_SECONDS", 0.1)
+            with started.client() as client, pytest.raises(UserError, match="no worker is conn"):
+                executors._check_workers(client, started.scheduler)
+        started.add_workers(2)
         yield started
 
 
@@ -57,14 +63,11 @@ def report(argument: str, **options: Any) -> str:
     return json_text(as_json(check([argument], Options(**options)).report))
 
 
-def test_a_cluster_gives_the_same_report(cluster: Cluster, tree: Path, expected: str) -> None:
-    assert expected.count('"records"') > 30
-    assert report(str(tree), scheduler=cluster.scheduler) == expected
-
-
-def test_relative_paths_are_those_of_this_process(
+def test_a_cluster_gives_the_same_report(
     cluster: Cluster, tree: Path, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Relative paths are those of this process."""
+    assert expected.count('"records"') > 5
     monkeypatch.chdir(tree.parent)
     assert report(tree.name, scheduler=cluster.scheduler) == expected
 
@@ -122,20 +125,9 @@ def test_an_invalid_address_is_refused(address: str, tree: Path) -> None:
 
 
 def test_a_missing_scheduler_is_reported(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "_SECONDS", 1)
+    monkeypatch.setattr(executors, "_SECONDS", 0.1)
     with pytest.raises(UserError, match="no Dask scheduler answers"):
         report(str(tree), scheduler="tcp://127.0.0.1:9")
-
-
-def test_a_scheduler_without_workers_is_reported(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executors, "_SECONDS", 2)
-    with (
-        servers.dask(tmp_path, 0) as cluster,
-        pytest.raises(UserError, match="no worker is connected"),
-    ):
-        report(str(tree), scheduler=cluster.scheduler)
 
 
 # ---- the end of a cluster: these tests come last, in this order ----

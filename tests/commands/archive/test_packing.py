@@ -15,11 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.compression import PIECE
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
 from mlperf_pkg.commands.archive.packing import default_target, name_of, pack
-from mlperf_pkg.commands.archive.tar import HashedFile, Sink, compress, hash_tree
+from mlperf_pkg.commands.archive.tar import HashedFile, compress, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names
@@ -170,21 +169,6 @@ def test_archive_and_checksum_are_written_together(tmp_path: Path, taken: str) -
     assert (tmp_path / "x.tar.gz.sha256").read_text() == f"{digest}  x.tar.gz\n"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
-def test_an_interruption_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
-) -> None:
-    def stop(sink: Sink, *_: object) -> None:
-        sink(b"half")
-        raise error
-
-    monkeypatch.setattr(packing, "compress", stop)
-    tree = lay(tmp_path / "ACME", FILES)
-    with pytest.raises((KeyboardInterrupt, UserError)):
-        packed(tree)
-    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
-
-
 @pytest.mark.parametrize(
     ("form", "name"),
     [
@@ -218,11 +202,10 @@ def die_at(step: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("form", [None, Form.OFFICIAL])
-def test_killed_at_any_step(tmp_path: Path, form: Form | None) -> None:
+def test_killed_at_any_step(tmp_path: Path) -> None:
     """Encryption writes no plaintext to disk, and the next run removes what is left."""
     tree = lay(tmp_path / "ACME", FILES)
-    how = Encryption(form, "secret") if form else None
+    how = Encryption(Form.OFFICIAL, "secret")
     pack(hash_tree(tree), tmp_path / "first.tar.gz", how, force=False)  # imports what it needs
     target, status, step = tmp_path / "out" / "x.tar.gz", -1, 0
     while status != 0:
@@ -233,17 +216,11 @@ def test_killed_at_any_step(tmp_path: Path, form: Form | None) -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         step += 1
-        if form:
-            assert not any(b"\x1f\x8b\x08" in data for data in contents(tmp_path / "out"))
+        files = [path for path in target.parent.rglob("*") if path.is_file()]
+        assert not any(b"\x1f\x8b\x08" in path.read_bytes()[:512] for path in files)
     assert step > 10
     pack(hash_tree(tree), target, how, force=True)
-    written = {"x.tar.gz", "x.tar.gz.sha256"} | ({"x.sha1"} if form else set())
-    assert {path.name for path in target.parent.iterdir()} == written
-
-
-def contents(folder: Path) -> list[bytes]:
-    """The first bytes of every file below a folder."""
-    return [path.read_bytes()[:512] for path in folder.rglob("*") if path.is_file()]
+    assert names(target.parent) == ["x.sha1", "x.tar.gz", "x.tar.gz.sha256"]
 
 
 def test_a_kill_between_the_names_of_two_files(tmp_path: Path) -> None:

@@ -5,24 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
-import signal
 import stat
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mlperf_pkg.commands.builder.contents import PlannedFile
 from mlperf_pkg.commands.builder.manifest import FORMAT, MANIFEST
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, acceptance, prepare
-from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import files
-from tests.helpers.workspaces import bytes_below, closed_workspace, lay
+from tests.helpers.workspaces import bytes_below, lay
 
 FILES = (PlannedFile("a/b/one.txt", b"one\r\n"), PlannedFile("two", b""))
 OTHER = (PlannedFile("three", b"3"),)
@@ -101,53 +95,6 @@ def test_nothing_else_is_ever_replaced(tmp_path: Path, make: Callable[[Path], ob
 # ---- what goes wrong ----------------------------------------------------------------------
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, error: Any) -> None:
-    """Let the call with that number raise."""
-    original, calls = getattr(owner, name), iter(range(10_000))
-
-    def failing(*args: Any, **more: Any) -> Any:
-        if next(calls) == call:
-            raise error
-        return original(*args, **more)
-
-    monkeypatch.setattr(owner, name, failing)
-
-
-CALLS = [
-    (Path, "mkdir", 0),
-    (Path, "open", 1),
-    (os, "fsync", 0),
-    (os, "fsync", 2),
-    (os, "open", 0),
-    (files, "_install", 0),
-]
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize(
-    ("owner", "name", "call", "old"),
-    [(*call, old) for call in CALLS for old in (True, False)],
-)
-def test_failure_leaves_everything_as_it_was(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    owner: Any,
-    name: str,
-    call: int,
-    old: bool,
-    error: BaseException,
-) -> None:
-    target = tmp_path / "submissions" / "ACME"
-    if old:
-        write(target)
-    before = names(tmp_path), bytes_below(tmp_path)
-    with monkeypatch.context() as patched:
-        fail_at(patched, owner, name, call, error)
-        with pytest.raises((UserError, KeyboardInterrupt)):
-            write(target, (*OTHER, *FILES), force=True)
-    assert (names(tmp_path), bytes_below(tmp_path)) == before
-
-
 def test_source_that_vanishes(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"ACME: cannot be written: .*No such file"):
         write(tmp_path / "out" / "ACME", (PlannedFile("a", tmp_path / "gone.log"),))
@@ -174,22 +121,6 @@ def test_file_system_that_cannot_sync_folders(
     assert "two" in names(write(tmp_path / "ACME"))
 
 
-def test_foreign_tree_that_appears_meanwhile_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "ACME"
-    original = Path.rename
-
-    def late(self: Path, to: Path) -> Path:
-        lay(target, {"theirs": b"1"})
-        return original(self, to)
-
-    monkeypatch.setattr(Path, "rename", late)
-    with pytest.raises(UserError, match="cannot be written"):
-        write(target)
-    assert bytes_below(tmp_path) == {"ACME/theirs": b"1"}
-
-
 def test_file_that_is_added_at_the_last_moment_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,49 +140,3 @@ def test_file_that_is_added_at_the_last_moment_is_not_lost(
 
 
 # ---- kills ----------------------------------------------------------------------------------
-
-KILLS = 200 if os.environ.get("MLPERF_PKG_FULL") else 15
-
-
-def rebuild(prepared: Prepared) -> None:
-    write_tree(prepared.target, prepared.files, acceptance(prepared), force=True)
-
-
-def killed(prepared: Prepared, after_s: float) -> bool:
-    """Build in a process of its own that has so long to live; whether it was killed."""
-    child = os.fork()
-    if child == 0:
-        rebuild(prepared)
-        os._exit(0)
-    time.sleep(after_s)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """The tree is always the one before or the new one, whole, and the next build tidies up."""
-    dice = random.Random(11)
-    root = closed_workspace(tmp_path)
-    one = prepare(Folders.of(root), Order())
-    begun = time.monotonic()
-    rebuild(one)
-    takes_s = time.monotonic() - begun
-    trees = [bytes_below(one.target)]
-    other = prepare(Folders.of(root), Order(leave_out=("bow-pod16/bert",)))
-    rebuild(other)
-    trees.append(bytes_below(other.target))
-    assert trees[0] != trees[1]
-    limit_s = 1.2 * takes_s
-    kills = 0
-    while kills < KILLS:
-        if killed((one, other)[kills % 2], dice.uniform(0, limit_s)):
-            kills += 1
-        else:
-            limit_s *= 0.9  # it has become faster: the machine has less else to do
-        assert bytes_below(one.target) in trees
-    rebuild(one)
-    assert bytes_below(one.target.parent) == {
-        f"Graphcore/{n}": data for n, data in trees[0].items()
-    }

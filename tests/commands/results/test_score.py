@@ -102,22 +102,6 @@ def test_csv() -> None:
     )
 
 
-def test_markdown() -> None:
-    lines = SCORE_FORMATS["markdown"](some_scores(), View()).splitlines()
-    assert lines[:5:2] == [
-        "## MLPerf scores",
-        "### bert: dgx (closed)",
-        "| Run | Minutes | Status, dropped |",
-    ]
-    assert lines[-5:] == [
-        "",
-        "- only 3 of 10 runs",
-        "- RCP: All is well.",
-        "",
-        "round 2.0: as given",
-    ]
-
-
 def sorted_runs(path: Path) -> dict[str, list[str]]:
     """The runs of each set, by its system."""
     sets = scores(check([str(path)], Options())).sets
