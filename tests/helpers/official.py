@@ -261,30 +261,29 @@ def tables(text: str) -> list[Rows]:
     return parts
 
 
-# ---- as processes, forked from one that has already imported their libraries ----
-
-_FORKED = get_context("forkserver")
-_FORKED.set_forkserver_preload(
-    [f"mlperf_logging.{name}.{name}" for name in ("package_checker", "result_summarizer")]
-)
+# ---- as processes: forks of this one, which has imported their libraries ----
 
 
 def official(module: str, *arguments: str, cwd: Path) -> CompletedProcess[str]:
     """Do as ``python -m MODULE ARGUMENTS`` in a folder."""
-    with TemporaryDirectory() as folder:
-        output, errors = Path(folder, "output"), Path(folder, "errors")
-        process = _FORKED.Process(target=_run, args=(module, arguments, cwd, output, errors))
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # no thread has a lock that a fork needs
+        files = [Path(folder, name) for name in ("output", "errors")]
+        process = get_context("fork").Process(target=_run, args=(module, arguments, cwd, *files))
         process.start()
         process.join()
         assert process.exitcode is not None
         return CompletedProcess(
-            arguments, process.exitcode, output.read_text("utf-8"), errors.read_text("utf-8")
+            arguments, process.exitcode, *(file.read_text("utf-8") for file in files)
         )
 
 
 def _run(module: str, arguments: tuple[str, ...], folder: Path, *files: Path) -> None:
-    for descriptor, file in enumerate(files, start=1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
+    sys.stdout, sys.stderr = (file.open("w", encoding="utf-8") for file in files)
+    logging.root.handlers.clear()
+    logging.root.setLevel(logging.WARNING)
+    warnings.resetwarnings()
+    mlp_compliance.enqueued_configs.clear()
     os.chdir(folder)
     sys.argv = [module, *arguments]
     with quickened():
