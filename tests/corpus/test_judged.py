@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.consistency import check_batch_size, check_configuration, check_nodes
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
@@ -30,12 +28,11 @@ from mlperf_pkg.rulebook.load import finding_of, load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
-from tests.corpus.test_copies import contexts, opinions_on, paths, rows
-from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.corpus.test_copies import contexts, opinions, paths, rows
+from tests.helpers.corpus import ROUNDS, checked, needs_corpus
 
 pytestmark = needs_corpus
 
-CORPUS = corpus_folder() or Path("no corpus")
 TABLE = Path(__file__).with_name("judged.csv")
 BY_RULES = ("rules", "both")
 
@@ -73,8 +70,7 @@ def _accused() -> list[Judged]:
     """What breaks a rule now, by subject."""
     codes: dict[str, set[str]] = defaultdict(set)
     for name in ROUNDS:
-        report = check([str(CORPUS / name)], Options(jobs=1)).report
-        for finding in report.findings:
+        for finding in checked(name).report.findings:
             if finding.severity != "note" and finding.basis in BY_RULES:
                 codes[f"{name}/{finding.about or finding.path}"].add(_named(finding))
     for subject, finding in _of_record():
@@ -104,7 +100,7 @@ def _of_record() -> Iterator[tuple[str, Finding]]:
             if finding.severity != "note" and finding.basis in BY_RULES:
                 yield context.path, finding
     yield from _too_few()
-    for pair, finding in opinions_on(contexts()).items():
+    for pair, finding in opinions().items():
         if finding.severity == "error":
             yield max(pair), finding
 
