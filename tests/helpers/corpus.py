@@ -12,6 +12,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
+from tests.helpers.examples import SHARE
 
 _BESIDE = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -20,7 +21,7 @@ ROUNDS = [
     *("v0.7", "v1.0", "v1.1", "v2.0", "v2.1", "v3.0", "v3.1", "v4.0", "v4.1", "v5.0", "v5.1"),
     *("hpc_v1.0", "hpc_v2.0", "hpc_v3.0"),
 ]
-FULL = bool(os.environ.get("MLPERF_PKG_FULL"))
+FULL = SHARE == 1
 SOME_ROUNDS = ROUNDS if FULL else ["v2.1", "v4.1", "hpc_v2.0"]
 """Those that are enough in ``make test`` for what is alike in all rounds."""
 

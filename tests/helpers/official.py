@@ -16,7 +16,7 @@ import shutil
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -50,27 +50,45 @@ class _Kept(logging.Handler):
         self.records.append(record)
 
 
-@contextmanager
-def kept() -> Iterator[list[logging.LogRecord]]:
-    """Keep what is logged, from the level INFO on."""
-    root, handler = logging.getLogger(), _Kept()
+def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
+    """Return the exit status of its command line and what it logs; it writes into the submission."""
+    args = package_checker.get_parser().parse_args(arguments)
+    flags = (args.rcp_bypass, args.rcp_bert_train_samples, args.seed_checker_bypass)
+    mlp_compliance.enqueued_configs.clear()
+    root, handler, status = logging.getLogger(), _Kept(), 0
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     try:
-        yield handler.records
+        with quickened(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of several seeds: printed, and without effect
+            package_checker.check_training_package(
+                args.folder, args.usage, args.ruleset, args.quiet, args.werror, *flags, "log"
+            )
+    except Exception:  # noqa: BLE001 - whatever it raises
+        status = 1
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
+        mlp_compliance.enqueued_configs.clear()
+    return status, handler.records
 
 
-def _heard(folder: Path, ruleset: str, usage: str) -> list[logging.LogRecord]:
+def run_summarizer(*arguments: str) -> int:
+    """Return the exit status of its command line."""
     mlp_compliance.enqueued_configs.clear()
-    with kept() as records, quickened():
-        package_checker.check_training_package(
-            str(folder), usage, ruleset, True, False, False, False, False, "log"
-        )
-    return records
+    silence = io.StringIO()
+    try:
+        with (
+            cached_rules(),
+            mock.patch("sys.argv", ["x", *arguments]),
+            contextlib.redirect_stdout(silence),
+            contextlib.redirect_stderr(silence),
+        ):
+            result_summarizer.main()
+    except Exception:  # noqa: BLE001 - whatever it raises
+        return 1
+    return 0
 
 
 @contextmanager
@@ -84,12 +102,12 @@ def package_checked(
 ) -> tuple[bool, dict[str, Counter[str]]]:
     """Whether the package checker is content, and the errors of each folder, without paths."""
     with _copy(tree) as copy:
-        return _digest(_heard(copy, ruleset, usage), copy)
+        return _checked(copy, ruleset, usage)
 
 
-def _digest(
-    records: Iterable[logging.LogRecord], copy: Path
-) -> tuple[bool, dict[str, Counter[str]]]:
+def _checked(copy: Path, ruleset: str, usage: str) -> tuple[bool, dict[str, Counter[str]]]:
+    status, records = run_package_checker(str(copy), usage, ruleset, "--quiet")
+    assert status == 0
     errors: dict[str, Counter[str]] = {}
     folder = ""
     passed = False
@@ -125,7 +143,7 @@ def judged(
 ) -> tuple[tuple[bool, dict[str, Counter[str]]], dict[tuple[str, str], float]]:
     """What ``package_checked`` and ``summary`` return, of one copy."""
     with _copy(tree) as copy, quickened():
-        checked = _digest(_heard(copy, ruleset, usage), copy)
+        checked = _checked(copy, ruleset, usage)
         mlp_compliance.enqueued_configs.clear()
         table, *_ = result_summarizer.summarize_results(str(copy), usage, ruleset)
     scores = {}
@@ -228,21 +246,10 @@ def official_files(tree: Path, usage: str, ruleset: str, scratch: Path) -> dict[
     copy = shutil.copytree(tree, scratch / "copy" / tree.name)
     written = scratch / "written"
     written.mkdir()
-    arguments = ["x", str(copy), usage, ruleset, "--csv", str(written / "summary.csv")]
-    mlp_compliance.enqueued_configs.clear()
-    silence = io.StringIO()
-    try:
-        with (
-            cached_rules(),
-            mock.patch("sys.argv", arguments),
-            contextlib.redirect_stdout(silence),
-            contextlib.redirect_stderr(silence),
-        ):
-            result_summarizer.main()
-    except NameError:  # what it says of a missing field
+    status = run_summarizer(str(copy), usage, ruleset, "--csv", str(written / "summary.csv"))
+    shutil.rmtree(copy)
+    if status:  # of a missing field
         return {}
-    finally:
-        shutil.rmtree(copy)
     return {path.name: path.read_text("utf-8") for path in written.iterdir()}
 
 
@@ -267,7 +274,9 @@ def tables(text: str) -> list[Rows]:
 def official(module: str, *arguments: str, cwd: Path) -> CompletedProcess[str]:
     """Do as ``python -m MODULE ARGUMENTS`` in a folder."""
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # no thread has a lock that a fork needs
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # no thread has a lock that a fork needs
         files = [Path(folder, name) for name in ("output", "errors")]
         process = get_context("fork").Process(target=_run, args=(module, arguments, cwd, *files))
         process.start()
