@@ -9,7 +9,6 @@ import contextlib
 import csv
 import io
 import logging
-import os
 import re
 import runpy
 import shutil
@@ -18,7 +17,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -33,6 +31,7 @@ from mlperf_logging.repo_checker import repo_checker
 from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.submission.model import PARAMS, TRAIN_SAMPLES, top_params
+from tests.helpers.forked import forked
 from tests.parity.incumbent import cached_rules, quickened
 
 SUCCESS = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
@@ -268,32 +267,16 @@ def tables(text: str) -> list[Rows]:
     return parts
 
 
-# ---- as processes: forks of this one, which has imported their libraries ----
+# ---- as processes ----
 
 
 def official(module: str, *arguments: str, cwd: Path) -> CompletedProcess[str]:
     """Do as ``python -m MODULE ARGUMENTS`` in a folder."""
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # no thread has a lock that a fork needs
-        files = [Path(folder, name) for name in ("output", "errors")]
-        process = get_context("fork").Process(target=_run, args=(module, arguments, cwd, *files))
-        process.start()
-        process.join()
-        assert process.exitcode is not None
-        return CompletedProcess(
-            arguments, process.exitcode, *(file.read_text("utf-8") for file in files)
-        )
 
+    def run() -> None:
+        mlp_compliance.enqueued_configs.clear()
+        sys.argv = [module, *arguments]
+        with quickened():
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
 
-def _run(module: str, arguments: tuple[str, ...], folder: Path, *files: Path) -> None:
-    sys.stdout, sys.stderr = (file.open("w", encoding="utf-8") for file in files)
-    logging.root.handlers.clear()
-    logging.root.setLevel(logging.WARNING)
-    warnings.resetwarnings()
-    mlp_compliance.enqueued_configs.clear()
-    os.chdir(folder)
-    sys.argv = [module, *arguments]
-    with quickened():
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return forked(run, cwd)
