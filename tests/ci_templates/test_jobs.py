@@ -24,22 +24,17 @@ GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"
 JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
 
 
-WORKFLOW_NAMES = [
-    "ci-templates/mlperf.yml",
-    "ci-templates/pages.yml",
-    ".github/workflows/mlperf.yml",
-]
-SCHEMAS = {
-    "vendor.github-actions": ["action.yml"],
-    "vendor.github-workflows": WORKFLOW_NAMES,
-    "custom.github-workflows-require-timeout": WORKFLOW_NAMES[1:],
-    "vendor.gitlab-ci": ["ci-templates/gitlab-ci.yml"],
-}
-
-
 def test_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    workflows = [f"ci-templates/{n}.yml" for n in ("mlperf", "pages")]
+    workflows.append(".github/workflows/mlperf.yml")
+    schemas = {
+        "vendor.github-actions": ["action.yml"],
+        "vendor.github-workflows": workflows,
+        "custom.github-workflows-require-timeout": workflows[1:],
+        "vendor.gitlab-ci": ["ci-templates/gitlab-ci.yml"],
+    }
     monkeypatch.chdir(ROOT)
-    for schema, files in SCHEMAS.items():
+    for schema, files in schemas.items():
         done = CliRunner().invoke(check_jsonschema.main, ["--builtin-schema", schema, *files])
         assert done.exit_code == 0, done.output
 

@@ -107,21 +107,9 @@ def test_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert '"set108"' in (site / "searchindex.js").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("target", "external"),
-    [
-        ("https://example.org/x.js", True),
-        ("//example.org/x.js", True),
-        ("_static/x.js?v=1", False),
-        ("#part", False),
-        ("data:image/png;base64,AAAA", False),
-    ],
-)
-def test_is_external(target: str, external: bool) -> None:
-    assert is_external(target) is external
-
-
-def test_broken(tmp_path: Path) -> None:
+def test_links(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text('<a href="page.html#here" id="here"></a><a href="#no"></a><img src="no.png">')
     assert broken({page: Page(page.read_text())}) == ["page.html: #no", "page.html: no.png"]
+    assert all(map(is_external, ("https://example.org/x.js", "//example.org/x.js")))
+    assert not any(map(is_external, ("_static/x.js?v=1", "#part", "data:image/png;base64,AAAA")))

@@ -161,25 +161,17 @@ def package_verdict(
     root: Path, caplog: pytest.LogCaptureFixture, usage: str = "training", ruleset: str = "2.0.0"
 ) -> str:
     """``pass``, ``fail``, or ``crash`` where it raises; with the flags at the top, as on upload."""
-    mlp_compliance.enqueued_configs.clear()
     caplog.clear()
-    set_flags = {
-        flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags
+    flags = {flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags}
+    options = {
+        "--rcp-bypass": {"rcp-bypass"},
+        "--rcp-bert-train-samples": {*TRAIN_SAMPLES},
+        "--seed-checker-bypass": {"seed-checker-bypass"},
     }
-    flags = [
-        bool(set_flags & {*names})
-        for names in (["rcp-bypass"], TRAIN_SAMPLES, ["seed-checker-bypass"])
-    ]
-    try:
-        with caplog.at_level("INFO"), quickened(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of several seeds: printed, and without effect
-            package_checker.check_training_package(
-                str(root), usage, ruleset, False, False, *flags, "log"
-            )
-    except Exception:  # noqa: BLE001 - whatever it raises
+    given = [option for option, names in options.items() if flags & names]
+    status, _ = run_package_checker(str(root), usage, ruleset, *given)
+    if status:
         return "crash"
-    finally:
-        mlp_compliance.enqueued_configs.clear()
     return "pass" if SUCCESS in caplog.messages else "fail"
 
 
