@@ -39,8 +39,8 @@ def logs(*changes: Callable[[bytes], bytes]) -> Change:
     """Change every log of the submission."""
 
     def change(root: Path) -> None:
-        for each in changes:
-            every_log(each, root)
+        for edit in changes:
+            every_log(edit, root)
 
     return change
 

@@ -41,7 +41,7 @@ def test_performance_per_dollar_of_round_1_0(
 
 
 def test_a_faster_round_and_another_system() -> None:
-    """A Bow Pod has no price of its own, and is no improvement of the other one."""
+    """A Bow Pod has no price of its own, and does not improve on a system of another name."""
     systems = ("v1.0", "ipu-pod16-TF1"), ("v1.1", "ipu-pod16-TF1"), ("v2.0", "ipu-pod16-TF1-closed")
     rows = compared(*(f"{tree}/Graphcore/results/{name}/resnet" for tree, name in systems))
     first, second, bow = (rows[tree[1:], name, "resnet"] for tree, name in systems)

@@ -168,8 +168,8 @@ def package_verdict(
         "--rcp-bert-train-samples": {*TRAIN_SAMPLES},
         "--seed-checker-bypass": {"seed-checker-bypass"},
     }
-    given = [option for option, names in options.items() if flags & names]
-    status, _ = run_package_checker(str(root), usage, ruleset, *given)
+    bypasses = [option for option, names in options.items() if flags & names]
+    status, _ = run_package_checker(str(root), usage, ruleset, *bypasses)
     if status:
         return "crash"
     return "pass" if SUCCESS in caplog.messages else "fail"
