@@ -7,16 +7,11 @@ import io
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from unittest import mock
 
-from mlperf_logging.compliance_checker import mlp_compliance
-from mlperf_logging.result_summarizer import result_summarizer
 from msgspec import Struct
 
-from mlperf_pkg.compat import package_checker
-from mlperf_pkg.compat import result_summarizer as summarizer
-from tests.compat.official import package_checker_run
-from tests.parity.incumbent import cached_rules
+from mlperf_pkg.compat import package_checker, result_summarizer
+from tests.helpers.official import run_package_checker, run_summarizer
 
 Files = dict[str, bytes]
 Tools = dict[str, Callable[[list[str], Path], int]]
@@ -32,14 +27,18 @@ class Outcome(Struct, frozen=True):
     factors: Files
 
 
-def outcome(tree: Path, steps: Sequence[str], run: Callable[[list[str], Path], int]) -> Outcome:
+def outcome(tree: Path, usage: str, ruleset: str, steps: Sequence[str], tools: Tools) -> Outcome:
     """Run steps such as ``check --rcp-bypass`` or ``summarize`` over a tree, which they change."""
     statuses, tables = [], []
     for number, step in enumerate(steps):
         tool, *options = step.split()
         written = tree.parent / f"written-{number}"
         written.mkdir()
-        statuses.append(run([tool, *options], written))
+        if tool == SUMMARIZE:
+            options += ["--csv", str(written / "summary.csv")]
+        silence = io.StringIO()
+        with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
+            statuses.append(tools[tool]([str(tree), usage, ruleset, *options], written))
         tables.append({path.name: path.read_bytes() for path in written.glob("*.[cj]s*")})
     factors = {
         path.relative_to(tree).as_posix(): path.read_bytes()
@@ -48,53 +47,27 @@ def outcome(tree: Path, steps: Sequence[str], run: Callable[[list[str], Path], i
     return Outcome(tuple(statuses), tuple(tables), factors)
 
 
+OURS: Tools = {
+    CHECK: lambda arguments, written: package_checker.main(
+        [*arguments, "--log_output", str(written / "log")]
+    ),
+    SUMMARIZE: lambda arguments, _: result_summarizer.main(arguments),
+}
+THEIRS: Tools = {
+    CHECK: lambda arguments, _: run_package_checker(*arguments)[0],
+    SUMMARIZE: lambda arguments, _: run_summarizer(*arguments),
+}
+
+
 def both(
     tree: Path, usage: str, ruleset: str, steps: Sequence[str], scratch: Path
 ) -> list[Outcome]:
     """The outcomes of our tools and of the official ones, each over a copy of a tree."""
-    outcomes = []
-    for name, tools in (("ours", OURS), ("theirs", THEIRS)):
-        copy = shutil.copytree(tree, scratch / name / tree.name)
-
-        def run(step: list[str], written: Path, tools: Tools = tools, copy: Path = copy) -> int:
-            tool, *options = step
-            arguments = [str(copy), usage, ruleset, *options]
-            if tool == SUMMARIZE:
-                arguments += ["--csv", str(written / "summary.csv")]
-            with (
-                contextlib.redirect_stdout(io.StringIO()),
-                contextlib.redirect_stderr(io.StringIO()),
-            ):
-                return tools[tool](arguments, written)
-
-        outcomes.append(outcome(copy, steps, run))
-    return outcomes
-
-
-def _our_check(arguments: list[str], written: Path) -> int:
-    return package_checker.main([*arguments, "--log_output", str(written / "log")])
-
-
-def _our_summary(arguments: list[str], _: Path) -> int:
-    return summarizer.main(arguments)
-
-
-def _their_check(arguments: list[str], _: Path) -> int:
-    return package_checker_run(arguments)[0]
-
-
-def _their_summary(arguments: list[str], _: Path) -> int:
-    mlp_compliance.enqueued_configs.clear()
-    try:
-        with cached_rules(), mock.patch("sys.argv", ["x", *arguments]):
-            result_summarizer.main()
-    except Exception:  # noqa: BLE001 - whatever it raises
-        return 1
-    return 0
-
-
-OURS: Tools = {CHECK: _our_check, SUMMARIZE: _our_summary}
-THEIRS: Tools = {CHECK: _their_check, SUMMARIZE: _their_summary}
+    copies = [
+        (shutil.copytree(tree, scratch / n / tree.name), tools)
+        for n, tools in (("ours", OURS), ("theirs", THEIRS))
+    ]
+    return [outcome(copy, usage, ruleset, steps, tools) for copy, tools in copies]
 
 
 def deleted(tree: Path) -> None:

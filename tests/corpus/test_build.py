@@ -14,31 +14,28 @@ from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
-from tests.helpers.corpus import CORPUS, needs_corpus
+from tests.helpers.corpus import CORPUS, FULL, kind_of, needs_corpus
 from tests.helpers.official import judged, repository_errors
 from tests.helpers.workspaces import bytes_below
 
 # Published submissions of several systems: the folder, and the sets that today's rules refuse.
-PUBLISHED = {
+PUBLISHED: dict[str, set[str]] = {
     "v1.0/Graphcore": {"ipu-pod64-POPART-closed/bert"},
-    "v2.0/Graphcore": {"ipu-pod128-POPART-closed/bert", "ipu-pod256-POPART-closed/bert"},
     "v2.1/MosaicML": set(),
-    "v5.0/AMD": set(),
     "v5.1/AMD": set(),
     "hpc_v2.0/tacc": {"longhorn-tf/strong/cosmoflow"},
 }
+if FULL:
+    PUBLISHED |= {
+        "v2.0/Graphcore": {"ipu-pod128-POPART-closed/bert", "ipu-pod256-POPART-closed/bert"},
+        "v5.0/AMD": set(),
+    }
 # Organisations of logs that are not the submitter's.
 ORGANIZATIONS = {"tacc": ["Umbrella Corp."]}
 # Graphcore's logs name a platform that is a system, but for these.
 UNTOLD = ("TF1", "PaddlePaddle", "POPART-open")
 
 pytestmark = [needs_corpus, pytest.mark.parametrize("folder", PUBLISHED)]
-
-
-def named(folder: str) -> tuple[str, str]:
-    """The usage and the round of a folder of the corpus."""
-    usage, _, name = folder.partition("/")[0].rpartition("v")
-    return usage.strip("_") or "training", name
 
 
 def published(folder: str, scratch: Path) -> Path:
@@ -86,7 +83,7 @@ def logs_by_set(tree: Path) -> dict[str, Counter[bytes]]:
 
 
 def test_built_again(folder: str, tmp_path: Path) -> None:
-    usage, round_ = named(folder)
+    usage, round_ = kind_of(folder)
     original = published(folder, tmp_path)
     root = scatter(original, tmp_path / "ws")
     logs = bytes_below(root / "logs")
@@ -117,7 +114,7 @@ def test_built_again(folder: str, tmp_path: Path) -> None:
 
 
 def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
-    usage, round_ = named(folder)
+    usage, round_ = kind_of(folder)
     original = CORPUS / folder
     order = Order(invalid="keep")
     prepared = prepare(Folders.of(original, output=tmp_path / "out"), order)

@@ -40,20 +40,15 @@ def test_performance_per_dollar_of_round_1_0(
     assert f"{rows[1]['performance_per_dollar']:.1f}" == per_dollar
 
 
-def test_the_next_round_is_faster() -> None:
-    rows = compared("v1.0/Graphcore", "v1.1/Graphcore", "--benchmark", "resnet")
-    row = rows["1.1", "ipu-pod16-TF1", "resnet"]
-    assert row["improvement"] == pytest.approx(37.115 / 28.335, abs=1e-3)
-    assert rows["1.0", "ipu-pod16-TF1", "resnet"]["improvement"] is None
-
-
-def test_a_bow_pod_is_another_system_without_a_price_of_its_own() -> None:
-    rows = compared(
-        "v1.1/Graphcore/results/ipu-pod16-TF1", "v2.0/Graphcore/results/ipu-pod16-TF1-closed"
-    )
-    row = rows["2.0", "ipu-pod16-TF1-closed", "resnet"]
-    assert row["speed"] == pytest.approx(28.335 / 19.635, abs=1e-3)
-    assert (row["improvement"], row["price_usd"]) == (None, None)
+def test_a_faster_round_and_another_system() -> None:
+    """A Bow Pod has no price of its own, and does not improve on a system of another name."""
+    systems = ("v1.0", "ipu-pod16-TF1"), ("v1.1", "ipu-pod16-TF1"), ("v2.0", "ipu-pod16-TF1-closed")
+    rows = compared(*(f"{tree}/Graphcore/results/{name}/resnet" for tree, name in systems))
+    first, second, bow = (rows[tree[1:], name, "resnet"] for tree, name in systems)
+    assert first["improvement"] is None
+    assert second["improvement"] == pytest.approx(37.115 / 28.335, abs=1e-3)
+    assert bow["speed"] / second["speed"] == pytest.approx(28.335 / 19.635, abs=1e-3)
+    assert (bow["improvement"], bow["price_usd"]) == (None, None)
 
 
 def test_throughput_agrees_with_the_log() -> None:

@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.consistency import check_batch_size, check_configuration, check_nodes
 from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.findings import Finding
@@ -32,12 +30,11 @@ from mlperf_pkg.rulebook.load import finding_of, load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
-from tests.corpus.test_copies import contexts, opinions_on, paths, rows
-from tests.helpers.corpus import ROUNDS, corpus_folder, needs_corpus
+from tests.corpus.test_copies import contexts, opinions, paths, rows
+from tests.helpers.corpus import ROUNDS, checked, needs_corpus
 
 pytestmark = needs_corpus
 
-CORPUS = corpus_folder() or Path("no corpus")
 TABLE = Path(__file__).with_name("judged.csv")
 BY_RULES = ("rules", "both")
 MOST = 0.02  # of the sets of a round may have a warning that nobody judged
@@ -112,7 +109,7 @@ def _shares(sets: Collection[str], accusations: Accusations) -> dict[tuple[str, 
 
 def _of_corpus() -> tuple[list[str], Accusations]:
     """The paths of the sets of the corpus, and the errors by the rules and all warnings."""
-    reports = {name: check([str(CORPUS / name)], Options(jobs=1)).report for name in ROUNDS}
+    reports = {name: checked(name).report for name in ROUNDS}
     sets = [f"{name}/{row.path}" for name, report in reports.items() for row in report.result_sets]
     accusations = [
         (f"{name}/{finding.about or finding.path}", finding)
@@ -147,7 +144,7 @@ def _of_record() -> Iterator[tuple[str, Finding]]:
                 yield context.path, finding
     yield from _too_few()
     yield from _of_descriptions()
-    for pair, finding in opinions_on(contexts()).items():
+    for pair, finding in opinions().items():
         if finding.severity == "error":
             yield max(pair), finding
 

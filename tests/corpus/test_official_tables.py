@@ -5,17 +5,14 @@ The lighter submissions are compared in every run, all of them with ``MLPERF_PKG
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, summarize
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import CORPUS, needs_corpus
+from tests.helpers.corpus import CORPUS, FULL, checked, needs_corpus
 from tests.helpers.official import Rows, official_files, rows, tables
 
 LIGHT_BYTES = 1_500_000
@@ -28,7 +25,7 @@ pytestmark = needs_corpus
 def submissions() -> Iterator[str]:
     for tree in sorted(CORPUS.glob("*v*/*")):
         name = f"{tree.parent.name}/{tree.name}"
-        if os.environ.get("MLPERF_PKG_FULL") or name in HAVE_POWER or _size(tree) < LIGHT_BYTES:
+        if FULL or name in HAVE_POWER or _size(tree) < LIGHT_BYTES:
             yield name
 
 
@@ -38,9 +35,7 @@ def _size(tree: Path) -> int:
 
 @pytest.mark.parametrize("name", list(submissions()))
 def test_every_cell(name: str, tmp_path: Path) -> None:
-    summary = summarize(
-        check([str(CORPUS / name)], Options(jobs=1, flags=frozenset({KEEP_SCALING})))
-    )
+    summary = summarize(checked(name, KEEP_SCALING))
     official = official_files(CORPUS / name, summary.usage, f"{summary.round}.0", tmp_path)
     if name in DIED:
         assert (official, summary.plain.rows) == ({}, ())

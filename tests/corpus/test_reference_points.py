@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
-import os
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.upstream.points import known_points
+from tests.corpus.test_copies import rows
+from tests.helpers.corpus import needs_corpus
 
-CORPUS = os.environ.get("MLPERF_PKG_CORPUS")
-LOGS = Path(CORPUS) if CORPUS else Path(__file__).parents[3] / "shared" / "corpus"
-RECORD = LOGS.parent / "record"
-
-pytestmark = pytest.mark.skipif(
-    not (RECORD / "sets.csv.gz").is_file(), reason=f"no record beside {LOGS}"
-)
+pytestmark = needs_corpus
 
 
 class Point(NamedTuple):
@@ -33,20 +22,14 @@ class Point(NamedTuple):
     name: str
 
 
-def rows(file: str) -> Iterator[dict[str, str]]:
-    with gzip.open(RECORD / file, "rt") as stream:
-        yield from csv.DictReader(stream)
-
-
-@pytest.fixture(scope="module")
 def touched() -> dict[Point, dict[str, set[str]]]:
     """By point, the Closed sets that the test compares with it: at, between and smaller."""
     logged: dict[str, set[float]] = defaultdict(set)
-    for row in rows("settings.csv.gz"):
+    for row in rows("settings"):
         if row["key"] == "global_batch_size":
             logged[row["set"]].add(float(json.loads(row["value"])))
     sets: dict[Point, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for row in rows("sets.csv.gz"):
+    for row in rows("sets"):
         usage, name, benchmark = row["usage"], row["round"], row["benchmark"]
         sizes = (
             {float(row["global_batch_size"])} if row["global_batch_size"] else logged[row["set"]]
@@ -69,10 +52,9 @@ def touched() -> dict[Point, dict[str, set[str]]]:
     return sets
 
 
-def test_every_known_mistake_lists_the_sets_that_it_touches(
-    touched: dict[Point, dict[str, set[str]]],
-) -> None:
+def test_every_known_mistake_lists_the_sets_that_it_touches() -> None:
+    all_sets = touched()
     for entry in known_points():
-        sets = touched[Point(entry.usage, entry.round, entry.benchmark, entry.point)]
+        sets = all_sets[Point(entry.usage, entry.round, entry.benchmark, entry.point)]
         listed_sets = {"at": entry.at, "between": entry.between, "smaller": entry.smaller}
         assert {how: set(names) for how, names in listed_sets.items() if names} == sets

@@ -11,14 +11,16 @@ from msgspec.structs import asdict
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review.round import read_side, record_side
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.helpers.corpus import CORPUS, ROUNDS, needs_corpus
+from tests.helpers.corpus import CORPUS, SOME_ROUNDS, kind_of, needs_corpus
 from tests.helpers.program import call
 
+pytestmark = needs_corpus
+
+UNKNOWN = "global_batch_size"  # of a folder, where nothing compares it
 SECTIONS = ["objections", "findings", "convergence", "assignments", "submitters"]
 
 
-@needs_corpus
-@pytest.mark.parametrize("round_", ROUNDS)
+@pytest.mark.parametrize("round_", SOME_ROUNDS)
 def test_a_round(round_: str, tmp_path: Path) -> None:
     result = call("review", CORPUS / round_, "-o", tmp_path / "review", "-j", "1")
     lines = result.stdout.splitlines()
@@ -36,16 +38,11 @@ def test_a_round(round_: str, tmp_path: Path) -> None:
     assert all(len(item["name"]) > 2 and "+" not in item["name"] for item in document["submitters"])
 
 
-pytestmark = needs_corpus
-
-UNKNOWN = "global_batch_size"  # of a folder, where nothing compares it
-
-
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", SOME_ROUNDS)
 def test_as_published(name: str) -> None:
     side = read_side(f"{CORPUS}/{name}", Options(jobs=1, flags=frozenset({KEEP_SCALING})))
-    usage = "hpc" if name.startswith("hpc") else "training"
-    record = {(entry.row.round, entry.row.path): entry for entry in record_side(usage).entries}
+    entries = record_side(kind_of(name)[0]).entries
+    record = {(entry.row.round, entry.row.path): entry for entry in entries}
     assert side.entries
     for entry in side.entries:
         published = record[entry.row.round, entry.row.path]

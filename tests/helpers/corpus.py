@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from tests.helpers.examples import SHARE
 
 _BESIDE = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -16,6 +21,9 @@ ROUNDS = [
     *("v0.7", "v1.0", "v1.1", "v2.0", "v2.1", "v3.0", "v3.1", "v4.0", "v4.1", "v5.0", "v5.1"),
     *("hpc_v1.0", "hpc_v2.0", "hpc_v3.0"),
 ]
+FULL = SHARE == 1
+SOME_ROUNDS = ROUNDS if FULL else ["v2.1", "v4.1", "hpc_v2.0"]
+"""Those that are enough in ``make test`` for what is alike in all rounds."""
 
 
 def corpus_folder() -> Path | None:
@@ -35,6 +43,23 @@ def expected(round_name: str) -> dict[str, Any]:
     file = folder.parent / "expected" / f"{round_name}.json"
     facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return facts
+
+
+def kind_of(path: str) -> tuple[str, str]:
+    """The usage and the round of a path of the corpus."""
+    usage, _, name = path.partition("/")[0].rpartition("v")
+    return usage.strip("_") or "training", name
+
+
+def submissions_of(tree: str) -> list[str]:
+    """The paths of the submissions of a round that have a result set."""
+    return sorted({f"{tree}/{path.split('/')[0]}" for path in expected(tree)["result_sets"]})
+
+
+@cache
+def checked(path: str, *flags: str) -> Checked:
+    """Check a folder of the corpus, once for all tests of this process."""
+    return check([str(CORPUS / path)], Options(jobs=1, flags=frozenset(flags)))
 
 
 _REASON = f"no corpus of published submissions: set MLPERF_PKG_CORPUS, or place it at {_BESIDE}"

@@ -9,16 +9,14 @@ import contextlib
 import csv
 import io
 import logging
-import os
 import re
 import runpy
 import shutil
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -33,6 +31,7 @@ from mlperf_logging.repo_checker import repo_checker
 from mlperf_logging.result_summarizer import result_summarizer
 
 from mlperf_pkg.submission.model import PARAMS, TRAIN_SAMPLES, top_params
+from tests.helpers.forked import forked
 from tests.parity.incumbent import cached_rules, quickened
 
 SUCCESS = "PACKAGE CHECKER FOUND NO ERRORS, SUCCESS !"
@@ -50,27 +49,45 @@ class _Kept(logging.Handler):
         self.records.append(record)
 
 
-@contextmanager
-def kept() -> Iterator[list[logging.LogRecord]]:
-    """Keep what is logged, from the level INFO on."""
-    root, handler = logging.getLogger(), _Kept()
+def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
+    """Return the exit status of its command line and what it logs; it writes into the submission."""
+    args = package_checker.get_parser().parse_args(arguments)
+    flags = (args.rcp_bypass, args.rcp_bert_train_samples, args.seed_checker_bypass)
+    mlp_compliance.enqueued_configs.clear()
+    root, handler, status = logging.getLogger(), _Kept(), 0
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     try:
-        yield handler.records
+        with quickened(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of several seeds: printed, and without effect
+            package_checker.check_training_package(
+                args.folder, args.usage, args.ruleset, args.quiet, args.werror, *flags, "log"
+            )
+    except Exception:  # noqa: BLE001 - whatever it raises
+        status = 1
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
+        mlp_compliance.enqueued_configs.clear()
+    return status, handler.records
 
 
-def _heard(folder: Path, ruleset: str, usage: str) -> list[logging.LogRecord]:
+def run_summarizer(*arguments: str) -> int:
+    """Return the exit status of its command line."""
     mlp_compliance.enqueued_configs.clear()
-    with kept() as records, quickened():
-        package_checker.check_training_package(
-            str(folder), usage, ruleset, True, False, False, False, False, "log"
-        )
-    return records
+    silence = io.StringIO()
+    try:
+        with (
+            cached_rules(),
+            mock.patch("sys.argv", ["x", *arguments]),
+            contextlib.redirect_stdout(silence),
+            contextlib.redirect_stderr(silence),
+        ):
+            result_summarizer.main()
+    except Exception:  # noqa: BLE001 - whatever it raises
+        return 1
+    return 0
 
 
 @contextmanager
@@ -84,12 +101,12 @@ def package_checked(
 ) -> tuple[bool, dict[str, Counter[str]]]:
     """Whether the package checker is content, and the errors of each folder, without paths."""
     with _copy(tree) as copy:
-        return _digest(_heard(copy, ruleset, usage), copy)
+        return _checked(copy, ruleset, usage)
 
 
-def _digest(
-    records: Iterable[logging.LogRecord], copy: Path
-) -> tuple[bool, dict[str, Counter[str]]]:
+def _checked(copy: Path, ruleset: str, usage: str) -> tuple[bool, dict[str, Counter[str]]]:
+    status, records = run_package_checker(str(copy), usage, ruleset, "--quiet")
+    assert status == 0
     errors: dict[str, Counter[str]] = {}
     folder = ""
     passed = False
@@ -125,7 +142,7 @@ def judged(
 ) -> tuple[tuple[bool, dict[str, Counter[str]]], dict[tuple[str, str], float]]:
     """What ``package_checked`` and ``summary`` return, of one copy."""
     with _copy(tree) as copy, quickened():
-        checked = _digest(_heard(copy, ruleset, usage), copy)
+        checked = _checked(copy, ruleset, usage)
         mlp_compliance.enqueued_configs.clear()
         table, *_ = result_summarizer.summarize_results(str(copy), usage, ruleset)
     scores = {}
@@ -144,25 +161,17 @@ def package_verdict(
     root: Path, caplog: pytest.LogCaptureFixture, usage: str = "training", ruleset: str = "2.0.0"
 ) -> str:
     """``pass``, ``fail``, or ``crash`` where it raises; with the flags at the top, as on upload."""
-    mlp_compliance.enqueued_configs.clear()
     caplog.clear()
-    set_flags = {
-        flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags
+    flags = {flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags}
+    options = {
+        "--rcp-bypass": {"rcp-bypass"},
+        "--rcp-bert-train-samples": {*TRAIN_SAMPLES},
+        "--seed-checker-bypass": {"seed-checker-bypass"},
     }
-    flags = [
-        bool(set_flags & {*names})
-        for names in (["rcp-bypass"], TRAIN_SAMPLES, ["seed-checker-bypass"])
-    ]
-    try:
-        with caplog.at_level("INFO"), quickened(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of several seeds: printed, and without effect
-            package_checker.check_training_package(
-                str(root), usage, ruleset, False, False, *flags, "log"
-            )
-    except Exception:  # noqa: BLE001 - whatever it raises
+    bypasses = [option for option, names in options.items() if flags & names]
+    status, _ = run_package_checker(str(root), usage, ruleset, *bypasses)
+    if status:
         return "crash"
-    finally:
-        mlp_compliance.enqueued_configs.clear()
     return "pass" if SUCCESS in caplog.messages else "fail"
 
 
@@ -228,21 +237,10 @@ def official_files(tree: Path, usage: str, ruleset: str, scratch: Path) -> dict[
     copy = shutil.copytree(tree, scratch / "copy" / tree.name)
     written = scratch / "written"
     written.mkdir()
-    arguments = ["x", str(copy), usage, ruleset, "--csv", str(written / "summary.csv")]
-    mlp_compliance.enqueued_configs.clear()
-    silence = io.StringIO()
-    try:
-        with (
-            cached_rules(),
-            mock.patch("sys.argv", arguments),
-            contextlib.redirect_stdout(silence),
-            contextlib.redirect_stderr(silence),
-        ):
-            result_summarizer.main()
-    except NameError:  # what it says of a missing field
+    status = run_summarizer(str(copy), usage, ruleset, "--csv", str(written / "summary.csv"))
+    shutil.rmtree(copy)
+    if status:  # of a missing field
         return {}
-    finally:
-        shutil.rmtree(copy)
     return {path.name: path.read_text("utf-8") for path in written.iterdir()}
 
 
@@ -261,31 +259,16 @@ def tables(text: str) -> list[Rows]:
     return parts
 
 
-# ---- as processes, forked from one that has already imported their libraries ----
-
-_FORKED = get_context("forkserver")
-_FORKED.set_forkserver_preload(
-    [f"mlperf_logging.{name}.{name}" for name in ("package_checker", "result_summarizer")]
-)
+# ---- as processes ----
 
 
 def official(module: str, *arguments: str, cwd: Path) -> CompletedProcess[str]:
     """Do as ``python -m MODULE ARGUMENTS`` in a folder."""
-    with TemporaryDirectory() as folder:
-        output, errors = Path(folder, "output"), Path(folder, "errors")
-        process = _FORKED.Process(target=_run, args=(module, arguments, cwd, output, errors))
-        process.start()
-        process.join()
-        assert process.exitcode is not None
-        return CompletedProcess(
-            arguments, process.exitcode, output.read_text("utf-8"), errors.read_text("utf-8")
-        )
 
+    def run() -> None:
+        mlp_compliance.enqueued_configs.clear()
+        sys.argv = [module, *arguments]
+        with quickened():
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
 
-def _run(module: str, arguments: tuple[str, ...], folder: Path, *files: Path) -> None:
-    for descriptor, file in enumerate(files, start=1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
-    os.chdir(folder)
-    sys.argv = [module, *arguments]
-    with quickened():
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return forked(run, cwd)

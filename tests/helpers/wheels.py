@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,20 +19,7 @@ from mlperf_pkg.rulebook.documents import COMPILED
 
 ROOT = Path(__file__).parents[2]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-NO_ISOLATION = ("--no-build-isolation",) if find_spec("setuptools_scm") else ()
-"""An environment that has what builds a wheel is not made again for each."""
-
-SOURCES = (
-    "mlperf_pkg",
-    "docs",
-    "rules",
-    "systems",
-    "setup.cfg",
-    "setup.py",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-)
+VERSION = "9.8.7"  # as if it were tagged
 
 
 def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -47,55 +34,43 @@ def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedPro
     )
 
 
-def copied_source(folder: Path) -> Path:
-    """What is in git and goes into a wheel, without what a checkout makes of it."""
-    source = folder / "source"
-    source.mkdir()
-    for name in SOURCES:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
-    (source / "rules" / COMPILED).unlink(missing_ok=True)
-    return source
-
-
 NOT_IN_GIT = (
     ".git", ".venv*", "__pycache__", "*.egg-info", "*.so", "build", "dist", "reference", COMPILED,
     ".*_cache", ".hypothesis", "shared",
 )  # fmt: skip
 
 
-def source_distribution(folder: Path) -> Path:
-    """That of a copy of the checkout, ``checkout`` beside it."""
+def _built(folder: Path) -> Path:
+    """The wheel of the source distribution of a copy of the checkout, both as ``pip`` builds them.
+
+    The copy is ``checkout`` beside it, and ``unpacked`` what the distribution has.
+    """
     checkout = folder / "checkout"
     shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*NOT_IN_GIT))
-    options = ("--no-isolation", "--sdist") if NO_ISOLATION else ("--sdist",)
-    command = (sys.executable, "-m", "build", *options, "--outdir", folder, checkout)
-    built = run(*command, cwd=folder)
-    assert built.returncode == 0, built.stderr
+    _build("sdist", checkout, folder)
     (archive,) = folder.glob("*.tar.gz")
-    return archive
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder / "unpacked", filter="data")
+    (source,) = (folder / "unpacked").iterdir()
+    _build("wheel", source, folder)
+    return next(folder.glob("*.whl"))
 
 
-def built_wheel(folder: Path, source: Path, **more: str) -> Path:
-    options = ("--no-deps", *NO_ISOLATION, "--wheel-dir", folder)
-    built = run(*PIP, "wheel", *options, source, cwd=folder, **more)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+def _build(what: str, source: Path, folder: Path) -> None:
+    code = f"from setuptools import build_meta as b; b.build_{what}({str(folder)!r})"
+    more = {"SETUPTOOLS_SCM_PRETEND_VERSION": VERSION}
+    done = run(sys.executable, "-c", code, cwd=source, **more)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, in a folder that it has to itself, to its source and to the environment of ``tool``.
-
-    The source is the distribution of it, or a copy without the tool that builds one.
-    """
-    source = source_distribution if find_spec("build") else copied_source
+    """The wheel, in a folder that it has to itself, to its source and to the environment of ``tool``."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder in that of the session
         folder = folder.parent
     with only_one(folder / "wheel") as folder:
-        return next(folder.glob("*.whl"), None) or built_wheel(folder, source(folder))
+        return next(folder.glob("*.whl"), None) or _built(folder)
 
 
 @pytest.fixture(scope="session")

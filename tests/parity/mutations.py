@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
+
+from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.load import load_round
 
 Lines = list[bytes]
 Fields = dict[str, Any]
@@ -18,20 +21,9 @@ _KEY = re.compile(rb'"key": ?"([^"]*)"')
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 16, 1152, 8192, 0.0, 0.5, 0.9, 1.5, 1e-9, 100.0, 5e4, 1e6),
-    *(
-        float("nan"),
-        float("inf"),
-        float("-inf"),
-        10**400,
-        2**63,
-        1e308,
-        1e-320,
-        "",
-        "x",
-        "1",
-        "5.0",
-    ),
-    *("epoch_num", "samples_count", "closed", "open", "adam", "fp8", "é", [], [1], [40, 50], [[]]),
+    *(float("nan"), float("inf"), float("-inf"), 10**400, 2**63, 1e308, 1e-320),
+    *("", "x", "1", "5.0", "epoch_num", "samples_count", "closed", "open", "adam", "fp8", "é"),
+    *([], [1], [40, 50], [[]]),
     *({}, {"epoch_num": 1}, {"BBOX": 0.4, "SEGM": 0.4}, {"BBOX": 0.1}, {"FID": 1, "CLIP": 0.5}),
 )
 NAMES = (
@@ -39,20 +31,8 @@ NAMES = (
     *("first_epoch_num", "epoch_count"),
 )
 BENCHMARKS: tuple[Any, ...] = (
-    *(
-        "resnet",
-        "bert",
-        "ssd",
-        "maskrcnn",
-        "rnnt",
-        "minigo",
-        "dlrm",
-        "dlrm_dcnv2",
-        "gpt3",
-        "unet3d",
-    ),
-    *("stable_diffusion", "gnn", "llama2_70b_lora", "llama31_405b", "flux1", "deepcam", "oc20"),
-    *("gnmt", "nothing", "", 7, None, ["bert"], {}),
+    *sorted({name for of in usages() for r in rounds(of) for name in load_round(of, r).benchmarks}),
+    *("nothing", "", 7, None, ["bert"], {}),
 )
 _TIMES: tuple[Any, ...] = (None, "soon", "1600000000000", True, [], 10**400, float("nan"), -5, 0)
 
@@ -62,7 +42,7 @@ def mutate(lines: Lines, rng: Random) -> Lines:
     changed = list(lines)
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3, 4))):
         if changed:
-            MUTATIONS[rng.choice(list(MUTATIONS))](changed, rng)
+            rng.choice(MUTATIONS)(changed, rng)
     return changed
 
 
@@ -87,10 +67,6 @@ def _edit(lines: Lines, number: int, edit: Callable[[Fields], None]) -> None:
             lines[number] = b":::MLLOG " + json.dumps(fields).encode()
 
 
-def _set(name: str, value: Any) -> Callable[[Fields], None]:
-    return lambda fields: fields.update({name: value})
-
-
 def _drop(lines: Lines, rng: Random) -> None:
     del lines[_pick(lines, rng)]
 
@@ -109,7 +85,7 @@ def _double(lines: Lines, rng: Random) -> None:
     """The same key once more, with another value."""
     number = _pick(lines, rng)
     lines.insert(number, lines[number])
-    _edit(lines, number + rng.randint(0, 1), _set("value", rng.choice(ODD)))
+    _edit(lines, number + rng.randint(0, 1), lambda fields: fields.update(value=rng.choice(ODD)))
 
 
 def _move(lines: Lines, rng: Random) -> None:
@@ -122,14 +98,13 @@ def _swap(lines: Lines, rng: Random) -> None:
     lines[one], lines[other] = lines[other], lines[one]
 
 
-def _replace_value(lines: Lines, rng: Random) -> None:
-    _edit(lines, _pick(lines, rng), _set("value", rng.choice(ODD)))
+def _replace_value(fields: Fields, rng: Random) -> None:
+    fields["value"] = rng.choice(ODD)
 
 
-def _retype(lines: Lines, rng: Random) -> None:
+def _retype(fields: Fields, rng: Random) -> None:
     ways: tuple[Callable[[Any], Any], ...] = (str, lambda v: [v], lambda v: {"v": v}, bool)
-    way = rng.choice(ways)
-    _edit(lines, _pick(lines, rng), lambda fields: fields.update(value=way(fields.get("value"))))
+    fields["value"] = rng.choice(ways)(fields.get("value"))
 
 
 _NEAR: tuple[Callable[[float], float], ...] = (
@@ -138,96 +113,56 @@ _NEAR: tuple[Callable[[float], float], ...] = (
 )
 
 
-def _perturb(lines: Lines, rng: Random) -> None:
-    way = rng.choice(_NEAR)
-
-    def edit(fields: Fields) -> None:
-        if isinstance(fields.get("value"), int | float):
+def _perturb(fields: Fields, rng: Random) -> None:
+    """Change a value, or what its metadata count, a little."""
+    metadata = fields.get("metadata")
+    part = rng.choice((fields, metadata)) if isinstance(metadata, dict) else fields
+    for name in ("value",) if part is fields else (*part,):
+        if isinstance(part.get(name), int | float):
             with suppress(OverflowError):  # an integer too large for a float
-                fields["value"] = way(fields["value"])
-
-    _edit(lines, _pick(lines, rng), edit)
+                part[name] = rng.choice(_NEAR)(part[name])
 
 
-def _perturb_metadata(lines: Lines, rng: Random) -> None:
-    way = rng.choice(_NEAR)
-
-    def edit(fields: Fields) -> None:
-        metadata = fields.get("metadata")
-        if isinstance(metadata, dict):
-            numbers = {n: way(v) for n, v in metadata.items() if isinstance(v, int | float)}
-            metadata.update(numbers)
-
-    _edit(lines, _pick(lines, rng), edit)
-
-
-def _perturb_parts(lines: Lines, rng: Random) -> None:
+def _perturb_part(fields: Fields, rng: Random) -> None:
     """Change an element of a list or object."""
-
-    def edit(fields: Fields) -> None:
-        value = fields.get("value")
-        if isinstance(value, list) and value:
-            value[rng.randrange(len(value))] = rng.choice(ODD)
-        if isinstance(value, dict) and value:
-            value[rng.choice(sorted(value))] = rng.choice(ODD)
-
-    compound = [n for n, line in enumerate(lines) if b'"value": {' in line or b'"value": [' in line]
-    _edit(lines, rng.choice(compound) if compound else _pick(lines, rng), edit)
+    value = fields.get("value")
+    if isinstance(value, list | dict) and value:
+        value[rng.choice([*value] if isinstance(value, dict) else range(len(value)))] = rng.choice(
+            ODD
+        )
 
 
-def _change_metadata(lines: Lines, rng: Random) -> None:
-    def edit(fields: Fields) -> None:
-        metadata = fields.get("metadata")
-        if isinstance(metadata, dict):
-            name = rng.choice((*NAMES, *sorted(metadata)))
-            if rng.random() < 0.4:
-                metadata.pop(name, None)
-            else:
-                metadata[name] = rng.choice((*ODD, str(metadata.get(name))))
-
-    _edit(lines, _pick(lines, rng), edit)
-
-
-def _replace_metadata(lines: Lines, rng: Random) -> None:
-    odd: tuple[Any, ...] = (
-        *ODD,
-        list(NAMES),
-        " ".join(NAMES),
-        dict.fromkeys(NAMES, 1),
-        dict.fromkeys(NAMES),
-    )
-    _edit(lines, _pick(lines, rng), _set("metadata", rng.choice(odd)))
-
-
-def _change_name(lines: Lines, rng: Random) -> None:
-    odd: tuple[Any, ...] = (
-        None,
-        [],
-        5,
-        "eval_accuracy",
-        "aggregated_eval_accuracy",
-        "global_batch_size",
-        "init_stop",
-    )
-    _edit(lines, _pick(lines, rng), _set("key", rng.choice(odd)))
-
-
-def _remove_field(lines: Lines, rng: Random) -> None:
-    name = rng.choice(("key", "value", "metadata", "time_ms", "namespace"))
-    _edit(lines, _pick(lines, rng), lambda fields: fields.pop(name, None))
-
-
-def _change_time(lines: Lines, rng: Random) -> None:
-    shift = rng.choice((60_000, 1_800_000, 3_600_000, 86_400_000)) * rng.choice((-1, 1))
-
-    def edit(fields: Fields) -> None:
-        time_ms = fields.get("time_ms")
-        if rng.random() < 0.3 or not isinstance(time_ms, int | float):
-            fields["time_ms"] = rng.choice(_TIMES)
+def _change_metadata(fields: Fields, rng: Random) -> None:
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict):
+        name = rng.choice((*NAMES, *sorted(metadata)))
+        if rng.random() < 0.4:
+            metadata.pop(name, None)
         else:
-            fields["time_ms"] = time_ms + shift
+            metadata[name] = rng.choice((*ODD, str(metadata.get(name))))
 
-    _edit(lines, _pick(lines, rng), edit)
+
+def _replace_metadata(fields: Fields, rng: Random) -> None:
+    names = (list(NAMES), " ".join(NAMES), dict.fromkeys(NAMES, 1), dict.fromkeys(NAMES))
+    fields["metadata"] = rng.choice((*ODD, *names))
+
+
+def _change_name(fields: Fields, rng: Random) -> None:
+    names = ("eval_accuracy", "aggregated_eval_accuracy", "global_batch_size", "init_stop")
+    fields["key"] = rng.choice((None, [], 5, *names))
+
+
+def _remove_field(fields: Fields, rng: Random) -> None:
+    fields.pop(rng.choice(("key", "value", "metadata", "time_ms", "namespace")), None)
+
+
+def _change_time(fields: Fields, rng: Random) -> None:
+    shift = rng.choice((60_000, 1_800_000, 3_600_000, 86_400_000)) * rng.choice((-1, 1))
+    time_ms = fields.get("time_ms")
+    if rng.random() < 0.3 or not isinstance(time_ms, int | float):
+        fields["time_ms"] = rng.choice(_TIMES)
+    else:
+        fields["time_ms"] = time_ms + shift
 
 
 def _shift_times(lines: Lines, rng: Random) -> None:
@@ -243,17 +178,17 @@ def _shift_times(lines: Lines, rng: Random) -> None:
 
 
 def _change_division(lines: Lines, rng: Random) -> None:
-    _change_first(lines, b"submission_division", rng.choice(("closed", "open", "Closed", "", None)))
+    _change_first(lines, b"division", rng.choice(("closed", "open", "Closed", "", None)))
 
 
 def _change_benchmark(lines: Lines, rng: Random) -> None:
-    _change_first(lines, b"submission_benchmark", rng.choice(BENCHMARKS))
+    _change_first(lines, b"benchmark", rng.choice(BENCHMARKS))
 
 
 def _change_first(lines: Lines, key: bytes, value: Any) -> None:
-    numbers = [number for number, line in enumerate(lines) if b'"%s"' % key in line]
-    if numbers:
-        _edit(lines, numbers[0], _set("value", value))
+    numbers = [n for n, line in enumerate(lines) if b'"submission_%s"' % key in line]
+    for number in numbers[:1]:
+        _edit(lines, number, lambda fields: fields.update(value=value))
 
 
 def _truncate(lines: Lines, rng: Random) -> None:
@@ -291,12 +226,9 @@ def _join(lines: Lines, rng: Random) -> None:
 
 def _repeat_name(lines: Lines, rng: Random) -> None:
     """The same name twice in one object."""
-    number = _pick(lines, rng)
-    extra = b'"%s": %s, ' % (
-        rng.choice((b"value", b"key", b"metadata")),
-        rng.choice((b"0", b'"x"')),
-    )
-    lines[number] = lines[number].replace(b"{", b"{" + extra, 1)
+    number, name = _pick(lines, rng), rng.choice((b"value", b"key", b"metadata"))
+    extra = b'{"%s": %s, ' % (name, rng.choice((b"0", b'"x"')))
+    lines[number] = lines[number].replace(b"{", extra, 1)
 
 
 def _append_name(lines: Lines, rng: Random) -> None:
@@ -314,30 +246,18 @@ def _blank(lines: Lines, rng: Random) -> None:
     lines.insert(rng.randint(0, len(lines)), rng.choice((b"", b"step 5", b":::MLL", b":::MLLOG ")))
 
 
-MUTATIONS: Mapping[str, Callable[[Lines, Random], None]] = {
-    function.__name__.strip("_"): function
-    for function in (
-        *(_drop, _drop_key, _duplicate, _double, _move, _swap, _replace_value, _replace_value),
-        *(
-            _retype,
-            _perturb,
-            _perturb_metadata,
-            _perturb_parts,
-            _change_metadata,
-            _replace_metadata,
-            _change_name,
-        ),
-        *(_remove_field, _change_time, _shift_times, _change_division, _change_benchmark),
-        *(
-            _truncate,
-            _cut,
-            _corrupt,
-            _surround,
-            _join,
-            _repeat_name,
-            _append_name,
-            _windows,
-            _blank,
-        ),
-    )
-}
+def _record(change: Callable[[Fields, Random], None]) -> Callable[[Lines, Random], None]:
+    """The mutation of a log that changes a record."""
+    return lambda lines, rng: _edit(lines, _pick(lines, rng), lambda fields: change(fields, rng))
+
+
+_OF_RECORDS = (
+    *(_replace_value, _replace_value, _retype, _perturb, _perturb, _perturb_part, _change_metadata),
+    *(_replace_metadata, _change_name, _remove_field, _change_time),
+)
+_OF_LINES = (
+    *(_drop, _drop_key, _duplicate, _double, _move, _swap, _shift_times, _change_division),
+    *(_change_benchmark, _truncate, _cut, _corrupt, _surround, _join, _repeat_name, _append_name),
+    *(_windows, _blank),
+)
+MUTATIONS: tuple[Callable[[Lines, Random], None], ...] = (*map(_record, _OF_RECORDS), *_OF_LINES)
