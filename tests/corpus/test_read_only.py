@@ -46,7 +46,7 @@ def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.M
         ("compare", other, workspace),
         ("report", other, "--output", tmp_path / "report.html"),
         ("report", log.parent, "--output", tmp_path / "charts", "--draw", "times"),
-        ("watch", log, "--timeout", "5"),
+        ("watch", log, "--interval", "0.05", "--timeout", "5"),
     ]
     failed = [command for command in commands if call(*command).exit_code not in (0, 1)]
     assert failed == []
