@@ -21,6 +21,7 @@ from mlperf_pkg.config import round_name
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
+from mlperf_pkg.results.wording import shortened
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.model import KEEP_SCALING
 
@@ -182,8 +183,7 @@ def repeatable(*names: str, text: str, **attributes: Any) -> Callable[[_Function
 
 def seed_option(text: str) -> Callable[[_Function], _Function]:
     """Add ``seed``."""
-    attributes: dict[str, Any] = {"type": int, "metavar": "N", "default": 0, "show_default": True}
-    return click.option("--seed", help=text, **attributes)
+    return click.option("--seed", type=int, metavar="N", default=0, show_default=True, help=text)
 
 
 def gathered(kind: type[Struct], name: str) -> Callable[[_Command], _Command]:
@@ -210,9 +210,9 @@ def count_option(
     return click.option(*names, type=click.IntRange(least, most), help=text, **attributes)
 
 
-def division_option(text: str) -> Callable[[_Function], _Function]:
+def division_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add ``division``."""
-    return click.option("--division", type=Choice(DIVISIONS), help=text)
+    return click.option("--division", type=Choice(DIVISIONS), help=text, **attributes)
 
 
 # ---- findings to show ---------------------------------------------------------------------
@@ -265,8 +265,7 @@ def noted(checked: Checked) -> Checked:
         if finding.code in UNREAD:
             files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
     for text, paths in files.items():
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        note(f"{', '.join(paths[:_NAMED])}{more}: {text}")
+        note(f"{shortened(paths, _NAMED)}: {text}")
     return checked
 
 
@@ -407,18 +406,13 @@ def published_option(text: str) -> Callable[[_Function], _Function]:
         is_flag=False,
         flag_value="all",
         metavar="ROUND",
-        callback=_names_of_rounds,
+        callback=lambda _, __, values: tuple(
+            filter(None, (n.strip().removeprefix("v") for n in ",".join(values).split(",")))
+        ),
         shell_complete=completion.published_rounds,
         help=f"{text} the published results of ROUND, such as 5.1, or of all; repeatable or"
         " comma-separated.",
     )
-
-
-def _names_of_rounds(
-    _: click.Context, __: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    names = [name.strip().removeprefix("v") for value in values for name in value.split(",")]
-    return tuple(filter(None, names))
 
 
 def chart_option(text: str) -> Callable[[_Function], _Function]:

@@ -53,7 +53,10 @@ class Output(Struct, frozen=True):
 
         refuse_within(self.file, inputs)
         if isinstance(self.file, Path):
-            _refuse_folder(self.file)
+            if self.file.is_dir():
+                raise UserError(f"{self.file}: is a folder")
+            if not self.file.parent.is_dir():
+                raise UserError(f"{self.file}: the folder {self.file.parent} does not exist")
             if is_special(self.file):
                 return
         if self.file.exists() and not self.force:
@@ -135,13 +138,6 @@ def _terminal_width() -> int:
         return WIDTH_OF_FILES
 
 
-def _refuse_folder(file: Path) -> None:
-    if file.is_dir():
-        raise UserError(f"{file}: is a folder")
-    if not file.parent.is_dir():
-        raise UserError(f"{file}: the folder {file.parent} does not exist")
-
-
 class Outputs(Struct, frozen=True):
     """Several outputs of one result, each in its format."""
 
@@ -176,12 +172,10 @@ class Outputs(Struct, frozen=True):
             BrokenPipeError: standard output was closed by its reader.
         """
         repository = checkout(inputs)
+        views = [adapt(replace(item.view(), checkout=repository)) for item in self.every]
         contents = [
-            (
-                item,
-                item.formats[item.format](result, adapt(replace(item.view(), checkout=repository))),
-            )
-            for item in self.every
+            (item, item.formats[item.format](result, view))
+            for item, view in zip(self.every, views, strict=True)
         ]
         if files := {output.file: content for output, content in contents if output.file}:
             from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown

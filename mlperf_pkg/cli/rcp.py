@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
 from mlperf_pkg.commands.rcp.reference import (
     Origin,
-    Reference,
     benchmarks_in,
     reference,
     references,
@@ -107,22 +106,6 @@ def origin_options(function: _Command) -> _Command:
     )(merging)
 
 
-def one_reference(function: _Command) -> _Command:
-    """Add the arguments and options that name the points of one benchmark: ``reference``."""
-
-    @wraps(function)
-    def with_reference(
-        benchmark: str, usage: str | None, round_: str | None, origin: Origin, **others: Any
-    ) -> Any:
-        points: Reference = reference(usage, round_, benchmark, origin)
-        return function(reference=points, **others)
-
-    decorated: _Command = with_reference
-    for decorate in (origin_options, round_option, benchmark_argument()):
-        decorated = decorate(decorated)
-    return decorated
-
-
 # ---- commands -----------------------------------------------------------------------------
 
 
@@ -188,12 +171,16 @@ def show(
     target.refuse_early(inputs)
     if benchmark is None and (batch_sizes or interpolate or chart or origin.file):
         raise click.UsageError("--batch-size, --interpolate, --chart and --custom need a BENCHMARK")
-    draw = _picture(chart, inputs, force=target.force) if chart else None
+    if chart:
+        from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
+
+        Output(chart, target.force).refuse_early(inputs)
+        draw = points_picture(chart)
     if benchmark is None:
         chosen = references(usage, round_)
     else:
         chosen = [reference(usage, round_, benchmark, origin)]
-    if chart and draw:
+    if chart:
         write_whole(chart, draw(chosen[0]), replace=target.force)
     items = [
         shown(item, item.every_size if interpolate else batch_sizes, pruned=not all_)
@@ -201,13 +188,6 @@ def show(
     ]
     target.show(items)
     return 0
-
-
-def _picture(file: Path, inputs: Sequence[str], *, force: bool) -> Callable[[Reference], bytes]:
-    from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
-
-    Output(file, force).refuse_early(inputs)
-    return points_picture(file)
 
 
 @command.command(name="check")
@@ -290,7 +270,9 @@ def new(
 
 
 @command.command(name="bootstrap")
-@one_reference
+@benchmark_argument()
+@round_option
+@origin_options
 @options.count_option(
     "--batch-size", most=LARGEST_SIZE, required=True, text="Resample the limit at this batch size."
 )
@@ -301,7 +283,10 @@ def new(
 @options.written(BOOTSTRAP_FORMATS)
 def confidence(
     *,
-    reference: Reference,
+    benchmark: str,
+    round_: str | None,
+    usage: str | None,
+    origin: Origin,
     batch_size: int,
     resamples: int,
     seed: int,
@@ -320,8 +305,9 @@ def confidence(
       mlperf-pkg rcp bootstrap llama31_8b --batch-size 32
       mlperf-pkg rcp bootstrap bert --round 5.0 --batch-size 1024 --seed 7
     """
+    points = reference(usage, round_, benchmark, origin)
     target.refuse_early([])
-    target.show(bootstrap(reference, batch_size, resamples=resamples, seed=seed))
+    target.show(bootstrap(points, batch_size, resamples=resamples, seed=seed))
     return 0
 
 

@@ -125,7 +125,7 @@ def command(
       mlperf-pkg report submissions/ACME --draw rcp --draw times --format png
     """
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import html, template  # noqa: PLC0415 - slow to import
 
     modes = {"--draw": charts, "--history": history, "--site": site}
     chosen = [name for name, value in modes.items() if value]
@@ -147,17 +147,17 @@ def command(
     if site:
         return _site(paths, check_options, filter_findings, site, review=review, force=force)
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
-    to_stdout = file == Path("-")
-    target = Output(None if to_stdout else file, force)
+    target = Output(None if file == Path("-") else file, force)
     target.refuse_early(paths)
     template.library()
     drawing.library()
     if history:
         page, status = _history(paths, check_options, export), 0
     else:
-        page, status = _report(paths, check_options, filter_findings)
+        content, _ = _content(paths, check_options, filter_findings)
+        page, status = html.html(content, drawing.runtime()), int(content.report.has_errors)
     target.write(page)
-    if not to_stdout:
+    if target.file:
         click.echo(file)
     return status
 
@@ -196,17 +196,6 @@ def _charts(
     return int(len(files) < len(charts))
 
 
-def _report(
-    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
-) -> tuple[str, int]:
-    """Return the page of a check and the exit status."""
-    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import html  # noqa: PLC0415 - slow to import
-
-    page, _ = _content(paths, check_options, filter_findings)
-    return html.html(page, drawing.runtime()), int(page.report.has_errors)
-
-
 def _content(
     paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
 ) -> tuple[Content, Checked]:
@@ -221,10 +210,9 @@ def _content(
     view = replace(Output().view(), quiet=True, color=False)
     click.echo(text.text(report, view), err=True, nl=False)
     lines = content.excerpts(checked, content.shown_findings(report))
-    prices = all_prices(None, check_options.config.prices, Path())
-    results = usable_results()
-    record = results.sets if results else ()
-    return content.content(report, entries(checked, prices), lines, record), checked
+    of_sets = entries(checked, all_prices(None, check_options.config.prices, Path()))
+    record = results.sets if (results := usable_results()) else ()
+    return content.content(report, of_sets, lines, record), checked
 
 
 def _site(

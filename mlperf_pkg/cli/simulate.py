@@ -50,11 +50,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
     " the newest)."
 )
-@click.option(
-    "--division",
-    type=Choice(DIVISIONS),
-    help="Simulate this division (default: closed; whole round: both).",
-)
+@options.division_option("Simulate this division (default: closed; whole round: both).")
 @options.count_option(
     "--runs", most=10_000, text="Simulate N runs (default: the number that the rules require)."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
@@ -104,9 +104,8 @@ def _subjects(objection: Objection, examined: Examined) -> Iterator[str]:
         for place in places[:_FILES]:
             yield from _excerpt(place, sources)
         if more := places[_FILES:]:
-            names = ", ".join(map(_short, more[:_NAMED]))
-            rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
-            yield f"The same in {counted(len(more), 'more file')}: {names}{rest}."
+            names = wording.shortened(list(map(_short, more)), _NAMED)
+            yield f"The same in {counted(len(more), 'more file')}: {names}."
     if others := objection.findings[_SUBJECTS:]:
         names = escape_markdown(", ".join(finding.about for finding in others))
         yield f"And {counted(len(others), 'more finding')} like these, in {names}."
@@ -323,10 +322,8 @@ def github(outcome: Outcome, _: View) -> str:
             labels[State.FIX_REQUIRED] = None
             label = f"--add-label={State.FIX_REQUIRED}"
             lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
-    made = (shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels)
-    return _SCRIPT.format(file=visible(str(file))) + "".join(
-        f"{line}\n" for line in (*made, *lines)
-    )
+    made = [shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels]
+    return _SCRIPT.format(file=visible(str(file))) + "".join(f"{line}\n" for line in made + lines)
 
 
 def _quoted(label: str) -> str:
@@ -348,20 +345,20 @@ def agenda(entries: Sequence[Entry], calendar: Calendar | None) -> str:
     return document(*parts, "" if groups else "Nothing is open.")
 
 
+def _due(due: str | None) -> str:
+    return f", due {due}" if due else ""
+
+
 def _item(entry: Entry, due: str | None) -> str:
-    state = f"{_state(Judged(entry))}, due {due}" if due else _state(Judged(entry))
-    box = "- [ ]" if entry.is_open else "-"
+    state = f"{_state(Judged(entry))}{_due(due)}"
     title = ": ".join(filter(None, [entry.code, entry.title]))
-    words = [f"{entry.against}, {title}" if box == "-" else title, entry.issue, entry.note]
-    text = ". ".join(filter(None, words))
+    title = title if entry.is_open else f"{entry.against}, {title}"
+    text = ". ".join(filter(None, [title, entry.issue, entry.note]))
+    box = "- [ ]" if entry.is_open else "-"
     return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
 
 
-OBJECTION_FORMATS: Mapping[str, Callable[[Outcome, View], str]] = {
-    "text": text,
-    "json": json,
-    "gh": github,
-}
+OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
 
 
 # ---- objections in a review ---------------------------------------------------------------
@@ -399,14 +396,11 @@ def section(reviewed: Round) -> Section:
         "errors": table_of(errors, new, title="Errors without an objection"),
     }
     lines = [
-        f"{item.entry.id}: {_state(item)}, {_standing(item)}, due {outcome.due(item.entry)}"
-        if outcome.due(item.entry)
-        else f"{item.entry.id}: {_state(item)}, {_standing(item)}"
+        f"{item.entry.id}: {_state(item)}, {_standing(item)}{_due(outcome.due(item.entry))}"
         for item in judged
     ]
     lines += [f"{item.against}: {item.code}: {item.title}" for item in new]
-    dates = reviewed.calendar or {}
-    until = f", until {dates['objections']}" if dates else ""
+    until = f", until {reviewed.calendar['objections']}" if reviewed.calendar else ""
     return Section(
         name="objections",
         title="Objections",

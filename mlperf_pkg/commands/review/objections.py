@@ -306,12 +306,11 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
         UserError: the file cannot be read, or an objection is not valid. The message has the line.
     """
     items = _items(path)
-    entries = tuple(_entry(path, node) for node in (items.value if items else ()))
-    ids = [entry.id for entry in entries]
-    for number, name in enumerate(ids):
-        if name in ids[:number]:
-            raise UserError(f"{path}: the id {name!r} is repeated")
-    return entries
+    entries: dict[str, Entry] = {}
+    for entry in (_entry(path, node) for node in (items.value if items else ())):
+        if entries.setdefault(entry.id, entry) is not entry:
+            raise UserError(f"{path}: the id {entry.id!r} is repeated")
+    return tuple(entries.values())
 
 
 def _items(path: Path) -> yaml.SequenceNode | None:

@@ -64,14 +64,11 @@ class _Names(Struct, frozen=True):
             sections=[section for section in sections if section.tables],
         )
         row = next(iter(_rows(package, "submitters", "table")), {})
-        objections = [
-            row for name in ("states", "errors") for row in _rows(package, "objections", name)
-        ]
         counts = {
             "submitters": 1,
             "result_sets": row.get("Results", 0),
             "with_errors": row.get("With errors", 0),
-            "objections": len(objections),
+            "objections": sum(len(_rows(package, "objections", n)) for n in ("states", "errors")),
         }
         return replace(package, head={**review.head, "counts": counts})
 

@@ -211,8 +211,7 @@ def _unread(reviewed: Round) -> Iterator[str]:
     )
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
-        number = wording.counted(len(files), "file")
-        names = wording.shortened(files, _NAMED)
+        number, names = wording.counted(len(files), "file"), wording.shortened(files, _NAMED)
         yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
 
 
@@ -338,13 +337,9 @@ def checked_side(name: str, checked: Checked) -> Side:
     digests = digests_of({path: sources[path] for path in runs if path in sources})
     entries = []
     for result, context in zip(checked.sets, checked.contexts, strict=True):
-        of_set = [digests[run.path] for run in context.runs if run.path in digests]
-        entry = Entry(
-            row=as_published(result.row, context.runs, context.system),
-            logs=tuple(map(log_hash, of_set)),
-            fingerprints=tuple(run.fingerprint for run in context.runs if run.fingerprint),
-            system=context.system,
-            official=result.row.verdict.official,
-        )
-        entries.append(entry)
+        row = as_published(result.row, context.runs, context.system)
+        logs = tuple(log_hash(digests[run.path]) for run in context.runs if run.path in digests)
+        fingerprints = tuple(run.fingerprint for run in context.runs if run.fingerprint)
+        official = result.row.verdict.official
+        entries.append(Entry(row, logs, fingerprints, context.system, official))
     return Side(name, tuple(entries))

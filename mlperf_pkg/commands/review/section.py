@@ -147,9 +147,4 @@ def listed_section(listing: Listing, title: str) -> Section:
     return Section(listing.name, title, listing.summary, parts, listing.summary)
 
 
-LISTING_FORMATS: Mapping[str, Callable[[Listing, View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-    "csv": csv,
-}
+LISTING_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
