@@ -11,7 +11,7 @@ from mlperf_pkg.cli.group import Command
 from mlperf_pkg.cli.output import Formats, Output
 from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import json_text
 
 _NAME = 18  # columns
 _INDENT = " " * (len(State.BROKEN) + _NAME + 3)

@@ -11,16 +11,8 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.group import Choice, Command, LocalPath
 from mlperf_pkg.cli.output import Output, note, say
 from mlperf_pkg.cli.streams import stop_cleanly
+from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.packing import (
-    default_target,
-    pack,
-    packed_text,
-    reasons,
-    refusal,
-    without_sets,
-    written_names,
-)
 from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
@@ -86,23 +78,23 @@ def command(
         if not (tree / "results").is_dir():
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
         form = Form(encrypt) if encrypt else None
-        target = output or default_target(tree, form)
+        target = output or packing.default_target(tree, form)
         refuse_within(target, [str(tree)])
         sweep(target.parent)
-        for name in written_names(target, form):
+        for name in packing.written_names(target, form):
             Output(target.with_name(name), force).refuse_early([])
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
         if invalid == "drop" and not integrity_failed(report.findings):
             contents, report = _without_invalid(contents, report, check_options)
-        if reason := refusal(report, keep_invalid=invalid == "keep"):
+        if reason := packing.refusal(report, keep_invalid=invalid == "keep"):
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)
             return 1
         for folder in contents.empty:
             note(f"{folder} is empty and not packed")
-        packed = pack(contents, target, encryption, force=force)
-        Output().write(packed_text(packed, target, encryption, report))
+        packed = packing.pack(contents, target, encryption, force=force)
+        Output().write(packing.packed_text(packed, target, encryption, report))
         return 0
 
 
@@ -113,9 +105,9 @@ def _without_invalid(
 
     Repeat this, as the rest may depend on them: weak scaling needs strong scaling.
     """
-    while 0 < len(invalid := reasons(report)) < len(report.result_sets):
+    while 0 < len(invalid := packing.reasons(report)) < len(report.result_sets):
         say("note", (f"left out: {reason}" for reason in invalid.values()))
-        tree, report = without_sets(tree, report, invalid, check_options)
+        tree, report = packing.without_sets(tree, report, invalid, check_options)
     return tree, report
 
 

@@ -15,6 +15,7 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output, note
+from mlperf_pkg.commands.rcp import reference as reference_points
 from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
     Author,
@@ -24,12 +25,6 @@ from mlperf_pkg.commands.rcp.authoring import (
 )
 from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
-from mlperf_pkg.commands.rcp.reference import (
-    Origin,
-    benchmarks_in,
-    reference,
-    references,
-)
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 from mlperf_pkg.errors import UserError
@@ -90,7 +85,7 @@ def origin_options(function: _Command) -> _Command:
     def with_origin(custom: Path | None, merge: bool, **others: Any) -> Any:
         if merge and not custom:
             raise click.UsageError("--merge needs --custom FILE")
-        return function(origin=Origin(custom, merge), **others)
+        return function(origin=reference_points.Origin(custom, merge), **others)
 
     merging = click.option(
         "--merge",
@@ -142,7 +137,7 @@ def show(
     batch_sizes: tuple[int, ...],
     interpolate: bool,
     chart: Path | None,
-    origin: Origin,
+    origin: reference_points.Origin,
     target: Output,
 ) -> int:
     """Show the reference points of a benchmark.
@@ -177,9 +172,9 @@ def show(
         Output(chart, target.force).refuse_early(inputs)
         draw = points_picture(chart)
     if benchmark is None:
-        chosen = references(usage, round_)
+        chosen = reference_points.references(usage, round_)
     else:
-        chosen = [reference(usage, round_, benchmark, origin)]
+        chosen = [reference_points.reference(usage, round_, benchmark, origin)]
     if chart:
         write_whole(chart, draw(chosen[0]), replace=target.force)
     items = [
@@ -196,7 +191,11 @@ def show(
 @origin_options
 @options.written(CHECK_FORMATS)
 def check_points(
-    *, paths: tuple[str, ...], check_options: Options, origin: Origin, target: Output
+    *,
+    paths: tuple[str, ...],
+    check_options: Options,
+    origin: reference_points.Origin,
+    target: Output,
 ) -> int:
     """Test the convergence of result sets against reference points.
 
@@ -286,7 +285,7 @@ def confidence(
     benchmark: str,
     round_: str | None,
     usage: str | None,
-    origin: Origin,
+    origin: reference_points.Origin,
     batch_size: int,
     resamples: int,
     seed: int,
@@ -305,7 +304,7 @@ def confidence(
       mlperf-pkg rcp bootstrap llama31_8b --batch-size 32
       mlperf-pkg rcp bootstrap bert --round 5.0 --batch-size 1024 --seed 7
     """
-    points = reference(usage, round_, benchmark, origin)
+    points = reference_points.reference(usage, round_, benchmark, origin)
     target.refuse_early([])
     target.show(bootstrap(points, batch_size, resamples=resamples, seed=seed))
     return 0
@@ -385,7 +384,7 @@ def lint(
 
 
 def _only_benchmark(file: Path) -> str:
-    names = benchmarks_in(file)
+    names = reference_points.benchmarks_in(file)
     if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
         raise UserError(f"{visible(str(file))}: {problem}; expected points of one benchmark")

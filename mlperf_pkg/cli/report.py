@@ -275,9 +275,8 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
 
 def _exported(export: Path) -> list[PublishedSet]:
     """Return the result sets of an export."""
-    from mlperf_pkg.commands.export.files import Destination  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.formats import FORMATS  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.published import exported_sets  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.formats import FORMATS, Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.rows import exported_sets  # noqa: PLC0415 - slow
 
     if export.suffix not in FORMATS:
         raise UserError(f"{export}: unknown ending; expected one of {', '.join(FORMATS)}")

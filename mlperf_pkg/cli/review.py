@@ -342,7 +342,7 @@ def packages(*, review_dir: Path, output: Path) -> int:
       mlperf-pkg review packages review-5.1 -o packages-5.1
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.packages import packages_of  # noqa: PLC0415
+    from mlperf_pkg.commands.review.files import packages_of  # noqa: PLC0415
 
     files.refuse_early(output, [str(review_dir)], force=False)
     review = files.read_review(review_dir)

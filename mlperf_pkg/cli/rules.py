@@ -17,13 +17,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain.describe import (
-    benchmark_layers,
-    common_layers,
-    effective,
-    histories_of_key,
-    loaded,
-)
+from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.diff import compare
 from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
 from mlperf_pkg.rulebook.load import load_round
@@ -143,9 +137,12 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
-    benchmark = loaded(round_, name)
-    layers = [*common_layers(round_, division), *benchmark_layers(benchmark, division)]
-    return render.of_benchmark(round_, benchmark, effective(layers))
+    benchmark = describe.loaded(round_, name)
+    layers = [
+        *describe.common_layers(round_, division),
+        *describe.benchmark_layers(benchmark, division),
+    ]
+    return render.of_benchmark(round_, benchmark, describe.effective(layers))
 
 
 @command.command()
@@ -182,7 +179,7 @@ def _shown(kind: Kind, name: str) -> render.Document:
         case Kind.FAMILY:
             return render.of_family(name)
         case Kind.KEY:
-            return render.of_key(name, histories_of_key(name))
+            return render.of_key(name, describe.histories_of_key(name))
         case Kind.BENCHMARK:
             return _benchmark_rules(_rounds(None, None, name)[-1], name, "closed")
 

@@ -12,17 +12,11 @@ from click.core import ParameterSource
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
 from mlperf_pkg.cli.output import note
-from mlperf_pkg.commands.simulate import (
-    LAYOUTS,
-    RoundOrder,
-    SetOrder,
-    write_set,
-    write_whole_round,
-)
+from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
 
-_Order = TypeVar("_Order", SetOrder, RoundOrder)
+_Order = TypeVar("_Order", simulation.SetOrder, simulation.RoundOrder)
 
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
@@ -90,7 +84,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 )
 @click.option(
     "--layout",
-    type=Choice(list(LAYOUTS)),
+    type=Choice(list(simulation.LAYOUTS)),
     default="flat",
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
@@ -145,7 +139,9 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     values["usage"] = values["usage"] or "training"
     if any(values[name] for name in _ROUND_SWITCHES):
         _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
-        summary = write_whole_round(folder, _order(RoundOrder, values), force=force)
+        summary = simulation.write_whole_round(
+            folder, _order(simulation.RoundOrder, values), force=force
+        )
         click.echo(visible(summary))
         return 0
     _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
@@ -159,7 +155,7 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
-    written = write_set(folder, _order(SetOrder, values))
+    written = simulation.write_set(folder, _order(simulation.SetOrder, values))
     for path in written.logs:
         click.echo(visible(str(path)))
     if written.description:

@@ -14,7 +14,7 @@ from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.commands.system import UserValues, describe, this_machine
 from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
-from mlperf_pkg.commands.system.merge import merge, read_nodes
+from mlperf_pkg.commands.system.describe import merge, read_nodes
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.wording import counted

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg import simulate as simulation
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.system_schema import shown
 from mlperf_pkg.errors import UserError
@@ -20,15 +21,7 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.simulate import (
-    SYSTEM,
-    RoundPlan,
-    RunPlan,
-    description,
-    newest_round,
-    simulate_set,
-    write_round,
-)
+from mlperf_pkg.simulate import description
 
 # ---- a result set -------------------------------------------------------------------------
 
@@ -85,7 +78,7 @@ def write_set(folder: Path, order: SetOrder) -> WrittenSet:
             file cannot be written.
     """
     plan, system = _plan(order)
-    logs = simulate_set(plan, order.seed, order.runs, order.failures)
+    logs = simulation.simulate_set(plan, order.seed, order.runs, order.failures)
     layout = LAYOUTS[order.layout]
     files = {
         folder / layout.format(plan=plan, number=number): log for number, log in enumerate(logs)
@@ -98,11 +91,11 @@ def write_set(folder: Path, order: SetOrder) -> WrittenSet:
     return WrittenSet(tuple(files), described, ())
 
 
-def _plan(order: SetOrder) -> tuple[RunPlan, Mapping[str, Any]]:
+def _plan(order: SetOrder) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
     """Return the plan and the system: the packaged one with that id, else a simulated one."""
-    plan = RunPlan(
+    plan = simulation.RunPlan(
         usage=order.usage,
-        round=order.round or newest_round(order.usage, order.benchmark),
+        round=order.round or simulation.newest_round(order.usage, order.benchmark),
         benchmark=order.benchmark,
         division=order.division,
         system=_file_name(order.system),
@@ -118,7 +111,7 @@ def _plan(order: SetOrder) -> tuple[RunPlan, Mapping[str, Any]]:
         accelerators = order.accelerators or packaged.accelerators
         return replace(plan, accelerators=accelerators, node_size=size), packaged.contents
     accelerators = order.accelerators or plan.accelerators
-    simulated = {**SYSTEM, "system_name": f"Simulated system {plan.system}"}
+    simulated = {**simulation.SYSTEM, "system_name": f"Simulated system {plan.system}"}
     return replace(plan, accelerators=accelerators), simulated
 
 
@@ -134,7 +127,7 @@ def _beside(folder: Path) -> Path:
     return next(every, folder).parent
 
 
-def _description(plan: RunPlan, system: Mapping[str, Any]) -> str:
+def _description(plan: simulation.RunPlan, system: Mapping[str, Any]) -> str:
     values = {
         "submitter": plan.organization,
         "division": plan.division,
@@ -144,7 +137,7 @@ def _description(plan: RunPlan, system: Mapping[str, Any]) -> str:
     return description(values, system)
 
 
-def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
+def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:
     """Yield the differences between a description and the logs."""
     try:
         system = _read(path, plan)
@@ -160,7 +153,7 @@ def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
             yield f"{path}: the {name} is {shown(value)}, but {shown(logged)} in the new logs"
 
 
-def _read(path: Path, plan: RunPlan) -> SystemFile:
+def _read(path: Path, plan: simulation.RunPlan) -> SystemFile:
     return check_system(path.name, read_file(path, MAX_BYTES), plan.usage, plan.round)
 
 
@@ -207,11 +200,11 @@ class RoundOrder(Struct, frozen=True, kw_only=True):
     code: bool
     jobs: int | None
 
-    def plan(self) -> RoundPlan:
+    def plan(self) -> simulation.RoundPlan:
         """Return the plan with all defaults filled in."""
-        defaults = RoundPlan(self.usage, self.round or rounds(self.usage)[-1])
+        defaults = simulation.RoundPlan(self.usage, self.round or rounds(self.usage)[-1])
         systems = self.systems or max(defaults.systems, self.submitters or 0)
-        return RoundPlan(
+        return simulation.RoundPlan(
             usage=self.usage,
             round=defaults.round,
             submitters=self.submitters or min(defaults.submitters, systems),
@@ -236,7 +229,9 @@ def write_whole_round(folder: Path, order: RoundOrder, *, force: bool) -> str:
         UserError: as ``write_round``.
     """
     plan = order.plan()
-    written = write_round(plan, folder, jobs=order.jobs or os.cpu_count() or 1, force=force)
+    written = simulation.write_round(
+        plan, folder, jobs=order.jobs or os.cpu_count() or 1, force=force
+    )
     return (
         f"{folder}: {plan.usage} {plan.round}, {counted(written.systems, 'system')},"
         f" {counted(written.sets, 'result set')}, {written.logs:,} logs,"

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import io
+import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.report import MAX_DEPTH, as_json, encodable
 
 HEADING = "bold"
 PLAIN = ""
 MARKED = "Marked"  # the column of a CSV that names the marked cells of a row
 
 _LONG = 40  # characters of a cell, beyond which its lines are wrapped in HTML
+
+HEAD = ("tool", "usage", "round", "round_reason")
+"""The fields of a report with which JSON begins that has other results of a check."""
+
+_TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
+# Patterns of numbers that msgspec may write differently from Python: 1e16 and 0.00001, for which
+# Python writes 1e+16 and 1e-05.
+_EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -209,6 +220,26 @@ def csv_text(header: Sequence[str | None], rows: Iterable[Sequence[Any]]) -> str
 def _csv_cell(value: Any) -> Any:
     plain = as_json(value)
     return escape_cell(plain) if isinstance(plain, str) else plain
+
+
+def json_text(value: Any) -> str:
+    """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
+    try:
+        text = _indented(encodable(value))
+        if _TOO_DEEP not in text:
+            return text
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        pass  # NaN, halves of surrogate pairs, or nested too deeply
+    return _indented(as_json(value))
+
+
+def _indented(value: Any) -> str:
+    """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
+    text = msgspec.json.encode(value).decode()
+    may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
+    if may_differ or "\x7f" in text or not text.isascii():
+        text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
+    return msgspec.json.format(text, indent=2) + "\n"
 
 
 # ---- HTML ---------------------------------------------------------------------------------

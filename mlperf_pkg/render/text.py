@@ -23,10 +23,10 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render import findings as words
+from mlperf_pkg.render import table as rendered
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import Show, View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, shown, table_of
-from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
@@ -470,7 +470,7 @@ def _submitters_section(report: Report) -> str:
     submitters = Submitters(report)
     if submitters.number < 2:  # noqa: PLR2004 - several
         return ""
-    return f"### Submitters\n\n{markdown_table(table_of(SUBMITTERS, submitters.rows()))}"
+    return f"### Submitters\n\n{rendered.markdown(table_of(SUBMITTERS, submitters.rows()))}"
 
 
 def _finding_item(finding: Finding) -> str:
@@ -514,7 +514,7 @@ def in_line(finding: Finding) -> str:
 
 def json(report: Report, _: View) -> str:
     """Render the whole report in the format ``mlperf-pkg/report/3``."""
-    return tables.json_text(report)
+    return rendered.json_text(report)
 
 
 def csv(report: Report, _: View) -> str:

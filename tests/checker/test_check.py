@@ -16,7 +16,7 @@ from mlperf_pkg.checker import reading
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.results.report import as_json
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import json_text
 reading.PARALLEL_FROM_BYTES = 0
 options = Options(jobs=int(sys.argv[2]))
 sys.stdout.write(json_text(as_json(check([sys.argv[1]], options).report)))

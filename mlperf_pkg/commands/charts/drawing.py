@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked, ScoredSet, scores
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
-from mlperf_pkg.commands.charts.rcp import rcp
-from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, timeline, times
+from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require

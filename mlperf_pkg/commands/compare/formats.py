@@ -19,7 +19,6 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
-from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.wording import NOTHING, counted
@@ -352,7 +351,7 @@ def _legend(rows: Sequence[Row]) -> Iterator[str]:
 
 def json(rows: Sequence[Row], _: View) -> str:
     """Return JSON: ``{"format": ..., "results": [...]}``, with the fields of result and row."""
-    return json_text({"format": FORMAT, "results": records(table_of(_DATA_OF_JSON, rows))})
+    return table.json_text({"format": FORMAT, "results": records(table_of(_DATA_OF_JSON, rows))})
 
 
 def csv(rows: Sequence[Row], _: View) -> str:

@@ -17,14 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.rcp.reference import (
-    Origin,
-    Reference,
-    reference,
-    reference_of,
-    refused_point,
-    unit_key,
-)
+from mlperf_pkg.commands.rcp import reference as references
 from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
@@ -34,8 +27,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import NO_LIMIT, ReferencePoint, by_size, has_limit, prune
 from mlperf_pkg.results.report import as_json
@@ -44,26 +36,17 @@ from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.upstream.points import (
-    Kind,
-    KnownPoint,
-    PointProblem,
-    PointRecord,
-    known_points,
-    lint,
-    lint_file,
-    problems_of,
-)
+from mlperf_pkg.rulebook.upstream import points as upstream
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
 
 FORMAT = "mlperf-pkg/rcp-lint/1"
 _MEANING = {
-    Kind.OUTLIER: "a run more than three times the median, or less than a third",
-    Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
-    Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
-    Kind.MISNAMED: "the benchmark of the point is not that of its file",
-    Kind.UNUSED: "the round does not have the benchmark",
+    upstream.Kind.OUTLIER: "a run more than three times the median, or less than a third",
+    upstream.Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
+    upstream.Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
+    upstream.Kind.MISNAMED: "the benchmark of the point is not that of its file",
+    upstream.Kind.UNUSED: "the round does not have the benchmark",
 }
 _SHOWN = 3  # logs that a reason names
 
@@ -108,8 +91,8 @@ def new_point(checked: Checked, author: Author) -> NewPoint:
         raise UserError("\n  ".join(["the logs do not make a reference point:", *reasons]))
     name = f"{logs.rules.name}_ref_{logs.runs[0].convergence.batch_size:.15g}"
     record = _record(logs, checked, author)
-    parsed = msgspec.convert(record, PointRecord)
-    if reason := refused_point(parsed, 2 * logs.rules.runs.drop):
+    parsed = msgspec.convert(record, upstream.PointRecord)
+    if reason := references.refused_point(parsed, 2 * logs.rules.runs.drop):
         raise UserError(f"the official checker cannot use the point: {name} {reason}")
     return NewPoint(name, record, tuple(_notes(logs, name, parsed)))
 
@@ -203,7 +186,7 @@ def _record(logs: _Logs, checked: Checked, author: Author) -> dict[str, Any]:
         "Precision": author.precision,
         "BS": first.convergence.batch_size,
         "Hyperparams": _hyperparameters(first, checked),
-        unit_key(name): [run.convergence.to_converge for run in logs.runs],
+        references.unit_key(name): [run.convergence.to_converge for run in logs.runs],
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -226,7 +209,7 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     return dict(sorted(values.items()))
 
 
-def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
+def _notes(logs: _Logs, name: str, record: upstream.PointRecord) -> Iterator[str]:
     """Yield the mean and the limit of the point, the effect of pruning, and its problems."""
     runs, rules = logs.rules.runs, logs.rules
     point = ReferencePoint.from_runs(
@@ -235,15 +218,15 @@ def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
     limit = number(point.minimum) if has_limit(point) else NO_LIMIT
     count = counted(len(record.to_converge), "run")
     yield f"{name}: {count}, mean {number(point.mean)} {rules.unit}, limit {limit}"
-    yield _pruning(reference_of(logs.round, rules), point)
-    for kind, actual, expected in problems_of(record, rules.name, runs.required):
+    yield _pruning(references.reference_of(logs.round, rules), point)
+    for kind, actual, expected in upstream.problems_of(record, rules.name, runs.required):
         yield f"{kind}: {actual}; expected {expected}"
     errors = sum(run.verdicts.rules.value == "fail" for run in logs.runs)
     if errors:
         yield f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them"
 
 
-def _pruning(package: Reference, new: ReferencePoint) -> str:
+def _pruning(package: references.Reference, new: ReferencePoint) -> str:
     """Return the effect of pruning on a new point among those of mlperf-logging, in words."""
     same = [point for point in package.points if point.batch_size == new.batch_size]
     others = [point for point in package.points if point.batch_size != new.batch_size]
@@ -263,7 +246,7 @@ def _pruning(package: Reference, new: ReferencePoint) -> str:
 class Mistake(Struct, frozen=True):
     """A mistake in a point; a known mistake has the ``reason`` why it is accepted."""
 
-    problem: PointProblem
+    problem: upstream.PointProblem
     reason: str | None = None
 
 
@@ -289,7 +272,7 @@ def mistakes_of_package(
         UserError: mlperf-logging is not installed, or there is no such round or benchmark.
     """
     if benchmark:
-        reference(usage, round_name, benchmark)
+        references.reference(usage, round_name, benchmark)
     chosen = [
         load_round(of_usage, name)
         for of_usage in usages()
@@ -298,8 +281,8 @@ def mistakes_of_package(
     ]
     if not chosen:
         raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
-    reasons = {_identity(entry): entry.reason for entry in known_points()}
-    problems = lint(official_folder(), chosen)
+    reasons = {_identity(entry): entry.reason for entry in upstream.known_points()}
+    problems = upstream.lint(official_folder(), chosen)
     return Mistakes(
         f"mlperf-logging {installed_version('mlperf-logging')}",
         tuple(
@@ -318,14 +301,14 @@ def mistakes_of_file(
     Raises:
         UserError: the file cannot be read, or the official checker cannot use its points.
     """
-    package = reference(usage, round_name, benchmark, Origin(path))
+    package = references.reference(usage, round_name, benchmark, references.Origin(path))
     round_ = load_round(package.usage, package.round)
-    problems = lint_file(path, round_, benchmark, visible(str(path)))
+    problems = upstream.lint_file(path, round_, benchmark, visible(str(path)))
     source = f"{package.source} for {benchmark} of {package.usage} {package.round}"
     return Mistakes(source, tuple(map(Mistake, problems)), detailed=True)
 
 
-def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
+def _identity(item: upstream.PointProblem | upstream.KnownPoint) -> tuple[str, ...]:
     return str(item.kind), item.usage, item.round, item.benchmark, item.point
 
 
@@ -333,7 +316,10 @@ def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
 
 _COLUMNS = (Column("Benchmark", 20), Column("Rounds: batch sizes", 58))
 _DATA = (
-    *(Column(key=n, of=attrgetter(f"problem.{n}")) for n in PointProblem.__struct_fields__),
+    *(
+        Column(key=n, of=attrgetter(f"problem.{n}"))
+        for n in upstream.PointProblem.__struct_fields__
+    ),
     Column(key="known_because", of=attrgetter("reason")),
 )
 
@@ -345,7 +331,7 @@ def text(result: Mistakes, view: View) -> str:
     terminal.line()
     by_kind = {
         kind: [mistake for mistake in result.mistakes if mistake.problem.kind == kind]
-        for kind in Kind
+        for kind in upstream.Kind
     }
     detailed = result.detailed or view.verbose
     for kind, mistakes in by_kind.items():
@@ -358,14 +344,14 @@ def text(result: Mistakes, view: View) -> str:
 
 
 def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
-    by_benchmark: dict[str, list[PointProblem]] = {}
+    by_benchmark: dict[str, list[upstream.PointProblem]] = {}
     for mistake in mistakes:
         by_benchmark.setdefault(mistake.problem.benchmark, []).append(mistake.problem)
     rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
     terminal.table(table_of(_COLUMNS, rows))
 
 
-def _rounds(problems: Sequence[PointProblem]) -> str:
+def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
     """Return the batch sizes by round: ``1.0: 48, 128; hpc 2.0: 64``."""
     words = []
     for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round)):

@@ -13,8 +13,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import has_limit
 from mlperf_pkg.results.report import as_json

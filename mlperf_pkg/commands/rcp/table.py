@@ -19,8 +19,7 @@ from mlperf_pkg.infra.text import escape_html, visible
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.rules import wrapped
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint, has_limit
 from mlperf_pkg.results.wording import counted
@@ -296,7 +295,7 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
         drawn,
         library,
     )
-    from mlperf_pkg.commands.charts.rcp import points_chart  # noqa: PLC0415
+    from mlperf_pkg.commands.charts.sets import points_chart  # noqa: PLC0415
 
     format_ = file.suffix.lower().removeprefix(".")
     if format_ not in (*PICTURES, _HTML):

@@ -22,8 +22,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, json_text, table_of
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json

@@ -18,7 +18,6 @@ from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
-from mlperf_pkg.render.tables import HEAD, json_text
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
@@ -58,7 +57,7 @@ def markdown(scores: Scores, view: View) -> str:
 
 def json(scores: Scores, _: View) -> str:
     """Render the result sets of the report, each with its ``runs``."""
-    head = {name: getattr(scores.report, name) for name in HEAD}
+    head = {name: getattr(scores.report, name) for name in tables.HEAD}
     sets = [
         {
             **as_json(scored.row),
@@ -67,7 +66,7 @@ def json(scores: Scores, _: View) -> str:
         }
         for scored in scores.sets
     ]
-    return json_text({"format": FORMAT, **head, "result_sets": sets})
+    return tables.json_text({"format": FORMAT, **head, "result_sets": sets})
 
 
 def csv(scores: Scores, _: View) -> str:

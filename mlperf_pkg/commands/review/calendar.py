@@ -15,8 +15,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.plain_yaml import compose, key, kind
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import PLAIN, json_text
 from mlperf_pkg.render.terminal import Terminal
 
 NAME = "calendar.yaml"

@@ -11,7 +11,6 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
-from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 
@@ -102,7 +101,7 @@ def text(listing: Listing, view: View) -> str:
 
 def json(listing: Listing, _: View) -> str:
     """Return all rows as JSON."""
-    return json_text(
+    return tables.json_text(
         {
             "format": _FORMAT.format(listing.name),
             "title": listing.title,

@@ -18,8 +18,7 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
-from mlperf_pkg.render.tables import HEAD, json_text
+from mlperf_pkg.render.table import HEAD, HEADING, PLAIN, Column, Group, Table, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
