@@ -184,13 +184,11 @@ def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
     if first is None:
         return "The logs have no hyperparameters."
     compared = [key for key in constant if group.reference.values(key, first.size)]
-    kinds = {
-        " and in the reference": compared,
-        ", without a reference": sorted({*constant} - {*compared}),
-    }
+    others = sorted({*constant} - {*compared})
+    kinds = ((" and in the reference", compared), (", without a reference", others))
     notes = [
         f"Equal in all sets{kind}: {', '.join(f'{key} {first.words(key)}' for key in of_kind)}."
-        for kind, of_kind in kinds.items()
+        for kind, of_kind in kinds
         if of_kind
     ]
     if empty := [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]:
@@ -288,10 +286,9 @@ def entry_of(context: SetContext) -> Entry:
         for key, value in (*sizes, *islice(run.hyperparameters.items(), _MOST_KEYS)):
             counts.setdefault(key, Counter())[value] += 1
     ordered = {key: dict(values.most_common()) for key, values in counts.items()}
-    organisation = next((run.text("org") for run in context.runs), "")
+    submitter = context.submitter or next((run.text("org") for run in context.runs), "")
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(ordered.get(BATCH_SIZE, ())), "")
-    submitter = context.submitter or organisation
     return Entry(context.path, submitter, system, number(size), ordered)
 
 
@@ -314,9 +311,9 @@ class Reference(Struct, frozen=True):
         """Return the batch sizes of the point of this size, or of those on either side."""
         if size is None or size in self.points:
             return [] if size is None else [size]
-        below = max((batch_size for batch_size in self.points if batch_size < size), default=None)
-        above = min((batch_size for batch_size in self.points if batch_size > size), default=None)
-        return [batch_size for batch_size in (below, above) if batch_size is not None]
+        below = [batch_size for batch_size in self.points if batch_size < size]
+        above = [batch_size for batch_size in self.points if batch_size > size]
+        return [*sorted(below)[-1:], *sorted(above)[:1]]
 
     def values(self, key: str, size: float | None) -> list[str]:
         """Return the value at a batch size, or those of the two points around it; may be empty.
@@ -396,10 +393,9 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
 def _as_logged(
     values: Mapping[str, Any], keys: Collection[str], size: float, benchmark: str
 ) -> dict[str, str]:
-    optimizer = values.get("optimizer")
     named: dict[str, str] = {}
     for name, value in values.items():
-        candidates = (f"{optimizer}_{name}", name, _SPELT.get(name, name))
+        candidates = (f"{values.get('optimizer')}_{name}", name, _SPELT.get(name, name))
         key = next((candidate for candidate in candidates if candidate in keys), name)
         is_of_sample = (benchmark, name) in _OF_SAMPLE and isinstance(value, float)
         named[key] = in_words(value * size if is_of_sample else value)
@@ -528,20 +524,17 @@ def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
 
 def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
-    factor = _factor(entry, key, reference)
+    factor = _factor(entry, key, reference) or 0.0
     factors = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
+    differs = f"differs by a factor of {factor:.3g} from the reference"
     most = max(factors, default=None)
-    if factor is None:
-        return
     if most is None:
         if factor >= TENFOLD:
-            yield f"differs by a factor of {factor:.3g} from the reference"
+            yield differs
     elif factor >= max(TWICE, most**CUBED):
-        others = (
-            "all others" if len(factors) == len(peers) else f"{len(factors)} of {len(peers)} others"
-        )
-        rest = f"which {others} have" if most == 1 else f"{others} by at most {most:.3g}"
-        yield f"differs by a factor of {factor:.3g} from the reference, {rest}"
+        number = f"{len(factors)} of {len(peers)}" if len(factors) < len(peers) else "all"
+        rest = f"{number} others by at most {most:.3g}"
+        yield f"{differs}, {f'which {number} others have' if most == 1 else rest}"
 
 
 def _factor(entry: Entry, key: str, reference: Reference) -> float | None:

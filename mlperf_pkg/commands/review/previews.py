@@ -263,23 +263,17 @@ class Succession(Struct, frozen=True):
         return scale_of(self.successor.row) if self.successor else None
 
 
-class _Candidate(Struct, frozen=True):
-    """An Available result that may succeed a Preview."""
-
-    entry: Entry
-    performance: Performance
-    likeness: Likeness
+_Candidate = tuple[Entry, Performance, Likeness]
+"""An Available result that may succeed a Preview."""
 
 
 def successions(old: Side, new: Side) -> list[Succession]:
     """Return the outcome of each Preview of the old side, by the results of the new side."""
     previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
     keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
-    return [
-        _succession(preview, role, keys, new)
-        for group in by_key((_group(entry.row), entry) for entry in previews).values()
-        for preview, role in _roles(group)
-    ]
+    groups = by_key((_group(entry.row), entry) for entry in previews).values()
+    pairs = (pair for group in groups for pair in _roles(group))
+    return [_succession(preview, role, keys, new) for preview, role in pairs]
 
 
 def scale_of(row: PublishedSet) -> Scale | None:
@@ -332,11 +326,11 @@ def _succession(
         return replace(bare, outcome=Outcome.CHANGED, remark=reason)
     candidates = list(_candidates(preview, scale, in_time))
     late = _fresh(_candidates(preview, scale, after), of_previews)
-    first = min((candidate.entry.version for candidate in late), default=())
-    late = [candidate for candidate in late if candidate.entry.version == first]
+    first = min((entry.version for entry, *_ in late), default=())
+    late = [candidate for candidate in late if candidate[0].version == first]
     if fresh := _fresh(candidates, of_previews) or late:
         return _judged(bare, scale, fresh)
-    stale = [c for c in candidates if c.entry.shared(preview)] or candidates
+    stale = [c for c in candidates if c[0].shared(preview)] or candidates
     return _without(bare, in_time, _judged(bare, scale, stale) if stale else None, new)
 
 
@@ -398,7 +392,7 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
             and (successor_scale and successor_scale.unit == scale.unit)
             and successor.score_minutes
         ):
-            yield _Candidate(entry, _performance(successor, successor_scale), alike)
+            yield entry, _performance(successor, successor_scale), alike
 
 
 def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
@@ -417,35 +411,28 @@ def _performance(row: PublishedSet, scale: Scale) -> Performance:
 
 def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
     """Return the candidates without logs of a Preview, which do not count."""
-    return [c for c in candidates if of_previews.isdisjoint(c.entry.keys)]
+    return [c for c in candidates if of_previews.isdisjoint(c[0].keys)]
 
 
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
     """Return the succession by the best candidate, if possible of the required scale."""
-    performance = _performance(bare.preview.row, scale)
-    candidates = [c for c in candidates if c.likeness.is_sure] or candidates
-    of_scale = [c for c in candidates if _has_scale(c.performance.scale, scale.number, bare.role)]
-    best = min(
-        of_scale or candidates,
-        key=lambda c: (
-            not c.performance.costs(performance).is_matched,
-            abs(c.performance.scale - scale.number),
-            c.performance.minutes,
-        ),
-    )
-    costs, is_late = best.performance.costs(performance), _is_late(best.entry, bare.due)
+    previewed = _performance(bare.preview.row, scale)
+    candidates = [c for c in candidates if c[2].is_sure] or candidates
+    of_scale = [c for c in candidates if _has_scale(c[1].scale, scale.number, bare.role)]
+
+    def rank(candidate: _Candidate) -> tuple[bool, int, float]:
+        _, own, _ = candidate
+        is_matched = own.costs(previewed).is_matched
+        return not is_matched, abs(own.scale - scale.number), own.minutes
+
+    entry, performance, likeness = min(of_scale or candidates, key=rank)
+    costs, is_late = performance.costs(previewed), _is_late(entry, bare.due)
     outcome = Outcome.LATE if is_late else Outcome.MET
     if not (costs.is_matched and of_scale):
         outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
-    return replace(
-        bare,
-        outcome=outcome,
-        successor=best.entry,
-        likeness=best.likeness,
-        by=costs.by,
-        percent=costs.percent,
-        remark="; ".join(_remarks(bare, best, is_matched=costs.is_matched)),
-    )
+    remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))
+    found = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
+    return replace(bare, by=costs.by, percent=costs.percent, **found)
 
 
 def _has_scale(number: int, previewed: int, role: Role) -> bool:
@@ -455,18 +442,19 @@ def _has_scale(number: int, previewed: int, role: Role) -> bool:
     return role is Role.ONLY or number >= previewed
 
 
-def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterator[str]:
-    row, successor = bare.preview.row, best.entry.row
-    if _is_late(best.entry, bare.due):
+def _remarks(
+    bare: Succession, best: Entry, performance: Performance, *, is_matched: bool
+) -> Iterator[str]:
+    row, successor = bare.preview.row, best.row
+    if _is_late(best, bare.due):
         yield f"due in {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
     before, after = row.unscaled_minutes, successor.unscaled_minutes
-    if bare.scale and before and after and not best.performance.energy_joules:
+    if bare.scale and before and after and not performance.energy_joules:
         # Older rounds had no normalisation.
-        costs = Performance(best.performance.scale, after).costs(
-            Performance(bare.scale.number, before)
-        )
+        unscaled = Performance(bare.scale.number, before)
+        costs = Performance(performance.scale, after).costs(unscaled)
         if costs.is_matched is not is_matched:
             yield f"{costs.percent:+.1f} % without normalisation"
 
