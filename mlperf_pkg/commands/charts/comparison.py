@@ -9,10 +9,9 @@ from typing import Any
 
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Spec
-from mlperf_pkg.commands.charts.drawing import PICTURES, drawn, library
+from mlperf_pkg.commands.charts.drawing import file_format, picture_of
 from mlperf_pkg.commands.compare.ratios import Result, Row
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.parallel import WorkerLostError
 from mlperf_pkg.results import wording
 
 _LANE_HEIGHT = 16  # pixels, of each measure of a system
@@ -123,18 +122,12 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
         UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
             function raises it if there is no ratio to draw.
     """
-    format_ = file.suffix.lower().removeprefix(".")
-    if format_ not in PICTURES:
-        raise UserError(f"{file}: not a chart format; expected .svg or .png")
-    library()
+    format_ = file_format(file, ".svg", ".png")
 
     def picture(rows: Sequence[Row]) -> bytes:
         charts = vega.prepared("comparison", str(file), lambda: [comparison(rows)])
         if not charts:
             raise UserError(f"{file}: no ratio to draw")
-        [picture] = drawn(charts, format_)
-        if isinstance(picture, WorkerLostError):
-            raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
-        return picture
+        return picture_of(charts[0], format_, file)
 
     return picture

@@ -12,6 +12,7 @@ import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from mlperf_pkg.checker.values import Checked, ScoredSet, scores
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
@@ -163,6 +165,31 @@ def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError
             else picture
             for chart, picture in zip(charts, pictures, strict=True)
         ]
+
+
+def file_format(file: Path, *endings: str) -> str:
+    """Return the format of a chart in a file, by its ending, which is one of ``endings``.
+
+    Raises:
+        UserError: the file has another ending, or vl-convert-python is not installed.
+    """
+    if file.suffix.lower() not in endings:
+        expected = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise UserError(f"{file}: not a chart format; expected {expected}")
+    library()
+    return file.suffix.lower().removeprefix(".")
+
+
+def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
+    """Return a chart for a file.
+
+    Raises:
+        UserError: it cannot be drawn.
+    """
+    [picture] = drawn([chart], format_)
+    if isinstance(picture, WorkerLostError):
+        raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+    return picture
 
 
 def _lost(error: WorkerLostError) -> bytes | WorkerLostError:

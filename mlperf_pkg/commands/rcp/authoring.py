@@ -27,7 +27,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, by_key, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import NO_LIMIT, ReferencePoint, by_size, has_limit, prune
 from mlperf_pkg.results.report import as_json
@@ -115,12 +115,9 @@ def _logs(runs: Sequence[Run]) -> _Logs:
     [(benchmark, usage, round_name)] = names
     rules = load_benchmark(usage, round_name, benchmark)
     if rules is None:
-        problem = (
-            f"round {round_name} does not have {visible(benchmark)}"
-            f"{where_instead(usage, round_name, benchmark)}"
-            if benchmark
-            else "the logs do not name a benchmark"
-        )
+        where = where_instead(usage, round_name, benchmark) if benchmark else ""
+        problem = f"round {round_name} does not have {visible(benchmark)}{where}"
+        problem = problem if benchmark else "the logs do not name a benchmark"
         raise UserError(f"{problem}; expected logs of a benchmark of the round")
     return _Logs(runs, load_round(usage, round_name), rules)
 
@@ -145,7 +142,9 @@ def _reasons(logs: _Logs) -> Iterator[str]:
     converged = [run for run in runs if run not in failed]
     uncounted = [run for run in converged if to_finite(run.convergence.to_converge) is None]
     yield from _of_logs("no number of epochs or samples to converge", uncounted)
-    yield from _of_logs("copies of other logs", list(_copied_runs(runs)))
+    first = {run.fingerprint: run for run in reversed(runs)}
+    copied = [r for r in runs if r.fingerprint is not None and first[r.fingerprint] is not r]
+    yield from _of_logs("copies of other logs", copied)
     for key in sorted({key for run in runs for key in run.hyperparameters}):
         if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
@@ -163,14 +162,6 @@ def _differing(values: Iterator[Any]) -> str:
     counts = Counter(visible(str(value)) for value in values)
     words = [f"{value} ({counted(count, 'log')})" for value, count in sorted(counts.items())]
     return " and ".join(words) if len(words) > 1 else ""
-
-
-def _copied_runs(runs: Sequence[Run]) -> Iterator[Run]:
-    seen: set[bytes] = set()
-    for run in runs:
-        if run.fingerprint is not None and run.fingerprint in seen:
-            yield run
-        seen.add(run.fingerprint or b"")
 
 
 # ---- the point -----------------------------------------------------------------------------
@@ -329,13 +320,9 @@ def text(result: Mistakes, view: View) -> str:
     terminal = Terminal(view)
     terminal.line((f"source: {result.source}", PLAIN))
     terminal.line()
-    by_kind = {
-        kind: [mistake for mistake in result.mistakes if mistake.problem.kind == kind]
-        for kind in upstream.Kind
-    }
     detailed = result.detailed or view.verbose
-    for kind, mistakes in by_kind.items():
-        if mistakes:
+    for kind in upstream.Kind:
+        if mistakes := [item for item in result.mistakes if item.problem.kind == kind]:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
             terminal.paragraph((title, HEADING))
             (_add_details if detailed else _add_benchmarks)(terminal, mistakes)
@@ -344,9 +331,7 @@ def text(result: Mistakes, view: View) -> str:
 
 
 def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
-    by_benchmark: dict[str, list[upstream.PointProblem]] = {}
-    for mistake in mistakes:
-        by_benchmark.setdefault(mistake.problem.benchmark, []).append(mistake.problem)
+    by_benchmark = by_key((item.problem.benchmark, item.problem) for item in mistakes)
     rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
     terminal.table(table_of(_COLUMNS, rows))
 

@@ -241,24 +241,21 @@ class _Collector(Struct):
 
     def summary(self) -> Summary:
         """Return the tables of all systems added."""
-        is_hpc = self._usage == "hpc"
         return Summary(
             usage=self._usage,
             round=self._round,
-            plain=_table(self._benchmarks, self._plain),
-            detailed=_table(self._columns(STRONG_METRICS), self._detailed),
-            weak=_table(self._columns(WEAK_METRICS), self._weak) if is_hpc else None,
+            plain=self._table(self._plain),
+            detailed=self._table(self._detailed, STRONG_METRICS),
+            weak=self._table(self._weak, WEAK_METRICS) if self._usage == "hpc" else None,
             left_out=tuple(self._left_out),
             tested=tuple(self._tested),
             crashed=self._crashed,
         )
 
-    def _columns(self, metrics: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(f"{name}:{metric}" for name in self._benchmarks for metric in metrics)
-
-
-def _table(scores: tuple[str, ...], rows: list[Row]) -> Table:
-    return Table.of((*systems.COLUMNS, *scores, *systems.URLS), rows)
+    def _table(self, rows: list[Row], metrics: tuple[str, ...] = ()) -> Table:
+        of_metrics = (f"{name}:{metric}" for name in self._benchmarks for metric in metrics)
+        scores = of_metrics if metrics else self._benchmarks
+        return Table.of((*systems.COLUMNS, *scores, *systems.URLS), rows)
 
 
 def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row]) -> Row:
@@ -270,16 +267,9 @@ def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row
 
 
 def _details(result: SetResult) -> Row:
-    summarized = result.summarized
-    values = (
-        result.row.official_minutes,
-        result.row.energy_joules,
-        summarized.batch_size,
-        summarized.to_converge,
-        summarized.rcp,
-        summarized.scaling_factor,
-    )
-    return dict(zip(STRONG_METRICS, values, strict=True))
+    row, of_set = result.row, result.summarized
+    values = (row.official_minutes, row.energy_joules, of_set.batch_size, of_set.to_converge)
+    return dict(zip(STRONG_METRICS, (*values, of_set.rcp, of_set.scaling_factor), strict=True))
 
 
 def _throughput(result: SetResult) -> Row:

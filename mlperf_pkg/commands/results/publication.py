@@ -169,14 +169,9 @@ def publication(
     report = checked.report
     round_ = report.round or ""
     rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
-    scores = _ranked(
-        [
-            _score(result, row, verdict)
-            for row, system in zip(rows, systems, strict=True)
-            for result in system.results
-        ],
-        rows,
-    )
+    both = zip(rows, systems, strict=True)
+    results = ((result, row) for row, system in both for result in system.results)
+    scores = _ranked([_score(*result, verdict) for result in results], rows)
     benchmarks = load_round(report.usage, round_).benchmarks
     others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
     return Publication(
@@ -186,7 +181,7 @@ def publication(
         round_reason=report.round_reason,
         benchmarks=tuple(dict.fromkeys((*benchmarks, *others))),
         verdict=verdict,
-        rows=tuple(_remarked(rows, scores)),
+        rows=tuple(replace(row, remarks=_remarks_on(row, scores)) for row in rows),
         scores=scores,
         submitters=_submitters(systems, rows, scores),
         missing=tuple(_missing(systems, rows, scores, report)),
@@ -262,11 +257,10 @@ def _count(text: str) -> int | None:
     return int(text) if text else None
 
 
-def _remarked(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[Row]:
-    """Yield the rows with the remarks on their scores in the tables, by benchmark."""
-    for row in rows:
-        own = (s for s in scores if s.row == row.key and s.remarks and not s.reason)
-        yield replace(row, remarks=" | ".join(f"{s.benchmark}: {s.remarks}" for s in own))
+def _remarks_on(row: Row, scores: Sequence[Score]) -> str:
+    """Return the remarks on the scores of a row in the tables, by benchmark."""
+    own = (score for score in scores if score.row == row.key and not score.reason)
+    return " | ".join(f"{score.benchmark}: {score.remarks}" for score in own if score.remarks)
 
 
 # ---- scores ---------------------------------------------------------------------------------
@@ -280,17 +274,14 @@ def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
     minutes = of_set.score_minutes if official is None else official
     reason = _reason(result, minutes, by_rules=by_rules)
     minutes = None if reason else minutes
+    same = ("path", "benchmark", "scaling", "number_of_models", "instance_scale")
     return Score(
-        path=of_set.path,
+        **{name: getattr(of_set, name) for name in same},
         row=row.key,
         id=row.id,
-        benchmark=of_set.benchmark,
-        scaling=of_set.scaling,
         minutes=minutes,
         published_minutes=rounded(minutes),
         energy_joules=None if reason else of_set.energy_joules,
-        number_of_models=of_set.number_of_models,
-        instance_scale=of_set.instance_scale,
         reason=reason,
         official=of_set.verdict.official,
         waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),

@@ -258,12 +258,8 @@ def results_json(publication: Publication) -> str:
     """Return all values as JSON, in which the tables are rows of cells by column."""
     fields: dict[str, Any] = as_json(publication)
     shown = [
-        {
-            "kind": section.kind.name,
-            "division": section.division,
-            "category": section.category,
-            "rows": records(section.table),
-        }
+        {"kind": section.kind.name, "division": section.division, "category": section.category}
+        | {"rows": records(section.table)}
         for section in tables(publication)
     ]
     return render.json_text({"format": FORMAT, **fields, "tables": as_json(shown)})
@@ -351,10 +347,7 @@ _FILES = (*(kind.file for kind in KINDS), *_MADE)
 
 
 class Written(Struct, frozen=True):
-    """A publication that was written: its files, and the numbers of its private ids.
-
-    ``withdrawn`` is the number of ids in the file whose rows are not in the round.
-    """
+    """A publication that was written: its files, and the ids of new and of withdrawn systems."""
 
     publication: Publication
     files: tuple[str, ...]
@@ -418,7 +411,10 @@ class ResultsFolder(Struct, frozen=True):
         result = publication(checked, systems, extended, verdict)
         official: dict[str, str | bytes] = {}
         if self.anonymous:
-            _refuse_names(result)
+            for row in result.rows:
+                if letters(row.submitter) and letters(row.submitter) in letters(row.id):
+                    subject = f"the private id of {row.key}, {row.id}"
+                    raise UserError(f"{subject}, has the name of the submitter")
             result = anonymous(result)
         else:
             result, official = _with_official(result, checked)
@@ -451,12 +447,6 @@ def _with_official(
         return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}")), {}
     contents = {f"{OFFICIAL}/{name}": files[name] for name in sorted(files)}
     return replace(result, official_gaps=tuple(gaps)), contents
-
-
-def _refuse_names(result: Publication) -> None:
-    for row in result.rows:
-        if letters(row.submitter) and letters(row.submitter) in letters(row.id):
-            raise UserError(f"the private id of {row.key}, {row.id}, has the name of the submitter")
 
 
 def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
@@ -521,28 +511,23 @@ def summary(written: Written, folder: Path, view: View) -> str:
     terminal.line()
     if sections := tables(result):
         terminal.table(table_of(_COLUMNS, sections))
-    for line in (*_written(written, folder), *_remarks(written, folder)):
+    for line in _remarks(written, folder):
         terminal.line((line, PLAIN))
     return terminal.text()
 
 
-def _written(written: Written, folder: Path) -> Iterator[str]:
+def _remarks(written: Written, folder: Path) -> Iterator[str]:
+    result, file = written.publication, folder / "results.json"
     yield from _folded(f"In {folder}: {', '.join(written.files)}")
     more = [f"{written.new} new"] if written.new else []
     more += [f"{written.withdrawn} of withdrawn systems"] if written.withdrawn else []
     in_brackets = f" ({', '.join(more)})" if more else ""
-    rows = wording.counted(len(written.publication.rows), "system")
+    rows = wording.counted(len(result.rows), "system")
     yield from _folded(f"Private ids of {rows} in {written.ids}{in_brackets}")
-
-
-def _remarks(written: Written, folder: Path) -> Iterator[str]:
-    result = written.publication
-    file = folder / "results.json"
     notes = list(result.notes)
-    if gaps := len(result.official_gaps):
-        notes.append(
-            f"{OFFICIAL}: {wording.counted(gaps, 'gap')} in the official tables: see {file}"
-        )
+    if result.official_gaps:
+        gaps = wording.counted(len(result.official_gaps), "gap")
+        notes.append(f"{OFFICIAL}: {gaps} in the official tables: see {file}")
     yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
     yield from _listed("Notes", notes, _SHOWN_NOTES, file)
 
