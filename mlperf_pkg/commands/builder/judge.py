@@ -16,10 +16,11 @@ from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import location, sentence
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -109,10 +110,7 @@ def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tupl
 def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
     """Yield a line for every waiver and code that it waives, and for every stale waiver."""
     findings = list(_all_findings(judged))
-    waived: dict[tuple[str, Waiver], list[Finding]] = {}
-    for finding in in_order(findings):
-        if finding.waiver:
-            waived.setdefault((finding.code, finding.waiver), []).append(finding)
+    waived = by_key(((f.code, f.waiver), f) for f in in_order(findings) if f.waiver)
     for (code, waiver), group in waived.items():
         number = words.counted(len(group), "finding")
         yield (
@@ -225,15 +223,13 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each finding, and its hint."""
     for finding in in_order(findings):
         yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
-        if hint := _hint(finding):
+        hint = finding.hint
+        for flag, codes in BYPASSES.items():
+            hint = f"--{flag} builds it and asks for a review" if finding.code in codes else hint
+        if finding.code == "SET101" and finding.found > finding.expected:
+            hint = (
+                f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
+                " closest to the median of all such windows; 'mlperf-pkg select' shows them"
+            )
+        if hint:
             yield f"    {hint}"
-
-
-def _hint(finding: Finding) -> str | None:
-    if finding.code == "SET101" and finding.found > finding.expected:
-        return (
-            f"--choose-runs takes the {finding.expected} consecutive runs whose result is closest"
-            " to the median of all such windows; 'mlperf-pkg select' shows them"
-        )
-    flags = [flag for flag, codes in BYPASSES.items() if finding.code in codes]
-    return f"--{flags[0]} builds it and asks for a review" if flags else finding.hint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.render.text import warnings_text
 from mlperf_pkg.results import wording as words
+
+_UNCHECKED = "not checked: the rulebook or the official checker does not cover it"
 
 
 class Order(Struct, frozen=True):
@@ -165,20 +167,14 @@ def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
         row = judged.result.row
         result = f"{row.division:<6}  {words.runs(row):>5} runs"
         score = f"{result}  {words.minutes(row.score_minutes):>10} minutes"
-        about = ", ".join([score, *_state(judged), f"system found by {row.system_by}"])
+        is_unchecked = Verdict.NOT_CHECKED in (row.verdict.official, row.verdict.rules)
+        state = "NOT VALID" if judged.failures else _UNCHECKED if is_unchecked else ""
+        about = ", ".join(filter(None, (score, state, f"system found by {row.system_by}")))
         lines.append(f"  {judged.planned.name:<{width}}  {about}")
         if logs:
             pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
             lines += [f"    {target} <- {run.path}" for run, target in pairs]
     return _printable(lines)
-
-
-def _state(judged: judging.JudgedSet) -> Iterator[str]:
-    verdict = judged.result.row.verdict
-    if judged.failures:
-        yield "NOT VALID"
-    elif Verdict.NOT_CHECKED in (verdict.official, verdict.rules):
-        yield "not checked: the rulebook or the official checker does not cover it"
 
 
 def built_text(prepared: Prepared) -> str:
