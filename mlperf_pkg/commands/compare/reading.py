@@ -28,7 +28,7 @@ from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.rulebook.model import Benchmark, Epochs
+from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.evaluations import position_of
 from mlperf_pkg.run.model import Run
@@ -220,72 +220,47 @@ def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
         for row in reader:
             cells = {name: (row[name] or "").strip() for name in names}
             if cells[minutes]:
-                line = _Line(f"{path}:{reader.line_num}", cells)
-                yield line.result(minutes, argument)
+                yield _of_line(f"{path}:{reader.line_num}", cells, minutes, argument)
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: {error}") from error
 
 
-class _Line(Struct, frozen=True):
-    """A line of the table: where it is, and its cells by column."""
+def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) -> Result:
+    """Return the score in the cells of a line; ``minutes`` is the column that holds it.
 
-    location: str
-    cells: Mapping[str, str]
-
-    def result(self, minutes: str, argument: int) -> Result:
-        """Return the score; ``minutes`` is the column that holds it.
-
-        Raises:
-            UserError: a cell is not as it should be.
-        """
-        cells = self.cells
-        if not cells["benchmark"]:
-            raise UserError(f"{self.location}: benchmark is empty; expected a name")
-        return Result(
-            argument=argument,
-            round=self._round(),
-            submitter=cells.get("submitter") or None,
-            system=cells["system"] or "unnamed system",
-            system_name=None,
-            benchmark=cells["benchmark"],
-            division=cells.get("division") or None,
-            minutes=self._number(minutes),
-            path=self.location,
-            note="a published score",
-            accelerators=self._count("accelerators"),
-            nodes=self._count("nodes"),
-            energy_joules=self._number("energy_joules"),
-            availability=cells.get("availability") or None,
-        )
-
-    def _round(self) -> str | None:
-        text = self.cells.get("round")
-        if not text:
-            return None
-        match = _ROUND.fullmatch(text)
-        if match is None:
-            raise UserError(f"{self.location}: round is {text!r}; expected a round such as 2.0")
-        return match[1]
-
-    def _number(self, name: str) -> float | None:
-        text = self.cells.get(name)
-        if not text:
-            return None
+    Raises:
+        UserError: a cell is not as it should be.
+    """
+    if not cells["benchmark"]:
+        raise UserError(f"{where}: benchmark is empty; expected a name")
+    round_ = _ROUND.fullmatch(cells.get("round", ""))
+    if cells.get("round") and not round_:
+        raise UserError(f"{where}: round is {cells['round']!r}; expected a round such as 2.0")
+    numbers: dict[str, Any] = {}
+    for name in (minutes, "accelerators", "nodes", "energy_joules"):
+        text, is_count = cells.get(name), name in ("accelerators", "nodes")
         try:
-            value = float(text)
+            value = float(text) if text else None
         except ValueError:
             value = math.nan
-        if not 0 < value < math.inf:
-            raise UserError(f"{self.location}: {name} is {text!r}; expected a number above 0")
-        return value
-
-    def _count(self, name: str) -> int | None:
-        value = self._number(name)
-        if value is not None and not value.is_integer():
-            raise UserError(
-                f"{self.location}: {name} is {self.cells[name]!r}; expected a whole number"
-            )
-        return None if value is None else int(value)
+        if value is not None and not 0 < value < math.inf:
+            raise UserError(f"{where}: {name} is {text!r}; expected a number above 0")
+        if value is not None and is_count and not value.is_integer():
+            raise UserError(f"{where}: {name} is {text!r}; expected a whole number")
+        numbers[name] = int(value) if value is not None and is_count else value
+    texts = ("submitter", "division", "availability")
+    return Result(
+        **{name: cells.get(name) or None for name in texts},
+        argument=argument,
+        round=round_ and round_[1],
+        system=cells["system"] or "unnamed system",
+        system_name=None,
+        benchmark=cells["benchmark"],
+        minutes=numbers.pop(minutes),
+        path=where,
+        note="a published score",
+        **numbers,
+    )
 
 
 # ---- how fast a run trained ---------------------------------------------------------------
@@ -409,8 +384,7 @@ def _rate(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
     end = reading.converged_ms or reading.last_ms or run.stop_ms
     if not run.converged or run.start_ms is None or end is None:
         return None
-    samples = _trained(reading, run, rules)
-    seconds = (end - run.start_ms) / 1000
+    samples, seconds = _trained(reading, run, rules), (end - run.start_ms) / 1000
     return _positive(samples / seconds) if samples and seconds > 0 else None
 
 
@@ -420,17 +394,12 @@ def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
     if reached is None or rules.unit == "tokens":
         return reached
     if rules.unit == "epochs":
-        return _of_epochs(reading, reached, rules.epochs, closed=run.division == "closed")
+        # The data set of the Closed division has the size in the rules: some logs count batches.
+        epochs, of_rules = rules.epochs, run.division == "closed" and rules.epochs.samples
+        size, done = of_rules or reading.samples, reached - rules.epochs.numbered_from
+        is_possible = done > 0 and (epochs.at_most is None or done <= epochs.at_most)
+        return done * size if size is not None and is_possible else None
     if rules.unit == "steps":
         return reached * reading.batch if reading.batch else None
     plausible = not reading.batch or reached >= _FEWEST_STEPS * reading.batch
     return reached if plausible else reading.trained
-
-
-def _of_epochs(reading: _Reading, reached: float, epochs: Epochs, *, closed: bool) -> float | None:
-    """The data set of the Closed division has the size in the rules: some logs count batches."""
-    size = epochs.samples if closed and epochs.samples else reading.samples
-    done = reached - epochs.numbered_from
-    if size is None or done <= 0 or (epochs.at_most is not None and done > epochs.at_most):
-        return None
-    return done * size
