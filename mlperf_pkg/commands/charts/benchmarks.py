@@ -193,11 +193,8 @@ def convergence(
 
 def _typical(drawn: DrawnSet) -> DrawnRun | None:
     """Return the run with the median time among those that count and have evaluations."""
-    runs = [
-        run
-        for run in drawn.runs
-        if run.state == COUNTS and run.curve.evaluations and run.row.minutes is not None
-    ]
+    counting = (run for run in drawn.runs if run.state == COUNTS and run.curve.evaluations)
+    runs = [run for run in counting if run.row.minutes is not None]
     times = [run.row.minutes for run in runs]
     return runs[times.index(median_low(times))] if runs else None  # type: ignore[type-var]
 

@@ -10,7 +10,7 @@ from typing import Any
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Spec
 from mlperf_pkg.commands.charts.drawing import file_format, picture_of
-from mlperf_pkg.commands.compare.ratios import Result, Row
+from mlperf_pkg.commands.compare.ratios import Row
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results import wording
 
@@ -48,24 +48,20 @@ def comparison(rows: Iterable[Row]) -> Chart | None:
 
 
 def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield the ratios of a row; its round is named if ``named``."""
+    """Yield the ratios of a row, which is in two lines; its round is named if ``named``."""
+    result = row.result
+    owner = f"{result.submitter}: " if result.submitter else ""
+    round_ = f"round {result.round}" if named and result.round else ""
+    group = ", ".join(filter(None, (*result.group, round_)))
     for name, (field, _) in _MEASURES.items():
         ratio = getattr(row, field)
         if ratio is not None and isfinite(ratio):
             yield {
-                "set": _label(row.result, named=named),
+                "set": f"{owner}{result.system}\n{group}",
                 "measure": name,
                 "ratio": vega.rounded(ratio, 7),
                 "label": f"{ratio:.2f}" if ratio >= _SMALL else f"{ratio:.2g}",
             }
-
-
-def _label(result: Result, *, named: bool) -> str:
-    """Return two lines: the system with its submitter, and the group in which it is compared."""
-    owner = f"{result.submitter}: " if result.submitter else ""
-    round_ = f"round {result.round}" if named and result.round else ""
-    group = ", ".join(filter(None, (*result.group, round_)))
-    return f"{owner}{result.system}\n{group}"
 
 
 def _spec(ratios: list[Mapping[str, Any]]) -> Spec:

@@ -277,8 +277,10 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, max_spans)]
     if not rows:
         return None
-    # Some runs evaluate after their end, which does not count.
-    longest = max(_SHORTEST, *map(_length, drawn.runs))
+    # Some runs evaluate after their end, which does not count; some have no end.
+    stops = (max((span.stop for span in run.curve.spans), default=0.0) for run in drawn.runs)
+    lengths = (to_finite(r.row.minutes) or stop for r, stop in zip(drawn.runs, stops, strict=True))
+    longest = max(_SHORTEST, *lengths)
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
     edges = [
         {"run": run.name, "order": index, "stop": span.stop}
@@ -305,12 +307,6 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
             "edges": [_as_drawn(row, decimals) for row in edges],
         },
     )
-
-
-def _length(run: DrawnRun) -> float:
-    """Return the minutes of a run; of one without an end, until its last phase."""
-    stops = (span.stop for span in run.curve.spans)
-    return to_finite(run.row.minutes) or max(stops, default=0.0)
 
 
 def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
@@ -430,11 +426,15 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
     hull = prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
-    runs = [(point, value) for point in reference for value in point.to_converge]
+    runs: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
+    for point in reference:
+        for value in point.to_converge:
+            shown = {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
+            runs[value > _FAR * median(point.to_converge)].append(shown)
     return {
         "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in reference],
-        "runs": [_run(*run) for run in runs if not _is_far(*run)],
-        "far": [_run(*run) for run in runs if _is_far(*run)],
+        "runs": runs[False],
+        "far": runs[True],
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
         # None breaks the line where there is no lower limit.
         "limit": [
@@ -442,14 +442,6 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             for point in along
         ],
     }
-
-
-def _is_far(point: ReferencePoint, value: float) -> bool:
-    return value > _FAR * median(point.to_converge)
-
-
-def _run(point: ReferencePoint, value: float) -> Mapping[str, Any]:
-    return {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
 
 
 def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:

@@ -236,7 +236,8 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
     round_ = _ROUND.fullmatch(cells.get("round", ""))
     if cells.get("round") and not round_:
         raise UserError(f"{where}: round is {cells['round']!r}; expected a round such as 2.0")
-    numbers: dict[str, Any] = {}
+    texts = ("submitter", "division", "availability")
+    others: dict[str, Any] = {name: cells.get(name) or None for name in texts}
     for name in (minutes, "accelerators", "nodes", "energy_joules"):
         text, is_count = cells.get(name), name in ("accelerators", "nodes")
         try:
@@ -247,19 +248,17 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
             raise UserError(f"{where}: {name} is {text!r}; expected a number above 0")
         if value is not None and is_count and not value.is_integer():
             raise UserError(f"{where}: {name} is {text!r}; expected a whole number")
-        numbers[name] = int(value) if value is not None and is_count else value
-    texts = ("submitter", "division", "availability")
+        others[name] = int(value) if value is not None and is_count else value
     return Result(
-        **{name: cells.get(name) or None for name in texts},
         argument=argument,
         round=round_ and round_[1],
         system=cells["system"] or "unnamed system",
         system_name=None,
         benchmark=cells["benchmark"],
-        minutes=numbers.pop(minutes),
+        minutes=others.pop(minutes),
         path=where,
         note="a published score",
-        **numbers,
+        **others,
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 from mlperf_pkg.commands.export.rows import Row, Rows, accepted, iso, round_of
-from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Column, Table
+from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Table
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import new_folder, private_folder, refuse_within
 from mlperf_pkg.infra.paths import open_file, refuse_larger
@@ -140,11 +140,11 @@ def _read_csv(path: Path, table: Table) -> list[Row]:
         reader = csv.reader(_lines(stream), strict=True)
         _refuse_others(table, next(reader, []))
         rows = (zip(cells, table.columns, strict=True) for cells in reader)
-        return accepted(table, (tuple([_from_csv(*cell) for cell in row]) for row in rows))
-
-
-def _from_csv(cell: str, column: Column) -> Any:
-    return None if not cell and column.nullable else _FROM_CSV[column.type](cell)
+        values = (
+            tuple([None if not v and c.nullable else _FROM_CSV[c.type](v) for v, c in row])
+            for row in rows
+        )
+        return accepted(table, values)
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
@@ -324,27 +324,23 @@ def _refuse_others(
         raise ValueError(f"{table.name} has {number:,} rows; expected at most {MOST_ROWS:,}")
 
 
-class TableFormat(Struct, frozen=True):
-    """A format of one table in a file; ``library`` raises MissingPackageError if one is missing."""
+class Format(Struct, frozen=True):
+    """A format of a file with all tables (a ``database``) or with one table.
 
-    write: Callable[[Path, Table, Sequence[Row]], None]
-    read: Callable[[Path, Table], list[Row]]
+    ``library`` raises MissingPackageError if one is missing.
+    """
+
+    write: Callable[..., None]
+    read: Callable[..., Any]
     library: Callable[[], object] = lambda: None
+    database: bool = False
 
 
-class DatabaseFormat(Struct, frozen=True):
-    """A format of all tables in one file; see ``TableFormat``."""
-
-    write: Callable[[Path, Rows], None]
-    read: Callable[[Path], Rows]
-    library: Callable[[], object] = lambda: None
-
-
-FORMATS: Mapping[str, TableFormat | DatabaseFormat] = {
-    ".parquet": TableFormat(_write_parquet, _read_parquet, _parquet),
-    ".csv": TableFormat(_write_csv, _read_csv),
-    ".sqlite": DatabaseFormat(_write_sqlite, _read_sqlite),
-    ".duckdb": DatabaseFormat(_write_duckdb, _read_duckdb, _duckdb),
+FORMATS = {
+    ".parquet": Format(_write_parquet, _read_parquet, _parquet),
+    ".csv": Format(_write_csv, _read_csv),
+    ".sqlite": Format(_write_sqlite, _read_sqlite, database=True),
+    ".duckdb": Format(_write_duckdb, _read_duckdb, _duckdb, database=True),
 }
 """The formats by file ending."""
 
@@ -364,7 +360,7 @@ class Destination(Struct, frozen=True):
     @property
     def holds_all(self) -> bool:
         """Whether this is a database, which holds all tables."""
-        return isinstance(self._format, DatabaseFormat)
+        return self._format.database
 
     @property
     def is_folder(self) -> bool:
@@ -399,10 +395,10 @@ class Destination(Struct, frozen=True):
         """
         self._format.library()
         try:
-            if isinstance(self._format, DatabaseFormat):
-                return self._format.read(self.path)
-            files = self._files(self.path)
-            return {name: self._format.read(file, TABLES[name]) for name, file in files.items()}
+            files = {} if self.holds_all else self._files(self.path)
+            of_files = {n: self._format.read(file, TABLES[n]) for n, file in files.items()}
+            rows: Rows = self._format.read(self.path) if self.holds_all else of_files
+            return rows
         except NOT_AN_EXPORT as error:
             reason = f"is not an export of this version (format {VERSION}): {reason_of(error)}"
             raise UserError(f"{self.path}: {reason}; --force overwrites it") from error
@@ -427,7 +423,7 @@ class Destination(Struct, frozen=True):
             raise UserError(f"{self.path}: cannot be written: {reason}") from error
 
     @property
-    def _format(self) -> TableFormat | DatabaseFormat:
+    def _format(self) -> Format:
         return FORMATS[self.path.suffix]
 
     def _files(self, path: Path) -> dict[str, Path]:
@@ -437,10 +433,9 @@ class Destination(Struct, frozen=True):
         return {name: path / f"{name}{self.path.suffix}" for name in TABLES}
 
     def _write(self, path: Path, rows: Rows) -> None:
-        if isinstance(self._format, DatabaseFormat):
+        if self.holds_all:
             self._format.write(path, rows)
-            return
-        for name, file in self._files(path).items():
+        for name, file in () if self.holds_all else self._files(path).items():
             self._format.write(file, TABLES[name], rows.get(name, ()))
 
     def _holds_only_tables(self, folder: Path) -> bool:
