@@ -17,7 +17,9 @@ from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, sweep
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
+from mlperf_pkg.render.findings import counts_in_words
 from mlperf_pkg.results.report import Report
 
 
@@ -93,8 +95,9 @@ def command(
             return 1
         for folder in contents.empty:
             note(f"{folder} is empty and not packed")
-        packed = packing.pack(contents, target, encryption, force=force)
-        Output().write(packing.packed_text(packed, target, encryption, report))
+        lines = packing.pack(contents, target, encryption, force=force)
+        lines.append(f"checked: {counts_in_words(report)}")
+        Output().write("".join(f"{visible(line)}\n" for line in lines))
         return 0
 
 

@@ -155,12 +155,13 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
-    written = simulation.write_set(folder, _order(simulation.SetOrder, values))
-    for path in written.logs:
+    order = _order(simulation.SetOrder, values)
+    logs, description, differences = simulation.write_set(folder, order)
+    for path in logs:
         click.echo(visible(str(path)))
-    if written.description:
-        click.echo(visible(f"{written.description} (system description)"))
-    for text in written.notes:
+    if description:
+        click.echo(visible(f"{description} (system description)"))
+    for text in differences:
         note(text)
     return 0
 

@@ -57,21 +57,11 @@ class SetOrder(Struct, frozen=True, kw_only=True):
     layout: str
 
 
-class WrittenSet(Struct, frozen=True):
-    """The paths of the logs and, unless it existed, of the system description that were written.
-
-    ``notes`` name the differences between an existing description and the logs.
-    """
-
-    logs: tuple[Path, ...]
-    description: Path | None
-    notes: tuple[str, ...]
-
-
-def write_set(folder: Path, order: SetOrder) -> WrittenSet:
+def write_set(folder: Path, order: SetOrder) -> tuple[list[Path], Path | None, list[str]]:
     """Write the logs of a result set and the description of its system: all files or none.
 
-    The description is ``systems/<system>.json`` beside the logs; an existing one is kept.
+    The description is ``systems/<system>.json`` beside the logs; an existing one is kept. Return
+    the paths of the logs and of a new description, and the differences of an existing one.
 
     Raises:
         UserError: as ``simulate_set``; the system's id cannot be a file name; a log exists, or a
@@ -86,19 +76,28 @@ def write_set(folder: Path, order: SetOrder) -> WrittenSet:
     described = _beside(folder) / "systems" / f"{plan.system}.json"
     if described.exists():
         _write(files)
-        return WrittenSet(tuple(files), None, tuple(_differences(described, plan)))
-    _write({**files, described: _description(plan, system).encode()})
-    return WrittenSet(tuple(files), described, ())
+        return list(files), None, list(_differences(described, plan))
+    values = {
+        "submitter": plan.organization,
+        "division": plan.division,
+        "number_of_nodes": str(plan.nodes),
+        "accelerators_per_node": str(plan.accelerators_per_node),
+    }
+    _write({**files, described: description(values, system).encode()})
+    return list(files), described, []
 
 
 def _plan(order: SetOrder) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
     """Return the plan and the system: the packaged one with that id, else a simulated one."""
+    name = order.system
+    if not name or PurePath(name).name != name or name.startswith("."):
+        raise UserError(f"--system {name!r} is not a valid file name")
     plan = simulation.RunPlan(
         usage=order.usage,
         round=order.round or simulation.newest_round(order.usage, order.benchmark),
         benchmark=order.benchmark,
         division=order.division,
-        system=_file_name(order.system),
+        system=name,
         organization=order.submitter,
         minutes=order.minutes,
         optimizer=order.optimizer,
@@ -115,26 +114,10 @@ def _plan(order: SetOrder) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
     return replace(plan, accelerators=accelerators), simulated
 
 
-def _file_name(system: str) -> str:
-    if not system or PurePath(system).name != system or system.startswith("."):
-        raise UserError(f"--system {system!r} is not a valid file name")
-    return system
-
-
 def _beside(folder: Path) -> Path:
     """Return the parent of the folder of all logs, which ``folder`` may be a part of."""
     every = (path for path in (folder, *folder.parents) if path.name in _OF_LOGS)
     return next(every, folder).parent
-
-
-def _description(plan: simulation.RunPlan, system: Mapping[str, Any]) -> str:
-    values = {
-        "submitter": plan.organization,
-        "division": plan.division,
-        "number_of_nodes": str(plan.nodes),
-        "accelerators_per_node": str(plan.accelerators_per_node),
-    }
-    return description(values, system)
 
 
 def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:

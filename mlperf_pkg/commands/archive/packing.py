@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from tempfile import gettempdir
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
@@ -23,19 +22,8 @@ from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
 from mlperf_pkg.infra.paths import read_file
-from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
-
-
-class Packed(Struct, frozen=True):
-    """An archive that was written; sizes are in bytes, ``unpacked`` is the size of all files."""
-
-    sha256: str
-    files: int
-    unpacked: int
-    size: int
 
 
 def name_of(tree: Path) -> str:
@@ -73,8 +61,10 @@ def written_names(target: Path, form: Form | None) -> list[str]:
     return [*old, target.name + verification.SUFFIX, target.name]
 
 
-def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> Packed:
+def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> list[str]:
     """Pack a tree into ``target`` and its checksum file; add a manifest if it has none.
+
+    Return lines with the name, the size and the checksum of the archive, and how to decrypt it.
 
     Raises:
         UserError: an entry cannot be packed or changed meanwhile, one of the files exists and
@@ -97,7 +87,10 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
                 verification.checksum_line(verification.digest_of(archive, algorithm), target.name)
             )
         size = archive.stat().st_size
-    return Packed(digest, len(files), sum(file.size for file in files), size)
+    unpacked = f"{sum(file.size for file in files):,} bytes in {size:,}"
+    lines = [f"packed {target}: {wording.counted(len(files), 'file')}, {unpacked}"]
+    lines += [f"sha256 {digest}"]
+    return lines + ([f"decrypt with: {decrypt_command(how, target)}"] if how else [])
 
 
 def _with_manifest(
@@ -215,16 +208,3 @@ def refusal(report: Report, *, keep_invalid: bool) -> str | None:
         "fix the errors, or pack the tree anyway with --invalid keep;"
         " --invalid drop leaves out result sets that are not valid, if any others are valid"
     )
-
-
-def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Report) -> str:
-    """Return the name, size and checksum of an archive, and the command that decrypts it.
-
-    ``report`` is that on the tree, whose findings are counted.
-    """
-    size = f"{wording.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
-    lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
-    if how:
-        lines.append(f"decrypt with: {decrypt_command(how, target)}")
-    lines.append(f"checked: {findings.counts_in_words(report)}")
-    return "".join(f"{visible(line)}\n" for line in lines)

@@ -111,7 +111,14 @@ def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> N
         info = tarfile.TarInfo(f"{top}/{file.path}")
         info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
         write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict"))
-        _write_content(write, tree, file)
+        digest, size = hashlib.sha256(), 0
+        for chunk in _chunks(tree, file):
+            digest.update(chunk)
+            size += len(chunk)
+            write(chunk)
+        if (size, digest.hexdigest()) != (file.size, file.sha256):
+            raise UserError(f"{tree / file.path}: changed while it was packed")
+        write(bytes(-size % BLOCK))
     write(bytes(2 * BLOCK))
     write(bytes(-written % tarfile.RECORDSIZE))
     compressor.finish()
@@ -122,17 +129,6 @@ def _hash_file(root: Path, path: str) -> HashedFile:
         digest = hashlib.file_digest(stream, "sha256")
         state = os.fstat(stream.fileno())
     return HashedFile(path, state.st_size, digest.hexdigest(), bool(state.st_mode & stat.S_IXUSR))
-
-
-def _write_content(write: Sink, tree: Path, file: HashedFile) -> None:
-    digest, size = hashlib.sha256(), 0
-    for chunk in _chunks(tree, file):
-        digest.update(chunk)
-        size += len(chunk)
-        write(chunk)
-    if (size, digest.hexdigest()) != (file.size, file.sha256):
-        raise UserError(f"{tree / file.path}: changed while it was packed")
-    write(bytes(-size % BLOCK))
 
 
 def _chunks(tree: Path, file: HashedFile) -> Iterator[bytes]:

@@ -118,7 +118,11 @@ def _verify_unpacked(
     tree = hash_tree(inner if is_only else folder)
     findings += check_manifest(tree)
     findings += _check_canonical(plain, archive.name, unpacked, tree)
-    return report_on(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
+    # The round that the name of the tree or of a folder above the archive has.
+    above = [parent.name for parent in archive.resolve().parents]
+    if not options.round and (named := round_of_tree([tree.root.name, *above])):
+        options = replace(options, usage=options.usage or named[0], round=named[1])
+    return report_on(tree.root, str(archive), options, findings)
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -159,15 +163,6 @@ def _check_canonical(
     compress(packed_again.update, tree.root.name, tree.root, tree.files)
     if packed_again.hexdigest() != digest_of(plain):
         yield finding("PACK105", "packing its files again gives other bytes", name)
-
-
-def _with_round(options: Options, archive: Path, tree: Path) -> Options:
-    """Add the round that the name of the tree or of a folder above the archive has, if none."""
-    above = [parent.name for parent in archive.resolve().parents]
-    if options.round or not (named := round_of_tree([tree.name, *above])):
-        return options
-    usage, round_ = named
-    return replace(options, usage=options.usage or usage, round=round_)
 
 
 def report_on(root: Path, name: str, options: Options, integrity: Sequence[Finding] = ()) -> Report:

@@ -6,7 +6,7 @@ All formats have the runs by start; all but CSV have the windows, and their medi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any
@@ -114,21 +114,15 @@ class Selections(Struct, frozen=True):
 
 def selections(checked: Checked) -> Selections:
     """Return the selection of each result set of a check."""
-    by_path = {run.path: run for run in checked.runs}
-    sets = tuple(
-        _selected(scored.row, tuple(by_path[run.path] for run in scored.runs))
-        for scored in scores(checked).sets
-    )
-    considered = {run.path for selected in sets for run in selected.runs}
+    by_path, sets = {run.path: run for run in checked.runs}, []
+    for scored in scores(checked).sets:
+        row, runs = scored.row, tuple(by_path[run.path] for run in scored.runs)
+        rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
+        selected = select(runs, rules.runs) if rules and row.scaling != "weak" else None
+        sets.append(SelectedSet(row, runs, selected))
+    considered = {run.path for selected_set in sets for run in selected_set.runs}
     left_out = tuple(path for path in by_path if path not in considered)
-    return Selections(checked.report, sets, left_out)
-
-
-def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
-    rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
-    if rules is None or row.scaling == "weak":
-        return SelectedSet(row, runs, None)
-    return SelectedSet(row, runs, select(runs, rules.runs))
+    return Selections(checked.report, tuple(sets), left_out)
 
 
 # ---- formats ------------------------------------------------------------------------------
@@ -171,12 +165,7 @@ def csv(selections: Selections, _: View) -> str:
     return tables.csv(table_of(_CSV, rows))
 
 
-SELECT_FORMATS: Mapping[str, Callable[[Selections, View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-    "csv": csv,
-}
+SELECT_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 def _as_json(selected: SelectedSet) -> dict[str, Any]:

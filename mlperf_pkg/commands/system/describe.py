@@ -133,13 +133,6 @@ class Node(Struct, frozen=True):
     fields: dict[str, Any]
 
 
-class Merged(Struct, frozen=True):
-    """The description of a system, and the differences between its nodes, one line per field."""
-
-    fields: dict[str, Any]
-    differences: tuple[str, ...]
-
-
 def read_nodes(paths: Sequence[str]) -> list[Node]:
     """Return the descriptions in files, and in the ``*.json`` files of folders.
 
@@ -168,8 +161,8 @@ def _fields(file: str) -> dict[str, Any]:
     return fields
 
 
-def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
-    """Return the description of the system of these nodes.
+def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any], list[str]]:
+    """Return the description of the system of these nodes, and a line for each difference.
 
     A field in which nodes differ begins with ``FILL IN``, unless only one value is an answer, which
     then applies to the system. Fields that the user sets do not differ.
@@ -183,7 +176,11 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
     user_values = replace(user_values, nodes=number)
     of_user = user_fields(user_values)
     fields: dict[str, Any] = {}
-    differences = list(_other_counts(nodes))
+    counts = (node.fields.get(_COUNT) for node in nodes)
+    unlike = [None if schema.whole_number(value) in (1, number) else value for value in counts]
+    others = {text: answer for text, answer in _answers(nodes, unlike).items() if text}
+    expected = f"expected {number}, one for each file"
+    differences = [f"{_COUNT}: {_in_words(others)}; {expected}"] if others else []
     for name, values in _values(nodes).items():
         if name[0] not in of_user:
             answers = _answers(nodes, values)
@@ -191,17 +188,7 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> Merged:
             members[name[-1]] = _merged(answers)
             if len(answers) > 1:
                 differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
-    return Merged(completed(fields, user_values), tuple(differences))
-
-
-def _other_counts(nodes: Sequence[Node]) -> Iterator[str]:
-    """Yield the numbers of nodes in descriptions that are neither 1 nor the number of files."""
-    counts = [node.fields.get(_COUNT) for node in nodes]
-    unlike = [
-        value if schema.whole_number(value) not in (1, len(nodes)) else None for value in counts
-    ]
-    if others := {text: answer for text, answer in _answers(nodes, unlike).items() if text}:
-        yield f"{_COUNT}: {_in_words(others)}; expected {len(nodes)}, one for each file"
+    return completed(fields, user_values), differences
 
 
 def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
@@ -221,11 +208,8 @@ def _members(node: Node, *, named: bool) -> Iterator[tuple[_Name, Any]]:
             yield (name,), value
 
 
-class _Answer(Struct, frozen=True):
-    """A value of a field, and the files that have it."""
-
-    value: Any
-    files: list[str]
+_Answer = tuple[Any, list[str]]
+"""A value of a field, and the files that have it."""
 
 
 def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]:
@@ -234,8 +218,8 @@ def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]
     for node, value in zip(nodes, values, strict=True):
         text = value if isinstance(value, str) else json.dumps(value)
         is_known = schema.is_answer(value) and not schema.is_to_fill_in(value)
-        answer = answers.setdefault(text if is_known else "", _Answer(value, []))
-        answer.files.append(Path(node.path).name)
+        _, files = answers.setdefault(text if is_known else "", (value, []))
+        files.append(Path(node.path).name)
     return answers
 
 
@@ -244,22 +228,18 @@ def _merged(answers: Mapping[str, _Answer]) -> Any:
     texts = [text for text in answers if text]
     if len(texts) > 1:
         return f"{schema.FILL_IN}: {' or '.join(_some(texts))}"
-    return answers[texts[0] if texts else ""].value
+    return answers[texts[0] if texts else ""][0]
 
 
 def _in_words(answers: Mapping[str, _Answer]) -> str:
     """Return the values, the most frequent first, with their files or the number of nodes."""
-    ordered = sorted(answers.items(), key=lambda pair: -len(pair[1].files))
-    parts = [
-        f"{schema.shown(text) if text else 'no value'} ({_files(a.files)})" for text, a in ordered
-    ]
+    parts = []
+    for text, (_, files) in sorted(answers.items(), key=lambda pair: -len(pair[1][1])):
+        where = ", ".join(files) if len(files) <= _MOST_NAMED else f"{len(files)} nodes"
+        parts.append(f"{schema.shown(text) if text else 'no value'} ({where})")
     return "; ".join(_some(parts))
 
 
-def _files(files: Sequence[str]) -> str:
-    return ", ".join(files) if len(files) <= _MOST_NAMED else f"{len(files)} nodes"
-
-
-def _some(texts: Sequence[str]) -> list[str]:
-    more = len(texts) - _MOST_NAMED
-    return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more > 0 else [])]
+def _some(texts: list[str]) -> list[str]:
+    more = len(texts[_MOST_NAMED:])
+    return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more else [])]

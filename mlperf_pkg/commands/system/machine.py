@@ -69,13 +69,15 @@ def this_machine() -> Sources:
 
 def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
+    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
+    numa = f"{nodes} NUMA nodes" if nodes > 1 else ""
     return {
         **_processors(sources),
         **_memory(sources),
         **_storage(sources),
         **_accelerators(sources),
         "host_networking": _network(sources),
-        "hw_notes": ", ".join(filter(None, (_product(sources), _numa(sources)))),
+        "hw_notes": ", ".join(filter(None, (_product(sources), numa))),
         "framework": installed[0] if len(installed) == 1 else None,
         "other_software_stack": _libraries(sources),
         "operating_system": _operating_system(sources),
@@ -119,14 +121,8 @@ def _version_of(distribution: str) -> str:
 
 _CPU = "sys/devices/system/cpu"
 _SECTOR = 512  # bytes, the unit of ``size`` for every device
-_ARM = {"0xd0c": "Neoverse-N1", "0xd40": "Neoverse-V1", "0xd49": "Neoverse-N2"} | {
-    "0xd4f": "Neoverse-V2"
-}
-_LINKS = (
-    ("AMD EPYC", "Infinity Fabric"),
-    ("Intel Xeon Platinum", "UPI"),
-    ("Intel Xeon Gold", "UPI"),
-)
+_ARM = {"0xd0c": "N1", "0xd40": "V1", "0xd49": "N2", "0xd4f": "V2"}  # of Neoverse
+_LINKS = {"AMD EPYC": "Infinity Fabric", "Intel Xeon Platinum": "UPI", "Intel Xeon Gold": "UPI"}
 """The interconnect of the sockets of a server, by the start of its processor's name."""
 
 _KINDS = {"Data": "d", "Instruction": "i"}
@@ -140,7 +136,7 @@ def _processors(sources: Sources) -> dict[str, str]:
     sockets = _sockets(sources, logical)
     cores = set().union(*sockets.values())
     count = len(sockets)
-    link = next((link for begins, link in _LINKS if model.startswith(begins)), "")
+    link = next((link for begins, link in _LINKS.items() if model.startswith(begins)), "")
     return {
         "host_processors_per_node": str(count or ""),
         "host_processor_model_name": model,
@@ -200,12 +196,6 @@ def _product(sources: Sources) -> str:
     return " ".join(filter(None, (sources.text(f"sys/class/dmi/id/{name}") for name in names)))
 
 
-def _numa(sources: Sources) -> str:
-    """Return the number of NUMA nodes, if there are several."""
-    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
-    return f"{nodes} NUMA nodes" if nodes > 1 else ""
-
-
 def _counted(names: Counter[str]) -> str:
     """Return text like ``8 x 3.84 TB, 480 GB``, the most frequent name first."""
     ordered = sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -222,7 +212,8 @@ def _fields(block: str) -> dict[str, str]:
 
 
 def _model(block: dict[str, str]) -> str:
-    name = block.get("model name") or _ARM.get(block.get("CPU part", ""), "")
+    arm = _ARM.get(block.get("CPU part", ""))
+    name = block.get("model name") or (f"Neoverse-{arm}" if arm else "")
     plain = re.sub(r"\((R|TM|r|tm)\)|\bCPU\b|@.*|\b\d+-Core Processor\b|\bProcessor\b", " ", name)
     return " ".join(plain.split())
 
@@ -344,9 +335,10 @@ def _accelerators(sources: Sources) -> dict[str, str]:
     """
     cards = _cards(sources)
     if not cards:
-        models = _models_of_driver(sources)
-        count, model = len(models), _counted(Counter(models))
-        return _counted_fields(count, model) if models else {}
+        files = sources.paths("proc/driver/nvidia/gpus/*/information")
+        lines = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
+        models = [_vendor(line[1].strip()) for line in lines if line]
+        return _counted_fields(len(models), _counted(Counter(models))) if models else {}
     first = cards[0]
     generation, width = first["generation"], first["width"]
     has_pcie = generation.isdigit() and width.isdigit()
@@ -373,12 +365,6 @@ def _cards(sources: Sources) -> list[dict[str, str]]:
     output = sources.nvidia_smi(query, "--format=csv,noheader,nounits")
     rows = ([cell.strip() for cell in line.split(",")] for line in output.splitlines())
     return [dict(zip(_QUERY, row, strict=True)) for row in rows if len(row) == len(_QUERY)]
-
-
-def _models_of_driver(sources: Sources) -> list[str]:
-    files = sources.paths("proc/driver/nvidia/gpus/*/information")
-    matches = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
-    return [_vendor(match[1].strip()) for match in matches if match]
 
 
 def _counted_fields(count: int, model: str) -> dict[str, str]:

@@ -228,7 +228,9 @@ def forecast(course: Course, goal: Goal) -> Forecast | None:
     pace, last, start = _pace(course), course.latest, course.start_ms
     if pace is None or last is None or start is None or goal.met(last.values):
         return None
-    if not _counts_training(course, last):
+    # Positions must count training: some BERT logs repeat one epoch instead.
+    rising = all(a.position < b.position for a, b in pairwise(course.evaluations))
+    if not rising or (last.unit in _IN_SAMPLES and last.position < (course.batch_size or 0)):
         return None
     end = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
     if end is None:
@@ -254,13 +256,6 @@ def _pace(course: Course) -> float | None:
         first = course.evaluations[0]
         time_ms, trained = last.time_ms - first.time_ms, last.position - first.position
     return time_ms / trained if time_ms > 0 and trained > 0 else None
-
-
-def _counts_training(course: Course, last: Evaluation) -> bool:
-    """Return whether positions count training: some BERT logs repeat one epoch instead."""
-    steps = pairwise(course.evaluations)
-    rising = all(one.position < other.position for one, other in steps)
-    return rising and (last.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
 
 
 def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
