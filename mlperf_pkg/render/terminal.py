@@ -89,9 +89,8 @@ class Terminal:
         painted = ""
         for text, style in spans:
             codes = ";".join(_CODES[name] for name in style.split())
-            painted += (
-                f"\x1b[{codes}m{text}\x1b[0m" if codes and text and self._view.color else text
-            )
+            is_plain = not (codes and text and self._view.color)
+            painted += text if is_plain else f"\x1b[{codes}m{text}\x1b[0m"
         return painted
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:

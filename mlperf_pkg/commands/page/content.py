@@ -202,13 +202,18 @@ def content(
         Section(id=f"s{index}", entry=entry, findings=tuple(by_set.get(entry.row.id, ())))
         for index, entry in enumerate(ordered)
     ]
+    groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
+    benchmarks = []
+    for index, ((round_, benchmark), members) in enumerate(groups):
+        title = f"{benchmark}, round {round_}" if report.round is None else benchmark
+        benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
     submitters = Submitters(report)
     by_id = {section.id: section.entry for section in sections}
     return Content(
         report=report,
         submitters=submitters,
         cards=cards(by_id, record) if submitters.number > 1 else (),
-        benchmarks=tuple(_by_benchmark(sections, named=report.round is None)),
+        benchmarks=tuple(benchmarks),
         findings=findings,
         columns=columns(ordered),
         looks=Looks(entry.accelerator for entry in entries),
@@ -221,14 +226,6 @@ def _sort_key(entry: Entry) -> tuple[str, str, str, float, tuple[str, ...]]:
     names = tuple(name or "" for name in (row.submitter, row.system, row.id))
     score = math.inf if row.score_minutes is None else row.score_minutes
     return row.round or "", row.benchmark, entry.division, score, names
-
-
-def _by_benchmark(sections: Iterable[Section], *, named: bool) -> Iterable[BenchmarkSections]:
-    """Yield the result sets by benchmark; ``named``, with their round."""
-    groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
-    for index, ((round_, benchmark), members) in enumerate(groups):
-        title = f"{benchmark}, round {round_}" if named else benchmark
-        yield BenchmarkSections(f"g{index}", title, tuple(members))
 
 
 def amount(value: float | None) -> str:

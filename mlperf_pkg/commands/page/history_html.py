@@ -120,15 +120,11 @@ def _table(history: History) -> str:
 
 def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
     row = entry.row
+    names = ("usage", "round", "submitter", "system", "system_name", "benchmark")
     return {
         "trend": trend,
         "span": span,
-        "usage": row.usage,
-        "round": row.round,
-        "submitter": row.submitter,
-        "system": row.system,
-        "system_name": row.system_name,
-        "benchmark": row.benchmark,
+        **{name: getattr(row, name) for name in names},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
         "status": _STATUSES.get(category(row.status) or "", row.status),

@@ -85,7 +85,9 @@ class Follower:
         identity = (status.st_dev, status.st_ino)
         if self._identity in (None, identity):
             self._hold(opened, identity)
-            changed = status.st_size < self._offset or not self._unchanged(opened)
+            opened.seek(self._offset - len(self._mark))
+            is_same = opened.read(len(self._mark)) == self._mark
+            changed = status.st_size < self._offset or not is_same
             return self._restart(Change.TRUNCATED) if changed else self._rest(Change.NONE)
         rest = self._rest(Change.NONE)
         if rest.data:
@@ -111,10 +113,6 @@ class Follower:
     def _hold(self, stream: BinaryIO, identity: tuple[int, int]) -> None:
         self.close()
         self._stream, self._identity = stream, identity
-
-    def _unchanged(self, stream: BinaryIO) -> bool:
-        stream.seek(self._offset - len(self._mark))
-        return stream.read(len(self._mark)) == self._mark
 
     def _restart(self, change: Change) -> News:
         self._offset, self._mark = 0, b""
@@ -192,7 +190,7 @@ class Lines:
             return b""
         whole = (self.partial + data[:cut]).splitlines(keepends=True)
         if self._skipping:
-            whole[0] = b"\n" if whole[0].endswith(b"\n") else b""
+            whole[0] = b"\n" * whole[0].endswith(b"\n")
         self._skipping = False
         self.partial = b""
         self._hold(data[cut:])
@@ -211,9 +209,7 @@ class Lines:
 
 def _kept(line: bytes) -> bytes:
     """Return a line if it may hold a record, else its LF, by which lines are counted."""
-    if _LIKE_TOKEN in line:
-        return line
-    return b"\n" if line.endswith(b"\n") else b""
+    return line if _LIKE_TOKEN in line else b"\n" * line.endswith(b"\n")
 
 
 # ---- the verdict so far -------------------------------------------------------------------
@@ -246,13 +242,9 @@ def certain(run: Run) -> list[Finding]:
     Findings of rules wait until the log has named everything that decides which rules apply, and
     notes until the end, as a later record may turn one into an error.
     """
-    return [
-        finding
-        for finding in run.findings
-        if not isinstance(finding, Pending)
-        and finding.severity is not Severity.NOTE
-        and (run.identified or finding.code.startswith(OF_LINES))
-    ]
+    decided = (finding for finding in run.findings if not isinstance(finding, Pending))
+    serious = (finding for finding in decided if finding.severity is not Severity.NOTE)
+    return [finding for finding in serious if run.identified or finding.code.startswith(OF_LINES)]
 
 
 def missing(run: Run) -> tuple[str, ...]:
@@ -295,15 +287,12 @@ class Session:
         After ``idle_s`` without news the log is reported as silent, after ``timeout_s`` given up.
         """
         self.path = judge.path
-        self.given_up = False
-        self._judge = judge
-        self._clock = clock
+        self._judge, self._clock = judge, clock
         self._idle_s, self._timeout_s = idle_s, timeout_s
-        self._idle = False
+        self.given_up = self._idle = False
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
-        self._last_error = ""
-        self._last_data = clock()
+        self._last_error, self._last_data = "", clock()
         self._unpacker = Unpacker()
         self._log = _Log(judge, clock)
 
@@ -400,23 +389,16 @@ class _Log:
     """The log as far as it is written, and the events reported so far."""
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
-        self._judge = judge
-        self._clock = clock
+        self._judge, self._clock = judge, clock
         self._lines = Lines()
         self._reader = CourseReader()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
-        self._unjudged = False
-        self._next_judgement = 0.0
-        self._judged_partial = b""
+        self._next_judgement, self._judged_partial = 0.0, b""
         self._reported: set[tuple[str, Severity]] = set()
-        self._evaluations = 0
-        self._too_long = 0
-        self._started = False
-        self._described = False
-        self.done = False
-        self.lost = False
+        self._evaluations = self._too_long = 0
+        self._unjudged = self._started = self._described = self.done = self.lost = False
 
     def take(self, data: bytes) -> None:
         """Take the next bytes."""
