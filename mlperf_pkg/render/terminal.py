@@ -16,6 +16,7 @@ from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
+from mlperf_pkg.results import wording
 
 STYLES = {
     Verdict.PASS: "green",
@@ -25,6 +26,13 @@ STYLES = {
     Severity.WARNING: "yellow",
     Severity.NOTE: "cyan",
 }
+
+RCP_MARGIN = Column(
+    "RCP margin",
+    16,
+    of=wording.rcp,
+    style=lambda row: STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN,
+)
 
 _GAP = 2
 _MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view

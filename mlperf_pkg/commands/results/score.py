@@ -18,7 +18,7 @@ from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
-from mlperf_pkg.render.terminal import STYLES, Terminal
+from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 
@@ -176,12 +176,7 @@ _SETS = (
     Column("Submitter, system", of=_system),
     Column("Benchmark", 16, of=wording.benchmark),
     Column("Minutes", 9, numbers=True, of=attrgetter("score_minutes"), show=wording.minutes),
-    Column(
-        "RCP margin",
-        16,
-        of=wording.rcp,
-        style=lambda row: STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN,
-    ),
+    RCP_MARGIN,
     Column(
         "Verdict",
         14,
