@@ -88,14 +88,10 @@ def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[
 
 def _without_top_flags(submission: Submission) -> Submission:
     """Remove the flags at the top, which the package checker does not read."""
-    sets = []
+    params, sets = submission.params.items(), []
     for files in submission.result_sets:
         folders = {*files.place.labels_above, files.place.label} - {submission.place.label}
-        inner = (
-            params.flags
-            for path, params in submission.params.items()
-            if path.rpartition("/")[0] in folders
-        )
+        inner = (of_file.flags for path, of_file in params if path.rpartition("/")[0] in folders)
         sets.append(replace(files, flags=frozenset().union(*inner)))
     return replace(submission, result_sets=tuple(sets), flags=frozenset())
 
@@ -115,7 +111,11 @@ def _check(args: Namespace, console: tools.Console) -> int:
     console.findings((f for f in findings if f.about not in covered), quiet=quiet)
     found_errors = rejects(findings) or too_many
     console.log("INFO", FOUND_ERRORS if found_errors else FOUND_NONE)
-    _say_rules(checked, console, quiet=quiet)
+    # Errors by the written rules, where the official checker sees nothing.
+    number = sum(f.basis is Basis.RULES and f.is_error for f in findings)
+    if number and not quiet:
+        shows = "mlperf-pkg check shows them"
+        console.log("WARNING", f"errors by the written rules alone: {number}; {shows}")
     console.bar()
     console.say_where("\n** Detailed log output is also at")
     return tools.CRASHED if package_crash_paths(checked) else int(found_errors and args.exit_status)
@@ -146,44 +146,33 @@ def _say_set(
     console.log("INFO", f" System {context.files.system}")
     console.log("INFO", f" Benchmark {context.files.benchmark}")
     console.bar()
-    _say_count(context, result, console)
+    found, required = result.row.runs_found, result.row.runs_required
+    if any(finding.code == "SET101" for finding in result.findings):
+        where = f"wrong file names in directory {context.path}"
+        reason = f"Incorrect number of files in dir, or {where}, found {found}, expected {required}"
+        if context.weak:
+            reason = f"Expected at least {required} runs, but detected {found} runs."
+        console.log("ERROR", reason)
     for number, log in enumerate(context.runs, 1):
         console.log("INFO", f"Run {number}/{len(context.runs)}")
         console.log("INFO", f"Running compliance on file: {log.path}")
         console.findings(log.findings, quiet=quiet, errors=False)
-    failed = {log.path for log in failed_runs(context)}
-    _say_failed(len(failed | warned & {*result.runs}), context, console)
+    failed = len({log.path for log in failed_runs(context)} | warned & {*result.runs})
+    _say_failed(failed, context, console)
     _say_seeds(context, result, console)
     _say_rcp(context, result, console)
     console.findings(result.findings, quiet=quiet)
     console.bar()
-    return bool(warned) and len(failed | warned & {*result.runs}) > context.drop
-
-
-def _say_count(context: SetContext, result: SetResult, console: tools.Console) -> None:
-    number, required = result.row.runs_found, result.row.runs_required
-    if any(finding.code == "SET101" for finding in result.findings):
-        where = f"wrong file names in directory {context.path}"
-        reason = (
-            f"Incorrect number of files in dir, or {where}, found {number}, expected {required}"
-        )
-        if context.weak:
-            reason = f"Expected at least {required} runs, but detected {number} runs."
-        console.log("ERROR", reason)
+    return bool(warned) and failed > context.drop
 
 
 def _say_failed(number: int, context: SetContext, console: tools.Console) -> None:
-    if not number:
-        return
-    subject = (
-        "1 file does"
-        if number == 1 and context.files.benchmark != _UNET3D
-        else f"{number} files do"
-    )
-    if number <= context.drop:
-        console.log("WARNING", f" {subject} not comply, accepting this under olympic scoring")
-    else:
+    is_one = number == 1 and context.files.benchmark != _UNET3D
+    subject = "1 file does" if is_one else f"{number} files do"
+    if number > context.drop:
         console.log("ERROR", f" {number} files do not comply, directory cannot be accepted")
+    elif number:
+        console.log("WARNING", f" {subject} not comply, accepting this under olympic scoring")
 
 
 def _say_seeds(context: SetContext, result: SetResult, console: tools.Console) -> None:
@@ -205,14 +194,6 @@ def _say_rcp(context: SetContext, result: SetResult, console: tools.Console) -> 
         console.log("INFO", f"RCP Test Passed: {test.message}{BYPASS * test.bypassed}")
     else:
         console.log("ERROR", f"RCP Test Failed: {test.message}")
-
-
-def _say_rules(checked: Checked, console: tools.Console, *, quiet: bool) -> None:
-    """Say that the written rules are broken where the official checker sees nothing."""
-    number = sum(f.basis is Basis.RULES and f.is_error for f in checked.report.findings)
-    if number and not quiet:
-        verb = "mlperf-pkg check shows them"
-        console.log("WARNING", f"errors by the written rules alone: {number}; {verb}")
 
 
 if __name__ == "__main__":

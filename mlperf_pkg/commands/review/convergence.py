@@ -91,25 +91,19 @@ def section(reviewed: Round) -> Section:
     scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
     scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
     missing = list(_missing(reviewed, [test.row for test in tests if test.state == MISSING]))
+    titles = ("Missing reference points", "Normalised scores")
     tables = {
         "sets": _sets(tests),
-        "missing": table_of(
-            _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
-        ),
-        "normalised": table_of(
-            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
-        ),
+        "missing": table_of(_MISSING, missing, title=titles[0], note=_MISSING_NOTE),
+        "normalised": table_of(_NORMALISED, scaled, title=titles[1], note=_NORMALISED_NOTE),
     }
     counts, dates = Counter(test.state for test in tests), reviewed.calendar or {}
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
+    date = dates.get(SUBMISSION, "unknown")
     return Section(
         "convergence",
         "Convergence",
-        tuple(
-            text.format(date=dates.get(SUBMISSION, "unknown"))
-            for word, text in _TEXTS.items()
-            if counts[word]
-        ),
+        tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word]),
         {name: table for name, table in tables.items() if table.rows},
         (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(tests, missing, scaled)),
     )

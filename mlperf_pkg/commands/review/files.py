@@ -78,15 +78,11 @@ class Review(Struct, frozen=True):
     @property
     def counts(self) -> str:
         """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
-        numbers = self.head["counts"]
-        return ", ".join(
-            (
-                wording.counted(numbers["submitters"], "submitter"),
-                wording.counted(numbers["result_sets"], "result set"),
-                f"{numbers['with_errors']} with errors",
-                wording.counted(numbers["objections"], "objection"),
-            )
-        )
+        counts = self.head["counts"]
+        submitters = wording.counted(counts["submitters"], "submitter")
+        sets = wording.counted(counts["result_sets"], "result set")
+        objections = wording.counted(counts["objections"], "objection")
+        return f"{submitters}, {sets}, {counts['with_errors']} with errors, {objections}"
 
     @property
     def names(self) -> dict[str, str]:
@@ -282,17 +278,8 @@ def summary(review: Review) -> str:
 
 def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
     """Return at most ``most`` indented lines; if there are more, the last names a file."""
-    lines = [
-        line
-        for text in texts
-        for line in textwrap.wrap(
-            visible(text),
-            _WIDTH,
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-        )
-    ]
+    wrapper = textwrap.TextWrapper(_WIDTH, "  ", "    ", break_on_hyphens=False)
+    lines = [line for text in texts for line in wrapper.wrap(visible(text))]
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
@@ -301,6 +288,7 @@ def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
 # ---- the page -----------------------------------------------------------------------------
 
 _OPEN_ROWS = 40  # a table with more rows is folded
+_MISSING = "<h2>Missing or unclear</h2>"
 
 _PAGE = """\
 {head}
@@ -330,7 +318,9 @@ def page(review: Review) -> str:
     title = f"{review.title}: review"
     links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in review.sections)
     parts = [_section(section, review.names) for section in review.sections]
-    parts[_FIRST:_FIRST] = _problems(review)
+    if review.problems:
+        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
+        parts.insert(_FIRST, f'{_MISSING}\n<ul class="problems">\n{items}\n</ul>')
     tool, round_ = review.head["tool"], review.head["round"]
     reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
     return _PAGE.format(
@@ -349,19 +339,11 @@ def _id(name: str) -> str:
     return escape_html(name.replace(" ", "-"))
 
 
-def _problems(review: Review) -> Iterator[str]:
-    if review.problems:
-        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
-        yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
-
-
 def _section(section: Section, files: Mapping[str, str]) -> str:
     heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
     paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
-    parts = (
-        _table(section, table, files[f"{section.name}/{name}"])
-        for name, table in section.tables.items()
-    )
+    tables_by_file = ((files[f"{section.name}/{n}"], table) for n, table in section.tables.items())
+    parts = (_table(section, table, file_) for file_, table in tables_by_file)
     body = "\n".join([heading, *paragraphs, *parts])
     return f'<section aria-labelledby="{_id(section.name)}">\n{body}\n</section>'
 
@@ -419,10 +401,8 @@ def _obstacle(folder: Path, *, force: bool) -> str:
         return "exists already; --force replaces it"
     for entry in walk(folder):
         if entry.folder or entry.link is not None or entry.path not in written:
-            return (
-                f"not replaced, as {entry.path} is not part of the review; move it away or choose"
-                " another --output"
-            )
+            advice = "move it away or choose another --output"
+            return f"not replaced, as {entry.path} is not part of the review; {advice}"
     return ""
 
 

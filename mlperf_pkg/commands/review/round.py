@@ -188,12 +188,10 @@ def _problems(reviewed: Round) -> Iterator[str]:
             yield f"{name}: no result set"
         without = [row for row in rows if description_path(row) not in reviewed.systems]
         if without:
+            sets = wording.counted(len(without), "result set")
             systems = list(dict.fromkeys(str(row.system) for row in without))
-            yield (
-                f"{name}: {wording.counted(len(without), 'result set')} without a system"
-                f" description ({wording.shortened(systems, _NAMED)}): division and accelerators"
-                " are unknown"
-            )
+            named = f"description ({wording.shortened(systems, _NAMED)})"
+            yield f"{name}: {sets} without a system {named}: division and accelerators are unknown"
     outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
     if outside:
         number = wording.counted(len(outside), "result set")
