@@ -233,11 +233,12 @@ def destinations(
     files = [file and file.resolve() for _, file in parsed]
     if twice := [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]:
         raise click.UsageError(f"-o {twice[-1]} is given twice")
-    alone = format_ if len(parsed) == 1 else None
-    return [
-        (prefix or alone or _by_ending(file, formats) or format_ or DEFAULT, file)
-        for prefix, file in parsed
-    ]
+    alone, chosen = format_ if len(parsed) == 1 else None, []
+    for prefix, file in parsed:
+        ending = _ENDINGS.get(file.suffix.lower(), "") if file else ""
+        by_ending = ending if ending in formats else None
+        chosen.append((prefix or alone or by_ending or format_ or DEFAULT, file))
+    return chosen
 
 
 def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | StoredFile | None]:
@@ -254,8 +255,3 @@ def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path |
     if name == STDOUT:
         return prefix, None
     return prefix, StoredFile(name) if is_url(name) else Path(name)
-
-
-def _by_ending(file: Path | StoredFile | None, formats: Sequence[str]) -> str | None:
-    format_ = _ENDINGS.get(file.suffix.lower()) if file else None
-    return format_ if format_ in formats else None

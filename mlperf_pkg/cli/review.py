@@ -18,6 +18,7 @@ from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
 from mlperf_pkg.commands.review import objections as states
 from mlperf_pkg.commands.review.section import LISTING_FORMATS
+from mlperf_pkg.rulebook.explain.lookup import known_prefix
 
 DEFAULT_FOLDER = "review"
 _BOTH = 2  # sides
@@ -185,7 +186,8 @@ def objection(
       mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
       mlperf-pkg review objection all training_results_v5.1 -o objections
     """
-    wanted = objection_text.wanted_codes(codes)
+    parts = [part.strip() for part in codes.split(",")]
+    wanted = tuple(part if part == states.ALL else known_prefix(part) for part in parts)
     if output is not None:
         objection_text.refuse_early(output, path)
     by = by or check_options.config.submitter

@@ -83,9 +83,8 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
         digest = verification.digest_of(archive)
         for name in names[:-1]:
             algorithm = "sha256" if name.endswith(verification.SUFFIX) else "sha1"
-            (new / name).write_text(
-                verification.checksum_line(verification.digest_of(archive, algorithm), target.name)
-            )
+            line = f"{verification.digest_of(archive, algorithm)}  {target.name}\n"
+            (new / name).write_text(line)
         size = archive.stat().st_size
     unpacked = f"{sum(file.size for file in files):,} bytes in {size:,}"
     lines = [f"packed {target}: {wording.counted(len(files), 'file')}, {unpacked}"]

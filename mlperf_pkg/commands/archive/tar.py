@@ -84,7 +84,11 @@ def hash_tree(root: Path) -> HashedTree:
             elif reason := names.add(entry.path):
                 unfit[entry.path] = reason
             else:
-                files.append(_hash_file(root, entry.path))
+                with open_file(root / entry.path, follow=False) as stream:
+                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                    state = os.fstat(stream.fileno())
+                is_executable = bool(state.st_mode & stat.S_IXUSR)
+                files.append(HashedFile(entry.path, state.st_size, digest, is_executable))
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
     files.sort(key=lambda file: file.path)
@@ -122,13 +126,6 @@ def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> N
     write(bytes(2 * BLOCK))
     write(bytes(-written % tarfile.RECORDSIZE))
     compressor.finish()
-
-
-def _hash_file(root: Path, path: str) -> HashedFile:
-    with open_file(root / path, follow=False) as stream:
-        digest = hashlib.file_digest(stream, "sha256")
-        state = os.fstat(stream.fileno())
-    return HashedFile(path, state.st_size, digest.hexdigest(), bool(state.st_mode & stat.S_IXUSR))
 
 
 def _chunks(tree: Path, file: HashedFile) -> Iterator[bytes]:

@@ -270,8 +270,3 @@ def digest_of(path: Path, algorithm: str = "sha256") -> str:
     """Return the digest of a file, in hexadecimal digits."""
     with open_file(path) as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
-
-
-def checksum_line(digest: str, name: str) -> str:
-    """Return the line of a checksum file for the file ``name``."""
-    return f"{digest}  {name}\n"

@@ -138,6 +138,7 @@ def make_plan(
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
     wanted = {run.path for planned in all_sets for run in planned.runs}
     wanted.update(run.path for context in unmapped for run in context.runs)
+    logs_left = {run.path: run for run in identified if run.path not in wanted}
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
     systems = tuple({planned.system.id: planned.system for planned in sets}.values())
     runs = tuple(run for planned in sets for run in planned.runs)
@@ -158,7 +159,11 @@ def make_plan(
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
     notes = [
         *workspace.notes,
-        *_other_division([run for run in identified if run.path not in wanted], division),
+        *(
+            f"left out, as they are of the {other} division: {_named(paths)}"
+            for other in (DIVISIONS if division else ())
+            if (paths := [p for p, run in logs_left.items() if run.division == other])
+        ),
         *(f"{planned.name}: {_AS_OPEN}" for planned in sets if planned.as_open),
         *(
             f"left out as you asked: {planned.name}, {words.counted(len(planned.runs), 'run')}"
@@ -249,13 +254,6 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
 
 
 # ---- notes --------------------------------------------------------------------------------
-
-
-def _other_division(runs: Sequence[Run], division: str | None) -> Iterator[str]:
-    for other in DIVISIONS if division else ():
-        logs = [run.path for run in runs if run.division == other]
-        if logs:
-            yield f"left out, as they are of the {other} division: {_named(logs)}"
 
 
 def _unknown(

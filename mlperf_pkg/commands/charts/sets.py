@@ -187,7 +187,7 @@ def times(drawn: DrawnSet) -> Chart | None:
     timed = [run for run in drawn.runs if run.row.minutes is not None]
     if not timed:
         return None
-    runs = [
+    runs: list[dict[str, Any]] = [
         {
             "run": run.name,
             "minutes": vega.rounded(run.row.minutes or 0, 7),
@@ -200,9 +200,14 @@ def times(drawn: DrawnSet) -> Chart | None:
     counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
     mean = drawn.row.unscaled_minutes
     label = f"olympic mean {wording.minutes(mean)}"
+    box: list[Mapping[str, Any]] = []
+    if len(counted) > 1:  # a box has two ends
+        cuts = (vega.rounded(cut, 7) for cut in quantiles(counted, method="inclusive"))
+        middle = dict(zip(("low", "median", "high"), cuts, strict=True))
+        box = [{"least": min(counted), "most": max(counted), **middle, "at": -1.6}]
     data: dict[str, Rows] = {
         "runs": runs,
-        "box": _quartiles(counted),
+        "box": box,
         "mean": [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}],
     }
     layers = _time_layers(_by_state(timed))
@@ -244,15 +249,6 @@ def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
             tooltip=vega.tooltip("run", "minutes", "why"),
         ),
     ]
-
-
-def _quartiles(minutes: Sequence[Any]) -> Rows:
-    """Return the five numbers of a box; none for fewer than two runs."""
-    if len(minutes) < 2:  # noqa: PLR2004 - a box has two ends
-        return []
-    low, median, high = (vega.rounded(cut, 7) for cut in quantiles(minutes, method="inclusive"))
-    ends = {"least": min(minutes), "most": max(minutes)}
-    return [{**ends, "low": low, "median": median, "high": high, "at": -1.6}]
 
 
 # ---- timeline: initialisation, epochs and evaluations of each run, in minutes -------------

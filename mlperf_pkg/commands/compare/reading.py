@@ -329,7 +329,10 @@ class _Reading(Struct):
         if record.key in evaluations.KEYS:
             self._evaluation(record)
         elif record.key == "train_samples":
-            self._samples(record)
+            value = record.value
+            self.samples = _positive(value[-1] if isinstance(value, list) and value else value)
+            if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
+                self.trained = self.samples
         elif record.key == "global_batch_size":
             self.batch = _positive(record.value)
         elif record.key in _PRECISIONS:
@@ -348,14 +351,6 @@ class _Reading(Struct):
             return
         if round(position.amount, _DECIMALS) == round(reached, _DECIMALS):
             self.converged_ms = self.last_ms
-
-    def _samples(self, record: Record) -> None:
-        value = record.value
-        if isinstance(value, list) and value:
-            value = value[-1]
-        if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
-            self.trained = _positive(value)
-        self.samples = _positive(value)
 
     def _throughput(self, value: Any) -> None:
         rate = _positive(value.get("throughput") if isinstance(value, dict) else value)

@@ -49,7 +49,9 @@ def entry_verdicts(
     """
     rounds = [{result_set.row.round for result_set in side.sets} for side in (old, new)]
     one_round = len(rounds[0] | rounds[1]) == 1
-    are_versions = _are_versions(old, new)
+    # They are if the sides have a common submitter, or one of them is empty.
+    names = [{item.submitter for item in side.sets} for side in (old, new)]
+    are_versions = not all(names) or any(is_same_submitter(*both) for both in product(*names))
     pairs = _pairs(comparison, one_round=one_round) if are_versions else []
     # The first set that has each run.
     owners: dict[Hashable, ResultSet] = {
@@ -73,12 +75,6 @@ def entry_verdicts(
             verdicts += _availability(change)
     kinds = tuple(Kind)
     return tuple(sorted(verdicts, key=lambda item: (item.entry, kinds.index(item.kind))))
-
-
-def _are_versions(old: Side, new: Side) -> bool:
-    """Return whether the sides have a common submitter, or one of them is empty."""
-    names = [{item.submitter for item in side.sets} for side in (old, new)]
-    return not all(names) or any(is_same_submitter(*both) for both in product(*names))
 
 
 # ---- pairs --------------------------------------------------------------------------------

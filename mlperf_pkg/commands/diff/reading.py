@@ -45,11 +45,13 @@ def compare_paths(
     """
     before, after = (check([path], options) for path in (old, new))
     lending = check([borrowed_from], options) if borrowed_from else before
-    if own := _counterpart(before, after):
-        old = str(own.path)
-        before = check(
-            [old], replace(options, usage=before.report.usage, round=before.report.round)
-        )
+    olds, news = (checked.inputs[0].submissions for checked in (before, after))
+    is_alone = [item.place.label for item in news] == [""]
+    is_round = is_alone and not any(item.place.label == "" for item in olds)
+    own = next((o.place for o in olds if o.name == news[0].name), None) if is_round else None
+    if own:
+        old, of_round = str(own.path), before.report
+        before = check([old], replace(options, usage=of_round.usage, round=of_round.round))
     checks = (before, after)
     rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
     keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
@@ -63,14 +65,6 @@ def compare_paths(
         across_rounds=across_rounds((old, new), checks),
         entries=entry_verdicts(comparison, first, second, lenders),
     )
-
-
-def _counterpart(before: Checked, after: Checked) -> Place | None:
-    """Return the submission of an old round for the single submission on the new side."""
-    old, new = (checked.inputs[0].submissions for checked in (before, after))
-    if any(item.place.label == "" for item in old) or [item.place.label for item in new] != [""]:
-        return None
-    return next((item.place for item in old if item.name == new[0].name), None)
 
 
 class _Logs:

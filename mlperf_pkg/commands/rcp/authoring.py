@@ -224,11 +224,9 @@ def _pruning(package: references.Reference, new: ReferencePoint) -> str:
     used = prune(by_size([*others, new]))
     pruned = [point.name for point in others if point in package.used and point not in used]
     words = "would be used by the test" if new in used else "would be pruned"
-    return (
-        f"with the points of {package.source}, it {words}"
-        + (f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else "")
-        + (f", and would prune {', '.join(pruned)}" if pruned else "")
-    )
+    text = f"with the points of {package.source}, it {words}"
+    text += f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else ""
+    return text + (f", and would prune {', '.join(pruned)}" if pruned else "")
 
 
 # ---- mistakes -----------------------------------------------------------------------------

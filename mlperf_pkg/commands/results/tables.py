@@ -417,7 +417,12 @@ class ResultsFolder(Struct, frozen=True):
                     raise UserError(f"{subject}, has the name of the submitter")
             result = anonymous(result)
         else:
-            result, official = _with_official(result, checked)
+            try:
+                made, gaps = summarizer.official_files(checked)
+                official = {f"{OFFICIAL}/{name}": made[name] for name in sorted(made)}
+                result = replace(result, official_gaps=tuple(gaps))
+            except UserError as error:
+                result = replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
         files, notes = file_contents(result)
         files |= official
         own = {}
@@ -435,18 +440,6 @@ class ResultsFolder(Struct, frozen=True):
             new=len(extended.entries) - len(ids.entries),
             withdrawn=len(extended.entries.keys() - keys),
         )
-
-
-def _with_official(
-    result: Publication, checked: Checked
-) -> tuple[Publication, dict[str, str | bytes]]:
-    """Return a publication with the gaps of the tables of the official summarizer, and these."""
-    try:
-        files, gaps = summarizer.official_files(checked)
-    except UserError as error:
-        return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}")), {}
-    contents = {f"{OFFICIAL}/{name}": files[name] for name in sorted(files)}
-    return replace(result, official_gaps=tuple(gaps)), contents
 
 
 def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:

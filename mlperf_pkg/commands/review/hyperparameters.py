@@ -113,13 +113,12 @@ _DIFFERING = tuple(
 
 
 def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
-    for group in groups:
-        for entry in group.entries:
-            for key, counts in sorted(entry.counts.items()):
-                if len(counts) > 1:
-                    values = (f"{plain(v)} in {counted(n, 'run')}" for v, n in counts.items())
-                    name = (group.benchmark, group.division, entry.submitter, entry.system)
-                    yield (*name, key, ", ".join(values))
+    for group, entry in ((one, entry) for one in groups for entry in one.entries):
+        name = (group.benchmark, group.division, entry.submitter, entry.system)
+        for key, counts in sorted(entry.counts.items()):
+            if len(counts) > 1:
+                values = (f"{plain(v)} in {counted(n, 'run')}" for v, n in counts.items())
+                yield (*name, key, ", ".join(values))
 
 
 # ---- a benchmark --------------------------------------------------------------------------

@@ -32,7 +32,6 @@ from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import all_layers, requirement
-from mlperf_pkg.rulebook.explain.lookup import known_prefix
 from mlperf_pkg.rulebook.load import codes, load_round
 
 _DIFFER = "SET122"  # hyperparameters of the runs of a set
@@ -411,16 +410,6 @@ def calendar_section(reviewed: Round) -> Section:
 # ---- objections of a check ----------------------------------------------------------------
 
 _PRINTED = 5  # objections
-
-
-def wanted_codes(text: str) -> tuple[str, ...]:
-    """Return the prefixes of codes in a string, separated by commas.
-
-    Raises:
-        UserError: no code begins with one of them.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    return tuple(part if part == filed.ALL else known_prefix(part) for part in parts)
 
 
 def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) -> str:

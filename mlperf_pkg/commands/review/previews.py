@@ -418,7 +418,11 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
     """Return the succession by the best candidate, if possible of the required scale."""
     previewed = _performance(bare.preview.row, scale)
     candidates = [c for c in candidates if c[2].is_sure] or candidates
-    of_scale = [c for c in candidates if _has_scale(c[1].scale, scale.number, bare.role)]
+    of_scale = candidates  # those that cover the smallest or the largest previewed one
+    if bare.role is Role.SMALLEST:
+        of_scale = [c for c in candidates if c[1].scale <= scale.number]
+    elif bare.role is not Role.ONLY:
+        of_scale = [c for c in candidates if c[1].scale >= scale.number]
 
     def rank(candidate: _Candidate) -> tuple[bool, int, float]:
         _, own, _ = candidate
@@ -433,13 +437,6 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
     remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))
     found = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
     return replace(bare, by=costs.by, percent=costs.percent, **found)
-
-
-def _has_scale(number: int, previewed: int, role: Role) -> bool:
-    """Return whether a scale covers the smallest or the largest previewed one."""
-    if role is Role.SMALLEST:
-        return number <= previewed
-    return role is Role.ONLY or number >= previewed
 
 
 def _remarks(

@@ -71,6 +71,8 @@ def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
     nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
     numa = f"{nodes} NUMA nodes" if nodes > 1 else ""
+    release = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
+    system = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", release, re.MULTILINE)
     return {
         **_processors(sources),
         **_memory(sources),
@@ -80,7 +82,7 @@ def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
         "hw_notes": ", ".join(filter(None, (_product(sources), numa))),
         "framework": installed[0] if len(installed) == 1 else None,
         "other_software_stack": _libraries(sources),
-        "operating_system": _operating_system(sources),
+        "operating_system": system[2].strip() if system else "",
     }
 
 
@@ -181,13 +183,6 @@ def _storage(sources: Sources) -> dict[str, str]:
         "host_storage_type": ", ".join(sorted(kinds)),
         "host_storage_capacity": _counted(sizes),
     }
-
-
-def _operating_system(sources: Sources) -> str:
-    """Return name and version of the distribution."""
-    lines = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
-    match = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", lines, re.MULTILINE)
-    return match[2].strip() if match else ""
 
 
 def _product(sources: Sources) -> str:
@@ -340,6 +335,9 @@ def _accelerators(sources: Sources) -> dict[str, str]:
         models = [_vendor(line[1].strip()) for line in lines if line]
         return _counted_fields(len(models), _counted(Counter(models))) if models else {}
     first = cards[0]
+    # The tool reports GB/s per direction, of the first accelerator.
+    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
+    links = _counted(Counter(f"{speed} GB/s" for speed in speeds))
     generation, width = first["generation"], first["width"]
     has_pcie = generation.isdigit() and width.isdigit()
     uniform = len({card["name"] for card in cards}) == 1
@@ -349,15 +347,8 @@ def _accelerators(sources: Sources) -> dict[str, str]:
         "accelerator_host_interconnect": f"PCIe Gen{generation} x{width}" if has_pcie else "",
         "accelerator_frequency": _with_unit(first["clock"], "MHz"),
         "accelerator_memory_capacity": _with_unit(first["memory"], "MiB"),
-        "accelerator_interconnect": _links(sources),
+        "accelerator_interconnect": f"NVLink: {links}" if links else "",
     }
-
-
-def _driver(sources: Sources) -> str:
-    """Return the version of the driver."""
-    text = sources.text("proc/driver/nvidia/version")
-    version = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
-    return version[1] if version else next((card["driver"] for card in _cards(sources)), "")
 
 
 def _cards(sources: Sources) -> list[dict[str, str]]:
@@ -377,12 +368,6 @@ def _vendor(model: str) -> str:
 
 def _with_unit(number: str, unit: str) -> str:
     return f"{number} {unit}" if number.isdigit() else ""
-
-
-def _links(sources: Sources) -> str:
-    """Return the links of the first accelerator; the tool reports GB/s per direction."""
-    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
-    return f"NVLink: {_counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""
 
 
 # ---- software -----------------------------------------------------------------------------
@@ -433,5 +418,8 @@ def _libraries(sources: Sources) -> dict[str, str]:
         name: next(filter(None, map(sources.version_of, packages)), "")
         for name, packages in _LIBRARIES.items()
     }
-    versions["NVIDIA driver"] = _driver(sources)
+    module = sources.text("proc/driver/nvidia/version")
+    driver = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", module)
+    of_cards = (card["driver"] for card in _cards(sources))
+    versions["NVIDIA driver"] = driver[1] if driver else next(of_cards, "")
     return {name: version for name, version in versions.items() if version}
