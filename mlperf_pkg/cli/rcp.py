@@ -18,7 +18,6 @@ from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.rcp import reference as reference_points
 from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
-    Author,
     mistakes_of_file,
     mistakes_of_package,
     new_point,
@@ -240,9 +239,8 @@ def check_points(
     "Write the point to FILE; - is standard output.", metavar="FILE", default="-", show_default=True
 )
 @options.force_option()
-@options.gathered(Author, "author")
 def new(
-    *, paths: tuple[str, ...], check_options: Options, author: Author, output: Path, force: bool
+    *, paths: tuple[str, ...], check_options: Options, output: Path, force: bool, **about: Any
 ) -> int:
     """Make a new reference point from logs of the reference.
 
@@ -261,10 +259,10 @@ def new(
     """
     target = Output(None if output == Path("-") else output, force)
     target.refuse_early(paths)
-    point = new_point(noted(check(paths, check_options)), author)
-    target.write(point.json())
-    for text in point.notes:
-        note(text)
+    text, notes = new_point(noted(check(paths, check_options)), about)
+    target.write(text)
+    for remark in notes:
+        note(remark)
     return 0
 
 

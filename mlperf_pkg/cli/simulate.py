@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -15,8 +14,6 @@ from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
-
-_Order = TypeVar("_Order", simulation.SetOrder, simulation.RoundOrder)
 
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
@@ -139,9 +136,7 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     values["usage"] = values["usage"] or "training"
     if any(values[name] for name in _ROUND_SWITCHES):
         _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
-        summary = simulation.write_whole_round(
-            folder, _order(simulation.RoundOrder, values), force=force
-        )
+        summary = simulation.write_whole_round(folder, values, force=force)
         click.echo(visible(summary))
         return 0
     _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
@@ -155,8 +150,7 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
-    order = _order(simulation.SetOrder, values)
-    logs, description, differences = simulation.write_set(folder, order)
+    logs, description, differences = simulation.write_set(folder, values)
     for path in logs:
         click.echo(visible(str(path)))
     if description:
@@ -164,10 +158,6 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     for text in differences:
         note(text)
     return 0
-
-
-def _order(kind: type[_Order], values: Mapping[str, Any]) -> _Order:
-    return kind(**{name: values[name] for name in kind.__struct_fields__})
 
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg import simulate as simulation
@@ -33,43 +32,23 @@ _OF_LOGS = ("logs", "results")
 """The folders of logs in a workspace and in a submission; ``systems/`` is beside them."""
 
 
-class SetOrder(Struct, frozen=True, kw_only=True):
-    """The result set to simulate, as ``RunPlan`` and ``simulate_set`` define the fields.
-
-    ``round`` is by default the newest that has the benchmark, ``accelerators`` by default the
-    number in the system description that is part of the package. ``layout`` is a key of
-    ``LAYOUTS``.
-    """
-
-    usage: str
-    round: str | None
-    benchmark: str
-    division: str
-    system: str
-    submitter: str
-    runs: int | None
-    seed: int
-    minutes: float | None
-    accelerators: int | None
-    optimizer: str | None
-    failures: tuple[str, ...]
-    records: int
-    layout: str
-
-
-def write_set(folder: Path, order: SetOrder) -> tuple[list[Path], Path | None, list[str]]:
+def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path | None, list[str]]:
     """Write the logs of a result set and the description of its system: all files or none.
 
-    The description is ``systems/<system>.json`` beside the logs; an existing one is kept. Return
-    the paths of the logs and of a new description, and the differences of an existing one.
+    ``order`` has the options of the command, as ``RunPlan`` and ``simulate_set`` define them:
+    ``round`` is by default the newest that has the benchmark, ``accelerators`` by default the
+    number in the system description that is part of the package; ``layout`` is a key of
+    ``LAYOUTS``. The description is ``systems/<system>.json`` beside the logs; an existing one is
+    kept. Return the paths of the logs and of a new description, and the differences of an
+    existing one.
 
     Raises:
         UserError: as ``simulate_set``; the system's id cannot be a file name; a log exists, or a
             file cannot be written.
     """
     plan, system = _plan(order)
-    logs = simulation.simulate_set(plan, order.seed, order.runs, order.failures)
-    layout = LAYOUTS[order.layout]
+    logs = simulation.simulate_set(plan, order["seed"], order["runs"], order["failures"])
+    layout = LAYOUTS[order["layout"]]
     files = {
         folder / layout.format(plan=plan, number=number): log for number, log in enumerate(logs)
     }
@@ -87,29 +66,29 @@ def write_set(folder: Path, order: SetOrder) -> tuple[list[Path], Path | None, l
     return list(files), described, []
 
 
-def _plan(order: SetOrder) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
+def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
     """Return the plan and the system: the packaged one with that id, else a simulated one."""
-    name = order.system
+    name = order["system"]
     if not name or PurePath(name).name != name or name.startswith("."):
         raise UserError(f"--system {name!r} is not a valid file name")
     plan = simulation.RunPlan(
-        usage=order.usage,
-        round=order.round or simulation.newest_round(order.usage, order.benchmark),
-        benchmark=order.benchmark,
-        division=order.division,
+        usage=order["usage"],
+        round=order["round"] or simulation.newest_round(order["usage"], order["benchmark"]),
+        benchmark=order["benchmark"],
+        division=order["division"],
         system=name,
-        organization=order.submitter,
-        minutes=order.minutes,
-        optimizer=order.optimizer,
-        statistics=order.records,
+        organization=order["submitter"],
+        minutes=order["minutes"],
+        optimizer=order["optimizer"],
+        statistics=order["records"],
     )
     file = data_folder("systems") / f"{plan.system}.json"
     packaged = _read(file, plan) if file.is_file() else None
     if packaged and packaged.contents and packaged.accelerators and packaged.nodes:
         size = packaged.accelerators // packaged.nodes
-        accelerators = order.accelerators or packaged.accelerators
+        accelerators = order["accelerators"] or packaged.accelerators
         return replace(plan, accelerators=accelerators, node_size=size), packaged.contents
-    accelerators = order.accelerators or plan.accelerators
+    accelerators = order["accelerators"] or plan.accelerators
     simulated = {**simulation.SYSTEM, "system_name": f"Simulated system {plan.system}"}
     return replace(plan, accelerators=accelerators), simulated
 
@@ -161,59 +140,31 @@ def _write(files: Mapping[Path, bytes]) -> None:
 # ---- a round ------------------------------------------------------------------------------
 
 
-class RoundOrder(Struct, frozen=True, kw_only=True):
-    """The round to simulate, as ``RoundPlan`` defines the fields; None is the default.
-
-    ``round`` is by default the newest of the usage. Where only one of ``systems`` and
-    ``submitters`` is set, the other's default is changed to fit. ``jobs`` is the number of
-    processes, by default one per core.
-    """
-
-    usage: str
-    round: str | None
-    division: str | None
-    benchmarks: tuple[str, ...]
-    submitters: int | None
-    systems: int | None
-    sets: int | None
-    seed: int
-    failures: tuple[str, ...]
-    records: int
-    power: bool
-    code: bool
-    jobs: int | None
-
-    def plan(self) -> simulation.RoundPlan:
-        """Return the plan with all defaults filled in."""
-        defaults = simulation.RoundPlan(self.usage, self.round or rounds(self.usage)[-1])
-        systems = self.systems or max(defaults.systems, self.submitters or 0)
-        return simulation.RoundPlan(
-            usage=self.usage,
-            round=defaults.round,
-            submitters=self.submitters or min(defaults.submitters, systems),
-            systems=systems,
-            sets=self.sets,
-            seed=self.seed,
-            divisions=(self.division,) if self.division else defaults.divisions,
-            benchmarks=self.benchmarks,
-            failures=self.failures,
-            statistics=self.records,
-            power=self.power,
-            code=self.code,
-        )
-
-
-def write_whole_round(folder: Path, order: RoundOrder, *, force: bool) -> str:
+def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) -> str:
     """Write the round into a new folder; return a summary of what was written.
 
-    ``force`` replaces a round that was simulated before.
+    ``order`` has the options of the command, as ``RoundPlan`` defines them; None is the default.
+    ``round`` is by default the newest of the usage. Where only one of ``systems`` and
+    ``submitters`` is set, the other's default is changed to fit. ``jobs`` is the number of
+    processes, by default one per core. ``force`` replaces a round that was simulated before.
 
     Raises:
         UserError: as ``write_round``.
     """
-    plan = order.plan()
+    usage, submitters = order["usage"], order["submitters"]
+    plan = simulation.RoundPlan(usage, order["round"] or rounds(usage)[-1])
+    systems = order["systems"] or max(plan.systems, submitters or 0)
+    same = ("sets", "seed", "benchmarks", "failures", "power", "code")
+    plan = replace(
+        plan,
+        **{name: order[name] for name in same},
+        submitters=submitters or min(plan.submitters, systems),
+        systems=systems,
+        divisions=(order["division"],) if order["division"] else plan.divisions,
+        statistics=order["records"],
+    )
     written = simulation.write_round(
-        plan, folder, jobs=order.jobs or os.cpu_count() or 1, force=force
+        plan, folder, jobs=order["jobs"] or os.cpu_count() or 1, force=force
     )
     return (
         f"{folder}: {plan.usage} {plan.round}, {counted(written.systems, 'system')},"

@@ -69,18 +69,13 @@ def judge(
     """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
     waivers = _waivers(workspace)
     sources = {path: log.source for path, log in workspace.logs.items()}
-    contexts = [
-        _context(planned, plan.submitter, workspace.round, sources) for planned in plan.sets
-    ]
-    copies = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources))
-    judged = (
-        _judge_set(planned, context, waivers, bypasses)
-        for planned, context in zip(plan.sets, contexts, strict=True)
-    )
-    return tuple(
-        replace(s, result=with_findings(s.result, waivers.waive(copies.get(index, ()))))
-        for index, s in enumerate(judged)
-    )
+    contexts = [_context(s, plan.submitter, workspace.round, sources) for s in plan.sets]
+    copies, judged = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources)), []
+    for index, (planned, context) in enumerate(zip(plan.sets, contexts, strict=True)):
+        of_set = _judge_set(planned, context, waivers, bypasses)
+        result = with_findings(of_set.result, waivers.waive(copies.get(index, ())))
+        judged.append(replace(of_set, result=result))
+    return tuple(judged)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
@@ -95,11 +90,8 @@ def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
 
 def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
     """Return both without the result sets that are not valid, or whose system is not."""
-    valid = tuple(
-        s
-        for s in judged
-        if not s.failures and not failures(s.planned.system.findings, rejected=True)
-    )
+    passing = (judged_set for judged_set in judged if not judged_set.failures)
+    valid = tuple(s for s in passing if not failures(s.planned.system.findings, rejected=True))
     problems = plan.problems
     if judged and not any(judged_set.planned.is_of(plan.division) for judged_set in valid):
         problems += ("no result set is valid: nothing is left to build",)
@@ -191,14 +183,9 @@ def _judge_set(
 def _context(
     planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
 ) -> SetContext:
+    place, names = Place(planned.folder, planned.folder), (planned.system.id, planned.benchmark)
     context = SetContext(
-        files=ResultSet(
-            place=Place(planned.folder, planned.folder),
-            system=planned.system.id,
-            benchmark=planned.benchmark,
-            logs=(),
-            scaling_mode=planned.scaling,
-        ),
+        files=ResultSet(place, *names, logs=(), scaling_mode=planned.scaling),
         runs=planned.runs,
         round=round_,
         rules=load_benchmark(round_.usage, round_.name, planned.benchmark),

@@ -366,31 +366,18 @@ def _time(milliseconds: float | None) -> datetime | None:
 
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
     """Yield one record per line and metric; if names of metrics are equal, the last one counts."""
-    records = {
-        (evaluation.line, visible(evaluation.metric)): evaluation
-        for evaluation in evaluations_of(run)
-    }
+    records = {(item.line, visible(item.metric)): item for item in evaluations_of(run)}
     for (_, metric), evaluation in records.items():
         cells = astuple(replace(evaluation, metric=metric))
         yield schema.EvaluationRecord(*key[:2], text, *cells)
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
-    counts = Counter(
-        (visible(name), value)
-        for run in context.runs
-        for name, value in run.hyperparameters.items()
-    )
+    values = (pair for run in context.runs for pair in run.hyperparameters.items())
+    counts = Counter((visible(name), value) for name, value in values)
+    of_set = (*key, context.path, context.files.benchmark)
     for (name, value), runs in sorted(counts.items()):
-        yield schema.SettingRecord(
-            *key,
-            context.path,
-            context.files.benchmark,
-            name,
-            value,
-            number_of(value),
-            runs,
-        )
+        yield schema.SettingRecord(*of_set, name, value, number_of(value), runs)
 
 
 def _finding(

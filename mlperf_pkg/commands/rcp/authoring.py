@@ -51,27 +51,6 @@ _MEANING = {
 _SHOWN = 3  # logs that a reason names
 
 
-class Author(Struct, frozen=True):
-    """The origin of a point, as recorded in it; None takes a field from the logs or the round."""
-
-    creator: str | None = None
-    platform: str | None = None
-    when: str | None = None
-    precision: str | None = None
-
-
-class NewPoint(Struct, frozen=True):
-    """A new point: its name, its record in the format of mlperf-logging, and notes on it."""
-
-    name: str
-    record: Mapping[str, Any]
-    notes: tuple[str, ...]
-
-    def json(self) -> str:
-        """Return the file of this point."""
-        return dumps({self.name: as_json(self.record)}, indent=2) + "\n"
-
-
 class _Logs(Struct, frozen=True):
     """The logs of reference runs, all of one benchmark and round."""
 
@@ -80,8 +59,11 @@ class _Logs(Struct, frozen=True):
     rules: Benchmark
 
 
-def new_point(checked: Checked, author: Author) -> NewPoint:
-    """Return the reference point of all runs of a check.
+def new_point(checked: Checked, about: Mapping[str, str | None]) -> tuple[str, list[str]]:
+    """Return the file of the reference point of all runs of a check, and notes on the point.
+
+    ``about`` are ``creator``, ``platform``, ``when`` and ``precision``, as recorded in the point;
+    None takes a field from the logs or the round.
 
     Raises:
         UserError: the runs do not make a reference point. The message has all reasons.
@@ -90,11 +72,12 @@ def new_point(checked: Checked, author: Author) -> NewPoint:
     if reasons := list(_reasons(logs)):
         raise UserError("\n  ".join(["the logs do not make a reference point:", *reasons]))
     name = f"{logs.rules.name}_ref_{logs.runs[0].convergence.batch_size:.15g}"
-    record = _record(logs, checked, author)
+    record = _record(logs, checked, about)
     parsed = msgspec.convert(record, upstream.PointRecord)
     if reason := references.refused_point(parsed, 2 * logs.rules.runs.drop):
         raise UserError(f"the official checker cannot use the point: {name} {reason}")
-    return NewPoint(name, record, tuple(_notes(logs, name, parsed)))
+    text = dumps({name: as_json(record)}, indent=2) + "\n"
+    return text, list(_notes(logs, name, parsed))
 
 
 # ---- reasons against a point ---------------------------------------------------------------
@@ -167,14 +150,14 @@ def _differing(values: Iterator[Any]) -> str:
 # ---- the point -----------------------------------------------------------------------------
 
 
-def _record(logs: _Logs, checked: Checked, author: Author) -> dict[str, Any]:
+def _record(logs: _Logs, checked: Checked, about: Mapping[str, str | None]) -> dict[str, Any]:
     first, name = logs.runs[0], logs.rules.name
     fields = {
         "Benchmark": name,
-        "Creator": author.creator or _logged(logs, "org"),
-        "When": author.when or f"Prior to {logs.round.name} submission",
-        "Platform": author.platform or _logged(logs, "platform"),
-        "Precision": author.precision,
+        "Creator": about["creator"] or _logged(logs, "org"),
+        "When": about["when"] or f"Prior to {logs.round.name} submission",
+        "Platform": about["platform"] or _logged(logs, "platform"),
+        "Precision": about["precision"],
         "BS": first.convergence.batch_size,
         "Hyperparams": _hyperparameters(first, checked),
         references.unit_key(name): [run.convergence.to_converge for run in logs.runs],

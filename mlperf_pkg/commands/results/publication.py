@@ -201,12 +201,11 @@ def anonymous(result: Publication) -> Publication:
     names = ("submitter", "system", "processor", "accelerator", "software")
     emptied = dict.fromkeys((*names, "details_url", "code_url", "notes"), "")
     rows = [replace(row, key=row.id, gaps=(), **emptied) for row in result.rows]
-    scores = [
-        replace(score, path="", row=score.id, reason=": ".join(score.reason.split(": ")[:2]))
-        if score.reason.startswith(_INVALID)
-        else replace(score, path="", row=score.id, reason=score.reason and "no score")
-        for score in result.scores
-    ]
+    scores = []
+    for score in result.scores:
+        code = ": ".join(score.reason.split(": ")[:2])
+        reason = code if code.startswith(_INVALID) else score.reason and "no score"
+        scores.append(replace(score, path="", row=score.id, reason=reason))
     scores.sort(key=lambda score: (score.id, score.benchmark, score.scaling or ""))
     return replace(
         result,
@@ -229,11 +228,7 @@ def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
     of_description, of_logs = known_division(cells["division"]), known_division(system.division)
     division = of_description or of_logs
     status = category(cells["availability"])
-    usable = {
-        "division": of_description in DIVISIONS,
-        "availability": status is not None,
-        "notes": True,
-    }
+    usable = {"division": of_description in DIVISIONS, "availability": bool(status), "notes": True}
     return Row(
         key=system.key,
         id=private_id,
@@ -296,11 +291,8 @@ def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
     published that today's checker rejects and the rules of the round allow.
     """
     row = result.row
-    failing = [
-        finding
-        for finding in result.observations
-        if finding.fails(Basis.RULES) and (by_rules or finding.basis is Basis.BOTH)
-    ]
+    failing = [finding for finding in result.observations if finding.fails(Basis.RULES)]
+    failing = [finding for finding in failing if by_rules or finding.basis is Basis.BOTH]
     if row.verdict.rules is Verdict.FAIL and failing:
         others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
         return f"{_INVALID}: {failing[0].code}: {failing[0].text}{others}"
@@ -321,11 +313,10 @@ def _remarks(findings: Sequence[Finding]) -> str:
         "rules": {f.code for f in findings if f.fails(Basis.RULES)},
         "official": {f.code for f in findings if f.is_error and f.basis is Basis.OFFICIAL},
     }
-    return "; ".join(
-        f"{basis}: {wording.shortened(sorted(codes), _MOST_CODES)}"
-        for basis, codes in errors.items()
-        if codes
-    )
+    shown = {
+        basis: wording.shortened(sorted(codes), _MOST_CODES) for basis, codes in errors.items()
+    }
+    return "; ".join(f"{basis}: {codes}" for basis, codes in shown.items() if codes)
 
 
 def rounded(value: float | None) -> float | None:

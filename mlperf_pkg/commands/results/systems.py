@@ -128,11 +128,10 @@ def system_cells(description: Description, private_id: str | None) -> dict[str, 
     """
     if missing := [name for name in REQUIRED if name not in description]:
         raise ValueError(f"no {', no '.join(missing)}")
-    values = {name: _CELLS[name](description) for name in _BY_KIND}
-    cells: dict[str, Cell] = {
-        name: value if value is None or name in _COUNTS else str(value)
-        for name, value in values.items()
-    }
+    cells: dict[str, Cell] = {}
+    for name in _BY_KIND:
+        value = _CELLS[name](description)
+        cells[name] = value if value is None or name in _COUNTS else str(value)
     try:
         contents = parse_json(private_id or "")
     except ValueError:

@@ -441,11 +441,7 @@ def refuse_early(folder: Path, path: str) -> None:
 
 
 def write(
-    folder: Path,
-    path: str,
-    options: Options,
-    wanted: Sequence[str],
-    by: str | None,
+    folder: Path, path: str, options: Options, wanted: Sequence[str], by: str | None
 ) -> Iterator[str]:
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
 

@@ -59,16 +59,13 @@ def submitters_section(reviewed: Round) -> Section:
     report = reviewed.report
     note = "Largest: accelerators of the largest system with results. With errors: result sets."
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
-    numbers = (
-        wording.counted(len(report.submitters), "submitter"),
-        wording.counted(len({(row.submitter, row.system) for row in report.results}), "system"),
-        wording.counted(len(report.results), "result set"),
-        wording.counted(len(report.runs), "run"),
-    )
+    systems = {(row.submitter, row.system) for row in report.results}
+    numbers = {"submitter": len(report.submitters), "system": len(systems)}
+    numbers |= {"result set": len(report.results), "run": len(report.runs)}
+    counts = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
     official, rules = failing(report.result_sets)
     verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
-    summary = (", ".join(numbers), verdicts)
-    return Section("submitters", "Submitters", (), {"table": table}, summary)
+    return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
 def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
@@ -113,14 +110,13 @@ def findings_section(reviewed: Round) -> Section:
     """Return the findings of each code by weight: errors by the rules first."""
     report, ranks = reviewed.report, list(Severity)
     groups = by_code(finding for finding in report.findings if finding.waiver is None)
-    groups.sort(
-        key=lambda group: (
-            ranks.index(group.first.severity),
-            not group.first.fails(Basis.RULES),
-            -len(group.subjects),
-            group.first.code,
-        )
-    )
+
+    def weight(group: CodeGroup) -> tuple[int, bool, int, str]:
+        first = group.first
+        severity, is_kept = ranks.index(first.severity), not first.fails(Basis.RULES)
+        return severity, is_kept, -len(group.subjects), first.code
+
+    groups.sort(key=weight)
     of_group = Submitters(report).of_group
     rows = [(group, of_group(group)) for group in groups]
     table = table_of(_FINDINGS, rows, title="Findings by weight")
@@ -331,11 +327,7 @@ def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
     ranks, note = _ranks(reviewed), "By: the ranking that paired them."
     pairs = table_of(_ASSIGNMENTS, assignments(reviewed), title="Assignments", note=note)
-    members = [
-        (rank.by, number, company)
-        for rank in ranks
-        for number, company in enumerate(rank.members, 1)
-    ]
+    members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
     return Section(
         "assignments",
         "Assignments",
