@@ -158,10 +158,7 @@ class Outputs(Struct, frozen=True):
             output.refuse_early(inputs)
 
     def show(
-        self,
-        result: Any,
-        inputs: Sequence[str],
-        adapt: Callable[[View], View] = lambda view: view,
+        self, result: Any, inputs: Sequence[str], adapt: Callable[[View], View] = lambda view: view
     ) -> None:
         """Write the result of ``inputs`` in every format: all files or none.
 

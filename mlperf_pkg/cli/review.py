@@ -159,12 +159,7 @@ def command() -> None:
     "Write a file for each objection, and objections.yaml, into FOLDER.", metavar="FOLDER"
 )
 def objection(
-    *,
-    codes: str,
-    path: str,
-    check_options: Options,
-    by: str | None,
-    output: Path | None,
+    *, codes: str, path: str, check_options: Options, by: str | None, output: Path | None
 ) -> int:
     """Write objections, ready to be filed as issues.
 

@@ -12,11 +12,7 @@ from mlperf_pkg.infra.text import escape_html, escape_markdown
 from mlperf_pkg.render import table as render
 from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import (
-    Report,
-    ResultSetRow,
-    description_path,
-)
+from mlperf_pkg.results.report import Report, ResultSetRow, description_path
 
 FORMAT = "mlperf-pkg/results/1"
 _PAGE = """\

@@ -161,9 +161,7 @@ def summarize(checked: Checked) -> Summary:
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables: {reference} does not know round {round_}")
-    from mlperf_logging.benchmark_meta import (
-        get_allowed_benchmarks,
-    )
+    from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 
     benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
     collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)))

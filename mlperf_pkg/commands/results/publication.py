@@ -157,10 +157,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[System]:
 
 
 def publication(
-    checked: Checked,
-    systems: Sequence[System],
-    ids: PrivateIds,
-    verdict: Basis = Basis.OFFICIAL,
+    checked: Checked, systems: Sequence[System], ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
 ) -> Publication:
     """Return the summary of a round; ``ids`` has an id for each of its systems.
 

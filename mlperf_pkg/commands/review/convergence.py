@@ -213,9 +213,7 @@ _TEXTS = {
 
 
 def _summary(
-    tests: Sequence[RcpTest],
-    missing: Sequence[tuple[Cell, ...]],
-    scaled: Sequence[ResultSetRow],
+    tests: Sequence[RcpTest], missing: Sequence[tuple[Cell, ...]], scaled: Sequence[ResultSetRow]
 ) -> Iterator[str]:
     for test in tests:
         if test.state in (FAIL, OFFICIAL, BYPASSED):

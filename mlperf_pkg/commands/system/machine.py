@@ -179,10 +179,7 @@ def _storage(sources: Sources) -> dict[str, str]:
             kinds[kind] += 1
             tb = size / 1e12
             sizes[f"{tb:.3g} TB" if tb >= 1 else f"{size / 1e9:.3g} GB"] += 1
-    return {
-        "host_storage_type": ", ".join(sorted(kinds)),
-        "host_storage_capacity": _counted(sizes),
-    }
+    return {"host_storage_type": ", ".join(sorted(kinds)), "host_storage_capacity": _counted(sizes)}
 
 
 def _product(sources: Sources) -> str:
