@@ -35,15 +35,10 @@ def sarif(report: Report, view: View) -> str:
     pairs = zip(report.findings, fingerprints, strict=True)
     about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
     driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
+    invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
     run = {
         "tool": {"driver": driver},
-        "invocations": [
-            {
-                "executionSuccessful": True,
-                "exitCode": int(report.has_errors),
-                "exitCodeDescription": findings.counts_in_words(report),
-            }
-        ],
+        "invocations": [invocation | {"exitCodeDescription": findings.counts_in_words(report)}],
         "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
         "results": [
             _result(finding, index[finding.code], fingerprint, view)

@@ -166,13 +166,10 @@ def _finding_changes(
     before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
     changes = []
     for code in sorted(before.keys() | after.keys()):
-        old_count, new_count = (
-            sum(finding.count for finding in side.get(code, ())) for side in (before, after)
-        )
-        if old_count != new_count:
+        counts = [sum(f.count for f in side.get(code, ())) for side in (before, after)]
+        if counts[0] != counts[1]:
             first = (after.get(code) or before[code])[0]
-            words = (first.severity, first.text)
-            changes.append(model.FindingChange(code, *words, old_count, new_count))
+            changes.append(model.FindingChange(code, first.severity, first.text, *counts))
     return tuple(changes)
 
 
@@ -326,18 +323,12 @@ def _contents(source: Source | None) -> _Contents:
         for number, record in enumerate(islice(reader, _MOST_RECORDS)):
             if record is not None:
                 entries.append(_entry(record, reader.line_of(number)))
-    starts = (entry.time_ms for entry in entries if entry.key == "run_start")
-    series = (
-        (entry.key, entry.value)
-        for entry in entries
-        if entry.key in evaluations.KEYS or entry.key in _LOSSES
-    )
-    return _Contents(
-        entries=tuple(entries),
-        start_ms=next(starts, None),
-        seeds=frozenset(entry.value for entry in entries if entry.key == "seed"),
-        series=Counter(series),
-    )
+    start_ms = next((entry.time_ms for entry in entries if entry.key == "run_start"), None)
+    seeds = frozenset(entry.value for entry in entries if entry.key == "seed")
+    keys = evaluations.KEYS | _LOSSES
+    of_series = (entry for entry in entries if entry.key in keys)
+    series = Counter((entry.key, entry.value) for entry in of_series)
+    return _Contents(tuple(entries), start_ms, seeds, series)
 
 
 def _entry(record: Any, line: int) -> _Entry:

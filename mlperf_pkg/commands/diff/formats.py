@@ -29,6 +29,7 @@ _ALLOWED = {False: "against the rules", None: "to be decided", True: "allowed"}
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
 _LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
 _MINUTES = ("score_minutes", "official_minutes")
+_BETWEEN = ("across_rounds", "entries")
 
 
 def text(comparison: model.Comparison, view: View) -> str:
@@ -283,10 +284,7 @@ def json(comparison: model.Comparison, _: View) -> str:
             "verdicts": comparison.verdicts,
             "systems": systems,
             "result_sets": sets,
-            "findings": comparison.findings,
-            "files": comparison.files,
-            "across_rounds": comparison.across_rounds,
-            "entries": comparison.entries,
+            **{n: getattr(comparison, n) for n in ("findings", "files", *_BETWEEN)},
         }
     )
 

@@ -207,16 +207,11 @@ def rows_of(checked: Checked) -> Rows:
                 _run(row, runs[row.path], keys[of_set.id], of_set.path, paths[row.path])
                 for row, of_set in in_sets
             ],
-            "evaluations": [
-                record
+            "evaluations": chain.from_iterable(
+                _evaluations(runs[row.path], keys[of_set.id], paths[row.path])
                 for row, of_set in in_sets
-                for record in _evaluations(runs[row.path], keys[of_set.id], paths[row.path])
-            ],
-            "settings": [
-                setting
-                for context in checked.contexts
-                for setting in _settings(context, keys[context.id])
-            ],
+            ),
+            "settings": chain.from_iterable(_settings(c, keys[c.id]) for c in checked.contexts),
             "findings": [_finding(finding, rounds, keys) for finding in checked.report.findings],
         }
     )

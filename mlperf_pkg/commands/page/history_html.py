@@ -100,11 +100,10 @@ def _table(history: History) -> str:
     }
     ranked = (entry.row for entry in history.entries if entry.is_ranked)
     rounds = {(row.usage, row.round) for row in ranked}
+    rows = [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
     return compact(
         {
-            "rows": columns(
-                [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
-            ),
+            "rows": columns(rows),
             "benchmarks": {
                 trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
                 for _, trends in history.groups

@@ -126,11 +126,8 @@ _BY_NAME = "other_software_stack"  # its members are separate values
 _Name = tuple[str, ...]  # a field, or a field and the name of a member
 
 
-class Node(Struct, frozen=True):
-    """The file and the fields of the description of one node."""
-
-    path: str
-    fields: dict[str, Any]
+Node = tuple[str, dict[str, Any]]
+"""The file and the fields of the description of one node."""
 
 
 def read_nodes(paths: Sequence[str]) -> list[Node]:
@@ -146,7 +143,7 @@ def read_nodes(paths: Sequence[str]) -> list[Node]:
         first = first_by_file.setdefault(Path(file).resolve(), file)
         if first is not file:
             raise UserError(f"{file}: named twice; expected a file for each node")
-    return [Node(file, _fields(file)) for file in files]
+    return [(file, _fields(file)) for file in files]
 
 
 def _fields(file: str) -> dict[str, Any]:
@@ -176,7 +173,7 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any
     user_values = replace(user_values, nodes=number)
     of_user = user_fields(user_values)
     fields: dict[str, Any] = {}
-    counts = (node.fields.get(_COUNT) for node in nodes)
+    counts = (of_node.get(_COUNT) for _, of_node in nodes)
     unlike = [None if schema.whole_number(value) in (1, number) else value for value in counts]
     others = {text: answer for text, answer in _answers(nodes, unlike).items() if text}
     expected = f"expected {number}, one for each file"
@@ -193,15 +190,15 @@ def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any
 
 def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
     """Return the values of each field, one per node, None if a node has no value."""
-    named = all(isinstance(node.fields.get(_BY_NAME, {}), dict) for node in nodes)
-    flat = [dict(_members(node, named=named)) for node in nodes]
+    named = all(isinstance(fields.get(_BY_NAME, {}), dict) for _, fields in nodes)
+    flat = [dict(_members(fields, named=named)) for _, fields in nodes]
     names = dict.fromkeys(name for values in flat for name in values)
     return {name: [values.get(name) for values in flat] for name in names}
 
 
-def _members(node: Node, *, named: bool) -> Iterator[tuple[_Name, Any]]:
+def _members(fields: Mapping[str, Any], *, named: bool) -> Iterator[tuple[_Name, Any]]:
     """Yield the values of a node, with each version of its software if it is ``named``."""
-    for name, value in node.fields.items():
+    for name, value in fields.items():
         if name == _BY_NAME and named:
             yield from (((name, member), version) for member, version in value.items())
         elif value != ONE_NODE:
@@ -215,11 +212,11 @@ _Answer = tuple[Any, list[str]]
 def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]:
     """Return the different values by their text, which is empty for nodes without an answer."""
     answers: dict[str, _Answer] = {}
-    for node, value in zip(nodes, values, strict=True):
+    for (path, _), value in zip(nodes, values, strict=True):
         text = value if isinstance(value, str) else json.dumps(value)
         is_known = schema.is_answer(value) and not schema.is_to_fill_in(value)
         _, files = answers.setdefault(text if is_known else "", (value, []))
-        files.append(Path(node.path).name)
+        files.append(Path(path).name)
     return answers
 
 
