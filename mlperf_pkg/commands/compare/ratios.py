@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -277,11 +278,10 @@ def price_of(prices: Prices, *names: str | None) -> Price | None:
     searched = [plain(name) for name in names if name and plain(name)]
     own = [(plain(system), price) for system, price in prices.items()]
     also = [(plain(name), price) for price in prices.values() for name in price.also]
-    for patterns in (own, also):
-        for name in searched:
-            for pattern, price in patterns:
-                if fnmatchcase(name, pattern):
-                    return price
+    for patterns, name in product((own, also), searched):
+        for pattern, price in patterns:
+            if fnmatchcase(name, pattern):
+                return price
     return None
 
 

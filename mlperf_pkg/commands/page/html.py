@@ -161,19 +161,12 @@ def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
     """
     specs: dict[str, tuple[int, Any]] = {}
     data: dict[str, tuple[int, Any]] = {}
-    packed_charts = {
-        element: [
-            [
-                _index(specs, chart.spec),
-                chart.title,
-                chart.description,
-                {name: _index(data, table) for name, table in chart.data.items()},
-            ]
-            for chart in element_charts
-            if not chart.missing
-        ]
-        for element, element_charts in charts.items()
-    }
+    packed_charts: dict[str, list[Any]] = {element: [] for element in charts}
+    for element, of_element in charts.items():
+        for chart in (chart for chart in of_element if not chart.missing):
+            tables = {name: _index(data, table) for name, table in chart.data.items()}
+            parts = [_index(specs, chart.spec), chart.title, chart.description, tables]
+            packed_charts[element].append(parts)
     return compact(
         {
             "config": CONFIG,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from statistics import median
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -144,11 +144,8 @@ def _words(worst: Finding, findings: Sequence[Finding]) -> str:
 
 def _topic(code: str, rule: Rule | None) -> str:
     if rule is not None:
-        if rule.reaches:
-            return _RUNS
-        if rule.key in KEYS:
-            return _EVALUATIONS
-        return _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
+        of_key = _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
+        return _RUNS if rule.reaches else _EVALUATIONS if rule.key in KEYS else of_key
     beginnings = {prefix: topic for topic, (prefixes, _) in _TOPICS.items() for prefix in prefixes}
     return beginnings[max(filter(code.startswith, beginnings), key=len)]
 
@@ -322,15 +319,13 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
     stack = (system.contents or {}).get("other_software_stack")
     versions: dict[str, list[str]] = {}
     for item in stack if isinstance(stack, list) else [stack]:
-        if isinstance(item, dict):
-            versions.update({str(key): [_version(value)] for key, value in item.items() if value})
-        elif item:
-            versions[_UNNAMED] = [*versions.get(_UNNAMED, ()), *_version(item).split(", ")]
+        for name, value in item.items() if isinstance(item, dict) else [(_UNNAMED, item)]:
+            text = " ".join((value if isinstance(value, str) else word(value)).split())
+            if value and isinstance(item, dict):
+                versions[str(name)] = [text[:_MOST_TEXT]]
+            elif value:
+                versions.setdefault(_UNNAMED, []).extend(text[:_MOST_TEXT].split(", "))
     return versions
-
-
-def _version(value: Any) -> str:
-    return " ".join((value if isinstance(value, str) else word(value)).split())[:_MOST_TEXT]
 
 
 def _older(subject: Subject) -> Iterator[str]:
@@ -426,7 +421,7 @@ def seeds(subject: Subject) -> Iterator[str]:
     same = []
     for item in subject.sets:
         values = [{seed.value for seed in run.seeds} for run in item.context.runs]
-        if len(values) > 1 and len(values[0]) == 1 and all(own == values[0] for own in values):
+        if len(values) > 1 and all(values) and len(set().union(*values)) == 1:
             same.append(item.name)
     if same:
         yield f"the same seed in all runs: {_sets(same)}"

@@ -76,13 +76,14 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     unsettled = [outcome for outcome in Outcome if outcome.is_open]
     others = [o for o in Outcome if not (o.is_open or o is Outcome.MET)]
     parts = (("not settled", unsettled), ("need no successor yet", others))
-    numbers = {name: sum(counts[outcome] for outcome in members) for name, members in parts}
-    split = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
-    met = f"{counts[Outcome.MET]} met by a successor"
-    yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(filter(None, (met, split)))}"
+    totals, details = [f"{counts[Outcome.MET]} met by a successor"], []
     for name, members in parts:
-        if numbers[name]:
-            yield f"{name}: {', '.join(f'{counts[o]} {o.value}' for o in members if counts[o])}"
+        if number := sum(counts[outcome] for outcome in members):
+            totals.append(f"{number} {name}")
+            words = (f"{counts[outcome]} {outcome.value}" for outcome in members if counts[outcome])
+            details.append(f"{name}: {', '.join(words)}")
+    yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
+    yield from details
     if unsure := sum(map(_is_unsure, rows)):
         yield f"{unsure} compared with systems that match by name only"
 
@@ -298,14 +299,11 @@ def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
     """Yield the Previews of a group by scale, each with its role."""
     scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
     smallest, largest = min(scales, default=0), max(scales, default=0)
+    roles = {smallest: Role.SMALLEST, largest: Role.LARGEST}
     for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
         scale = scale_of(entry.row)
-        if smallest == largest or scale is None:
-            yield entry, Role.ONLY
-        elif scale.number in (smallest, largest):
-            yield entry, Role.SMALLEST if scale.number == smallest else Role.LARGEST
-        else:
-            yield entry, Role.BETWEEN
+        is_only = smallest == largest or scale is None
+        yield entry, Role.ONLY if is_only or not scale else roles.get(scale.number, Role.BETWEEN)
 
 
 # ---- their successors ---------------------------------------------------------------------
@@ -347,12 +345,10 @@ def _without(
 
 def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], list[Entry]]:
     """Return the results of later rounds: up to the round of the due date, and after it."""
-    in_time: list[Entry] = []
-    after: list[Entry] = []
-    for entry in new.entries:
-        if entry.row.usage == preview.row.usage and entry.version > preview.version:
-            (after if _is_late(entry, due) else in_time).append(entry)
-    return in_time, after
+    later = [e for e in new.entries if e.row.usage == preview.row.usage]
+    later = [entry for entry in later if entry.version > preview.version]
+    in_time = [entry for entry in later if not _is_late(entry, due)]
+    return in_time, [entry for entry in later if _is_late(entry, due)]
 
 
 def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
