@@ -112,10 +112,8 @@ def _rows(
         rows_of_published,
     )
 
-    of_paths: Rows = {}
-    if paths:
-        checked = check(paths, structs.replace(check_options, curves=evaluations))
-        of_paths = rows_of(noted(checked))
+    options_ = structs.replace(check_options, curves=evaluations)
+    of_paths: Rows = rows_of(noted(check(paths, options_))) if paths else {}
     if not published:
         return of_paths
     of_record = rows_of_published(published_results(), published)

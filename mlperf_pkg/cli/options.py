@@ -225,17 +225,10 @@ def filtered(function: _Command) -> _Command:
     def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
         return function(filter_findings=lambda report: report.only(select, ignore), **others)
 
-    return _decorated(
-        with_filter,
-        _codes_option(
-            "--select", "Show only codes with these prefixes (repeatable or comma-separated)."
-        ),
-        _codes_option(
-            "--ignore",
-            "Hide codes with these prefixes (repeatable or comma-separated); the verdicts do not"
-            " change.",
-        ),
-    )
+    each = "codes with these prefixes (repeatable or comma-separated)"
+    showing = _codes_option("--select", f"Show only {each}.")
+    hiding = _codes_option("--ignore", f"Hide {each}; the verdicts do not change.")
+    return _decorated(with_filter, showing, hiding)
 
 
 def _codes_option(name: str, text: str) -> Callable[[_Function], _Function]:
@@ -303,12 +296,12 @@ def failing(function: _Command) -> _Command:
 
     @wraps(function)
     def with_status(fail_on: str, **others: Any) -> Any:
-        if fail_on == _OFFICIAL:
-            return function(
-                status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
-            )
-        severity = Severity(fail_on)
-        return function(status=lambda report: int(report.fails_on(severity)), **others)
+        def status(report: Report) -> int:
+            if fail_on == _OFFICIAL:
+                return int(report.verdict.official is not Verdict.PASS)
+            return int(report.fails_on(Severity(fail_on)))
+
+        return function(status=status, **others)
 
     option: Callable[[_Command], _Command] = click.option(
         "--fail-on",

@@ -119,13 +119,13 @@ def _encryption(
 ) -> Encryption | None:
     if form is not Form.AGE and keys:
         raise UserError("--recipient applies only to --encrypt age")
+    if form is None and passphrase_file:
+        raise UserError("--passphrase-file applies only to --encrypt")
+    if keys and passphrase_file:
+        raise UserError("--recipient and --passphrase-file cannot be used together")
     if form is None:
-        if passphrase_file:
-            raise UserError("--passphrase-file applies only to --encrypt")
         return None
     if keys:
-        if passphrase_file:
-            raise UserError("--recipient and --passphrase-file cannot be used together")
         recipients(keys)
         return Encryption(form, recipients=keys)
     return Encryption(form, secret.passphrase(passphrase_file, new=True))

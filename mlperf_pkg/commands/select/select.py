@@ -67,13 +67,11 @@ class SelectedSet(Struct, frozen=True):
         """The outcome."""
         if self.row.runs_required is None:
             return State.NOT_CHECKED
-        if self.selection is None:
-            valid = self.row.score_minutes is not None
-        else:
-            valid = bool(self.selection.chosen)
+        selection = self.selection
+        valid = self.row.score_minutes is not None if selection is None else selection.chosen
         if not valid:
             return State.INVALID
-        more = self.selection is not None and len(self.selection.choice.windows) > 1
+        more = selection is not None and len(selection.choice.windows) > 1
         return State.SELECTED if more else State.NOTHING_TO_SELECT
 
     @property

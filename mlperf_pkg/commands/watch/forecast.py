@@ -171,8 +171,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
         UserError: the rulebook has no such round.
     """
     bounds = rules.target.get("fields", {"": rules.target})
-    target = describe.target(rules)
-    return Goal(target, bounds, rules.unit, _reference(run, rules, batch_size))
+    return Goal(describe.target(rules), bounds, rules.unit, _reference(run, rules, batch_size))
 
 
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:
@@ -272,11 +271,8 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
     values = recent[-1].values
-    short = [
-        name
-        for name in goal.bounds
-        if name in values and goal.limit(name, values[name]) is not None
-    ]
+    there = (name for name in goal.bounds if name in values)
+    short = [name for name in there if goal.limit(name, values[name]) is not None]
     if not short:
         return None
     bent = max(_reached(recent, goal, name, log, _exp) for name in short)
