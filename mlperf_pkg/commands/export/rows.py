@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
 from mlperf_pkg.checker.check import evaluations_of
 from mlperf_pkg.checker.values import Checked, scores
@@ -248,20 +248,17 @@ class _Rounds:
 
     def __init__(self, checked: Checked) -> None:
         report = checked.report
-        self._by_folder: dict[str, _AnyRound] = {
-            run.path: (run.usage, run.round) for run in checked.runs
-        }
-        described = [(c, c.system.path) for c in checked.contexts if c.system]
-        self.submitters = {path: context.submitter for context, path in described}
-        self._by_folder |= {path: (c.round.usage, c.round.name) for c, path in described}
-        self._by_system = {
-            id(system): (context.round.usage, context.round.name)
-            for context in checked.contexts
-            for system in context.systems
-        }
+        self._by_folder: dict[str, _AnyRound] = {r.path: (r.usage, r.round) for r in checked.runs}
+        self._by_system: dict[int, _AnyRound] = {}
+        self.submitters: dict[str, str | None] = {}
         for context in checked.contexts:
+            round_ = (context.round.usage, context.round.name)
+            if system := context.system:
+                self._by_folder[system.path] = round_
+                self.submitters[system.path] = context.submitter
+            self._by_system.update((id(system), round_) for system in context.systems)
             for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
-                self._by_folder.setdefault(folder, (context.round.usage, context.round.name))
+                self._by_folder.setdefault(folder, round_)
         self._only = (report.usage, report.round) if report.round else (None, None)
 
     def of_system(self, system: SystemFile) -> _AnyRound:
@@ -296,8 +293,7 @@ def _system(
         accelerator_model=_text(fields.get("accelerator_model_name")),
         host_processor=_text(fields.get("host_processor_model_name")),
         framework=_text(fields.get("framework")),
-        official=verdict.official,
-        rules=verdict.rules,
+        **asdict(verdict),
     )
 
 
@@ -324,8 +320,7 @@ def _result_set(
         global_batch_size=batch_size_of(context.runs),
         energy=row.energy_joules,
         models=row.number_of_models,
-        official=row.verdict.official,
-        rules=row.verdict.rules,
+        **asdict(row.verdict),
     )
 
 
@@ -343,8 +338,7 @@ def _run(row: RunRow, run: Run, key: _SetKey, set_path: str, text: str) -> schem
         division_written=row.division,
         start=_time(run.start_ms),
         to_converge=row.samples_to_converge,
-        official=row.verdict.official,
-        rules=row.verdict.rules,
+        **asdict(row.verdict),
     )
 
 

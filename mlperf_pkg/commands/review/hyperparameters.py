@@ -376,14 +376,10 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
     records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
     is_closed = division_of(context) == "closed"
     rules = _rules(context.rules) if context.rules and is_closed else {}
+    every = ((key, rule.constraints) for key, of_key in rules.items() for rule in of_key)
     return Reference(
         {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
-        {
-            key: in_words(rule.constraints["equals"])
-            for key, of_key in rules.items()
-            for rule in of_key
-            if "equals" in rule.constraints
-        },
+        {key: in_words(limits["equals"]) for key, limits in every if "equals" in limits},
         {key: words for key, of_key in rules.items() if (words := _words(of_key))},
         frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
     )
@@ -406,14 +402,10 @@ def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
 
     Rules that only the official checker has are left out.
     """
-    return by_key(
-        (key, rule)
-        for layer in benchmark_layers(benchmark, "closed")
-        for key, rules in layer.rules.items()
-        if is_hyperparameter(key)
-        for rule in rules
-        if rule.basis is not Basis.OFFICIAL
-    )
+    layers = benchmark_layers(benchmark, "closed")
+    pairs = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
+    pairs = ((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
+    return by_key((key, rule) for key, rule in pairs if is_hyperparameter(key))
 
 
 def _words(rules: Sequence[Rule]) -> str:
@@ -467,13 +459,11 @@ _VALUE = 5  # the place of the value among the columns
 
 def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Outlier]:
     """Return the outliers among the Closed sets of a round."""
-    published = {
-        (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
-        for finding in findings
-        if finding.code == UNPUBLISHED
-        for actual, expected in zip(finding.found, finding.expected, strict=True)
-        for key in [actual.partition(" ")[0]]
-    }
+    published: dict[tuple[str, str], str] = {}
+    for finding in (finding for finding in findings if finding.code == UNPUBLISHED):
+        for actual, expected in zip(finding.found, finding.expected, strict=True):
+            reason = f"all published sets have {expected.partition(' ')[2]}"
+            published[finding.about, actual.partition(" ")[0]] = reason
     closed = (group for group in groups if group.division == "closed")
     return [outlier for group in closed for outlier in outliers(group, published)]
 

@@ -99,10 +99,9 @@ class Examined(Struct, frozen=True, dict=True):
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
                 if submitter := submitters.get(about.partition("/")[0]):
+                    named = ((place, self.named(place.path)) for place in finding.occurrences)
+                    places = tuple(replace(place, path=path) for place, path in named)
                     path = self.named(finding.path)
-                    places = tuple(
-                        replace(place, path=self.named(place.path)) for place in finding.occurrences
-                    )
                     yield submitter, replace(finding, path=path, subject=about, places=places)
 
     @cached_property

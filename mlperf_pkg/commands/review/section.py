@@ -132,16 +132,11 @@ def listed_section(listing: Listing, title: str) -> Section:
     rows = records(table_of(listing.columns, listing.rows))
     keys = [key for key in listing.brief if any(row[key] is not None for row in rows)]
     marked = frozenset((n, 0) for n, row in enumerate(listing.rows) if listing.is_open(row))
-    table = table_of_cells(
-        [key.replace("_", " ").capitalize() for key in keys],
-        [
-            [round(v, _DECIMALS) if isinstance(v, float) else v for v in map(row.get, keys)]
-            for row in rows
-        ],
-        title=listing.title,
-        marked=marked,
-        note=_MARKED if marked else "",
-    )
+    titles = [key.replace("_", " ").capitalize() for key in keys]
+    cells = ([row[key] for key in keys] for row in rows)
+    rounded = [[round(v, _DECIMALS) if isinstance(v, float) else v for v in row] for row in cells]
+    note = _MARKED if marked else ""
+    table = table_of_cells(titles, rounded, title=listing.title, marked=marked, note=note)
     parts = {"table": table} if rows else {}
     return Section(listing.name, title, listing.summary, parts, listing.summary)
 
