@@ -386,18 +386,16 @@ def places(history: History) -> str:
 
 
 def _explained(rules: Sequence[Rule]) -> Iterator[str]:
-    for text in dict.fromkeys(rule.formula_text for rule in rules if rule.formula):
-        yield wrapped("formula   ", text)
-    for basis in dict.fromkeys(rule.basis for rule in rules):
-        yield wrapped("basis     ", f"{basis}: {describe.BASIS[basis]}")
-    for severity in dict.fromkeys(rule.severity for rule in rules):
-        yield wrapped("severity  ", describe.SEVERITY[severity])
-    if any(rule.fatal for rule in rules):
-        yield wrapped("fatal     ", "the official checker crashes where it is broken")
-    for text in dict.fromkeys(rule.message for rule in rules if rule.message):
-        yield wrapped("message   ", text)
-    for text in dict.fromkeys(rule.hint for rule in rules if rule.hint):
-        yield wrapped("hint      ", text)
+    texts = {
+        "formula": [rule.formula_text for rule in rules if rule.formula],
+        "basis": [f"{rule.basis}: {describe.BASIS[rule.basis]}" for rule in rules],
+        "severity": [describe.SEVERITY[rule.severity] for rule in rules],
+        "fatal": ["the official checker crashes where it is broken" for r in rules if r.fatal],
+        "message": [rule.message for rule in rules if rule.message],
+        "hint": [rule.hint for rule in rules if rule.hint],
+    }
+    for label, of_label in texts.items():
+        yield from (wrapped(f"{label:<10}", text) for text in dict.fromkeys(of_label))
     # All rulesets of the official checker are one source.
     prefix, distinct = ruleset_source(""), dict.fromkeys(rule.source for rule in rules)
     sources = [source for source in distinct if not source.startswith(prefix)]

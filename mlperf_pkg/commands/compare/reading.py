@@ -117,10 +117,8 @@ def _results_of(
             numbers[named] += 1
             # What the logs of the runs that count in the score say of their speed.
             counting = [run.path for run in scored.runs if run.dropped is None]
-            trainings = [
-                read_training(places[path].source, runs[path])
-                for path in (() if row.scaling == "weak" else counting)
-            ]
+            counting = [] if row.scaling == "weak" else counting
+            trainings = [read_training(places[path].source, runs[path]) for path in counting]
             result = _result(row, first, context.system, trainings, argument)
             yield (*named, numbers[named]), result
 

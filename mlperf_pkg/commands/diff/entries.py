@@ -116,11 +116,9 @@ def _copies(
     old: ResultSet | None, new: ResultSet, owners: dict[Hashable, ResultSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
-    own = {log.run for log in old.logs} if old else set()
-    copied = (
-        owners[log.run] for log in new.logs if log.run in owners and log.run not in own | {None}
-    )
-    originals = by_key((original.name, original) for original in copied)
+    own = {None, *(log.run for log in old.logs)} if old else {None}
+    runs_of_others = (log.run for log in new.logs if log.run in owners and log.run not in own)
+    originals = by_key((owners[run].name, owners[run]) for run in runs_of_others)
     for name in sorted(originals):
         runs = f"{len(originals[name])} of {wording.counted(len(new.logs), 'run')}"
         yield _copy(originals[name][0], new, runs)
@@ -164,10 +162,9 @@ def _files(comparison: Comparison) -> Iterator[EntryVerdict]:
     And those on sets of which a factor of the score was written or removed.
     """
     files = comparison.files
-    paths = (*files.changed, *files.added, *files.removed)
-    counts = Counter(_code_folder(path) for path in paths)
-    changed = {_code_folder(path) for path in (*files.changed, *files.added)} - {""}
-    for folder in sorted(changed):
+    there = list(map(_code_folder, (*files.changed, *files.added)))
+    counts = Counter([*there, *map(_code_folder, files.removed)])
+    for folder in sorted({*there} - {""}):
         text = wording.counted(counts[folder], "file")
         yield entry_verdict(Kind.CODE, folder, text, allowed=None)
     for word in ("changed", "added", "removed"):
@@ -234,11 +231,8 @@ def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator
         text = f"{wording.counted(len(same.copied), 'run')} from this entry itself: {names}"
         yield entry_verdict(Kind.COPIED, new.name, text, allowed=False, other=old.name)
     edits = Counter(edit.what for run in same.edited for edit in run.edits)
-    if texts := [
-        f"{what} in {wording.counted(number, 'log')}"
-        for what, number in edits.items()
-        if what != expected
-    ]:
+    logs = {what: wording.counted(number, "log") for what, number in edits.items()}
+    if texts := [f"{what} in {number}" for what, number in logs.items() if what != expected]:
         yield entry_verdict(Kind.EDITED, new.name, "; ".join(texts), allowed=None)
     if same.new:
         gone = len(old.logs) - same.identical - len(same.edited)
@@ -484,12 +478,9 @@ def _find_loan(change: SetChange, lenders: Iterable[ResultSet]) -> _Loan | None:
     The lender is another submitter's set that has at least one of the new values.
     """
     new = change.new
-    loans = [
-        _loan(change, lender)
-        for lender in lenders
-        if lender.row.benchmark == new.row.benchmark
-        and not is_same_submitter(lender.submitter, new.submitter)
-    ]
+    of_benchmark = (lender for lender in lenders if lender.row.benchmark == new.row.benchmark)
+    others = (o for o in of_benchmark if not is_same_submitter(o.submitter, new.submitter))
+    loans = (_loan(change, lender) for lender in others)
     return min(
         (loan for loan in loans if loan.taken),
         key=lambda loan: (len(loan.different), -loan.taken, loan.lender.name),

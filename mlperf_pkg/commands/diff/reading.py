@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -272,24 +273,20 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
         for name, checked in zip(names, checks, strict=True)
         for label, place in checked.inputs[0].places.items()
     }
-    of_sides, old = shared_runs(contexts), len(sides[0])
-    pairs = (
-        pair
-        for pair in find_pairs(contexts, of_sides, sources)
-        if (pair.original.index < old) != (pair.copy.index < old)
-        and pair.original.context.round.name != pair.copy.context.round.name
-    )
-    findings = copies_in(contexts, pairs)
+    every, old = find_pairs(contexts, shared_runs(contexts), sources), len(sides[0])
+    pairs = (p for p in every if (p.original.index < old) != (p.copy.index < old))
+    rounds = attrgetter("original.context.round.name", "copy.context.round.name")
+    findings = copies_in(contexts, (pair for pair in pairs if len({*rounds(pair)}) > 1))
     if not any(map(has_several_rounds, sides)):
         minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
         for index, finding in check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
-    every = []
+    folded_findings: list[Finding] = []
     for index, of_set in findings.items():
         context = contexts[index]
         runs = [run.path for run in context.runs]
-        every += folded(of_set, context.label, runs, context.id)
-    return in_order(every)
+        folded_findings += folded(of_set, context.label, runs, context.id)
+    return in_order(folded_findings)
 
 
 def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:

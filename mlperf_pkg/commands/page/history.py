@@ -201,14 +201,10 @@ class History(Struct, frozen=True):
     @property
     def rounds(self) -> Mapping[str, list[str]]:
         """The published rounds of each usage, the oldest first."""
-        published = {
-            (entry.row.usage, entry.row.round) for entry in self.entries if not entry.is_new
-        }
-        ordered = sorted(published, key=lambda pair: (pair[0] != TRAINING, version_of(pair[1])))
-        return {
-            usage: [name for _, name in pairs]
-            for usage, pairs in groupby(ordered, key=lambda pair: pair[0])
-        }
+        published = {(e.row.usage, e.row.round) for e in self.entries if not e.is_new}
+        return by_key(
+            sorted(published, key=lambda pair: (pair[0] != TRAINING, *version_of(pair[1])))
+        )
 
     @property
     def own(self) -> list[Entry]:

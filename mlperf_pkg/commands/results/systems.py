@@ -100,11 +100,8 @@ def systems_of(checked: Checked) -> Iterator[System]:
         for folder in submission.tested:
             name = folder.place.name
             path = submission.place.child("systems").child(f"{name}.json").label
-            sets = tuple(
-                (files_of_set, results[files_of_set.place.label])
-                for files_of_set in submission.result_sets
-                if files_of_set.system == name and files_of_set.place.label in results
-            )
+            own = ((s, s.place.label) for s in submission.result_sets if s.system == name)
+            sets = tuple((of_set, results[label]) for of_set, label in own if label in results)
             logged = (divisions[run] for _, result in sets for run in result.runs)
             yield System(
                 key=f"{submitter}/{name}",

@@ -157,12 +157,9 @@ def _printed(summary: Summary) -> list[tuple[str, Table]]:
 
 def _without_scores(table: Table) -> Table:
     """Return the table of energy, whose cells the official summarizer leaves empty."""
-    is_score = [":" in column for column in table.columns]
-    rows = (
-        tuple(None if blank else cell for cell, blank in zip(row, is_score, strict=True))
-        for row in table.rows
-    )
-    return Table(table.columns, tuple(rows))
+    rows = (zip(row, table.columns, strict=True) for row in table.rows)
+    blank = (tuple(None if ":" in column else cell for cell, column in row) for row in rows)
+    return Table(table.columns, tuple(blank))
 
 
 def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
