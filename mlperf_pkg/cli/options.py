@@ -225,9 +225,9 @@ def filtered(function: _Command) -> _Command:
     def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
         return function(filter_findings=lambda report: report.only(select, ignore), **others)
 
-    each = "codes with these prefixes (repeatable or comma-separated)"
-    showing = _codes_option("--select", f"Show only {each}.")
-    hiding = _codes_option("--ignore", f"Hide {each}; the verdicts do not change.")
+    which = "codes with these prefixes (repeatable or comma-separated)"
+    showing = _codes_option("--select", f"Show only {which}.")
+    hiding = _codes_option("--ignore", f"Hide {which}; the verdicts do not change.")
     return _decorated(with_filter, showing, hiding)
 
 

@@ -146,12 +146,12 @@ def _say_set(
     console.log("INFO", f" System {context.files.system}")
     console.log("INFO", f" Benchmark {context.files.benchmark}")
     console.bar()
-    found, required = result.row.runs_found, result.row.runs_required
+    runs, required = result.row.runs_found, result.row.runs_required
     if any(finding.code == "SET101" for finding in result.findings):
         where = f"wrong file names in directory {context.path}"
-        reason = f"Incorrect number of files in dir, or {where}, found {found}, expected {required}"
+        reason = f"Incorrect number of files in dir, or {where}, found {runs}, expected {required}"
         if context.weak:
-            reason = f"Expected at least {required} runs, but detected {found} runs."
+            reason = f"Expected at least {required} runs, but detected {runs} runs."
         console.log("ERROR", reason)
     for number, log in enumerate(context.runs, 1):
         console.log("INFO", f"Run {number}/{len(context.runs)}")

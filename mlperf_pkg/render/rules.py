@@ -154,8 +154,8 @@ def _heading(where: str) -> str:
 
 def rule_fields(rule: Rule) -> dict[str, Any]:
     """Return what JSON says of a rule."""
-    asked, formula = describe.requirement(rule), rule.formula_text or None
-    fields = {"code": rule.code, "key": rule.key, "asked": asked, "formula": formula}
+    requirement, formula = describe.requirement(rule), rule.formula_text or None
+    fields = {"code": rule.code, "key": rule.key, "asked": requirement, "formula": formula}
     names = ("basis", "severity", "source")
     return {**fields, **{name: as_json(getattr(rule, name)) for name in names}}
 
@@ -401,8 +401,8 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     sources = [source for source in distinct if not source.startswith(prefix)]
     rulesets = (source.removeprefix(prefix) for source in distinct if source.startswith(prefix))
     if names := sorted(rulesets, key=version_of):
-        several = f"{prefix[:-1]}s {', '.join(names)}"
-        sources.append(ruleset_source(names[0]) if len(names) == 1 else several)
+        rulesets_text = f"{prefix[:-1]}s {', '.join(names)}"
+        sources.append(ruleset_source(names[0]) if len(names) == 1 else rulesets_text)
     yield wrapped("source    ", "; ".join(sources))
 
 

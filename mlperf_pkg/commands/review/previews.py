@@ -431,8 +431,8 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
     if not (costs.is_matched and of_scale):
         outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
     remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))
-    found = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
-    return replace(bare, by=costs.by, percent=costs.percent, **found)
+    fields = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
+    return replace(bare, by=costs.by, percent=costs.percent, **fields)
 
 
 def _remarks(
