@@ -1,4 +1,4 @@
-"""A result set to be drawn, and the charts of its runs: convergence, times, phases."""
+"""A result set to be drawn, and its charts: convergence, times, phases, the RCP test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from math import isfinite
 from statistics import median, quantiles
 from typing import Any
 
@@ -397,7 +396,7 @@ def _chart(
 
 def _own(test: RcpRow, system: str | None) -> Rows:
     """Return the point of a result set, if it has a mean at a batch size."""
-    if test.mean is None or not isfinite(test.mean) or test.batch_size <= 0:
+    if test.mean is None or not math.isfinite(test.mean) or test.batch_size <= 0:
         return []
     limit = None if test.minimum is None else vega.rounded(test.minimum, 7)
     margin = "" if test.margin_percent is None else margin_in_words(test.margin_percent)

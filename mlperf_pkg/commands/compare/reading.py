@@ -1,4 +1,4 @@
-"""The results in the arguments of ``compare``, with what their logs and systems say."""
+"""The results in the arguments of ``compare``, with what their logs say of their speed."""
 
 from __future__ import annotations
 

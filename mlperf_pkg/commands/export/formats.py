@@ -1,4 +1,4 @@
-"""The formats of an export: Parquet, CSV, SQLite and DuckDB.
+"""The formats of an export (Parquet, CSV, SQLite and DuckDB), and where it is written.
 
 Each has a function that writes a new file and one that reads it. The latter raises one of
 ``NOT_AN_EXPORT`` for a file of other contents, whatever they are. A file is opened as it was

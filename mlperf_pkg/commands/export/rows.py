@@ -1,4 +1,4 @@
-"""The rows of the tables: their order and values, and those of a check."""
+"""The rows of the tables: their order, and those of a check and of published results."""
 
 from __future__ import annotations
 

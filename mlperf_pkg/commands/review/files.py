@@ -1,4 +1,4 @@
-"""The files of a review: a page, JSON, Markdown for each section, CSV for each table."""
+"""The files of a review, and of its packages: a page, JSON, Markdown by section, CSV by table."""
 
 from __future__ import annotations
 

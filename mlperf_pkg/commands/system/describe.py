@@ -1,4 +1,4 @@
-"""The system description of a machine, from its sources and from values of the user."""
+"""The system description of a machine, from its sources and the user, or from its nodes."""
 
 from __future__ import annotations
 
