@@ -179,9 +179,9 @@ def _charts(
     drawing.library()
     checked = noted(check_inputs(find_parts(paths), replace(check_options, curves=True)))
     charts = drawing.files(checked, names)
-    drawn = dict(zip(charts, drawing.drawn(list(charts.values()), format_), strict=True))
+    pictures = drawing.drawn(list(charts.values()), format_)
     files: dict[str, str | bytes] = {}
-    for name, picture in drawn.items():
+    for name, picture in zip(charts, pictures, strict=True):
         if isinstance(picture, bytes):
             files[f"{name}.{format_}"] = picture
         else:

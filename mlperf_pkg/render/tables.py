@@ -56,9 +56,8 @@ def _in_words(title: str, text: Callable[[ResultSetRow], str], **more: Any) -> C
 
 
 def _verdict(title: str, name: str) -> Column:
-    return Column(
-        title, key=name, of=attrgetter(f"row.verdict.{name}"), show=wording.VERDICTS.__getitem__
-    )
+    of = attrgetter(f"row.verdict.{name}")
+    return Column(title, key=name, of=of, show=wording.VERDICTS.__getitem__)
 
 
 COLUMNS = (
@@ -125,11 +124,10 @@ def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
 def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as an HTML page with one table, which loads and executes nothing."""
     below = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
+    title = f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
-        title=escape_html(
-            f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
-        ),
+        title=escape_html(title),
         table=render.html(_table(report)),
         remarks=f"<ul>\n{below}</ul>\n" if below else "",
     )

@@ -17,6 +17,7 @@ from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.scoring import select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -207,11 +208,8 @@ def _unidentified(workspace: Workspace) -> Iterator[str]:
         f"no submission_benchmark, or no submission_division that is {' or '.join(DIVISIONS)}:"
         f" complete the log, or take it out of {workspace.folders.logs}"
     )
-    by_reason: dict[str, list[str]] = {}
-    for run in workspace.runs:
-        if not _is_identified(run):
-            by_reason.setdefault(_unread_line(run) or lacking, []).append(run.path)
-    for reason, paths in by_reason.items():
+    unknown = (run for run in workspace.runs if not _is_identified(run))
+    for reason, paths in by_key((_unread_line(r) or lacking, r.path) for r in unknown).items():
         yield f"{_named(paths)}: {reason}"
 
 

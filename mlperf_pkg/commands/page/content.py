@@ -116,15 +116,12 @@ class Content(Struct, frozen=True):
 
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
-        return [
-            (
-                basis.value,
-                getattr(self.report.verdict, basis),
-                verdict_in_words(self.report, basis),
-                list(self._failing(basis)),
-            )
-            for basis in (Basis.OFFICIAL, Basis.RULES)
-        ]
+        verdicts = []
+        for basis in (Basis.OFFICIAL, Basis.RULES):
+            verdict, meaning = self.report.verdict, verdict_in_words(self.report, basis)
+            failing = list(self._failing(basis))
+            verdicts.append((basis.value, getattr(verdict, basis), meaning, failing))
+        return verdicts
 
     def _failing(self, basis: Basis) -> Iterator[tuple[str, str]]:
         rows = [section.row for section in self.sections]
@@ -324,12 +321,8 @@ def columns(entries: Sequence[Entry]) -> tuple[ResultColumn, ...]:
     """Return the columns of a table; results of one round do not have it in a column."""
     rounds = {entry.row.round for entry in entries}
     values = _values(COLUMNS, entries)
-    return tuple(
-        column
-        for column in COLUMNS
-        if (column.title != "Round" or len(rounds) > 1)
-        and (not column.may_lack or values[column.heading])
-    )
+    used = (column for column in COLUMNS if not column.may_lack or values[column.heading])
+    return tuple(column for column in used if column.title != "Round" or len(rounds) > 1)
 
 
 def choices(columns: Sequence[ResultColumn], entries: Sequence[Entry]) -> dict[str, list[str]]:

@@ -50,12 +50,11 @@ class RcpTest(Struct, frozen=True):
         fails = finding is not None and finding.fails(Basis.RULES)
         if test.official_pass:
             return FAIL if fails else BYPASSED if finding else PASS
-        of_message = {
-            (rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED): OPEN,
-            (rcp.MISSING, rcp.NO_POINTS): MISSING,
-        }
-        states = (state for start, state in of_message.items() if test.message.startswith(start))
-        return next(states, BYPASSED if test.bypassed else FAIL if fails else OFFICIAL)
+        if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
+            return OPEN
+        if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
+            return MISSING
+        return BYPASSED if test.bypassed else FAIL if fails else OFFICIAL
 
     @property
     def margin(self) -> float | None:
@@ -222,10 +221,8 @@ def _summary(
             shown += f" ({test.finding.code})" if test.finding else ""
             yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:
-        yield (
-            f"missing: {benchmark} at batch size {size} ({submitters}): {runs} reference runs due"
-            f" {due}"
-        )
+        needed = f"{runs} reference runs due {due}"
+        yield f"missing: {benchmark} at batch size {size} ({submitters}): {needed}"
     if scaled:
         most = 100 * (scaled[0].scaling_factor - 1)
         yield f"normalised: {wording.counted(len(scaled), 'score')}, by up to {most:.2f} %"

@@ -120,8 +120,7 @@ def _change(row: Succession) -> str:
     if row.percent is None:
         return wording.NOTHING
     mark = {"time x scale": " s", "energy": " e"}.get(row.by, "")
-    digits = 0 if abs(row.percent) >= _MANY else 1
-    return f"{row.percent:+.{digits}f} %{mark}"
+    return f"{row.percent:+.{int(abs(row.percent) < _MANY)}f} %{mark}"
 
 
 def _data(key: str, path: str) -> Column:

@@ -78,9 +78,8 @@ def watch(
             named = zip(open_sessions, states, strict=True)
             refresh([visible(f"{session.path}: {state}") for session, state in named])
             sleep(interval_s)
-    if any(session.lost for session in sessions):
-        return LOST
-    return GIVEN_UP if any(session.given_up for session in sessions) else 0
+    given_up = GIVEN_UP if any(session.given_up for session in sessions) else 0
+    return LOST if any(session.lost for session in sessions) else given_up
 
 
 def _sessions(
