@@ -10,15 +10,9 @@ from msgspec.structs import replace
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command, LocalPath, reads
 from mlperf_pkg.cli.output import Output, say
+from mlperf_pkg.commands.builder import prepare as preparing
 from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.judge import BYPASSES
-from mlperf_pkg.commands.builder.prepare import (
-    Order,
-    acceptance,
-    built_text,
-    plan_text,
-    prepare,
-)
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
@@ -68,14 +62,14 @@ _ADVICE = (
 @options.flag("-n", "--dry-run", text="Show the plan and write nothing.")
 @options.flag("--explain", text="Print the plan as mlperf-pkg.yaml and write nothing.")
 @reads("usage")
-@options.gathered(Order, "order")
+@options.gathered(preparing.Order, "order")
 def command(
     *,
     workspace: Path,
     logs: Path | None,
     systems: Path | None,
     output: Path | None,
-    order: Order,
+    order: preparing.Order,
     force: bool,
     dry_run: bool,
     explain: bool,
@@ -114,12 +108,12 @@ def command(
     """
     chosen = [flag for flag in BYPASSES if bypasses[flag.replace("-", "_")]]
     folders = Folders.of(workspace, logs, systems, output)
-    prepared = prepare(folders, replace(order, bypasses=chosen))
+    prepared = preparing.prepare(folders, replace(order, bypasses=chosen))
     plan = prepared.plan
     Output().write(
         config_text(explained(prepared.workspace, plan))
         if explain
-        else plan_text(prepared, logs=dry_run)
+        else preparing.plan_text(prepared, logs=dry_run)
     )
     say("note", prepared.notes)
     if prepared.lost:
@@ -134,7 +128,7 @@ def command(
         return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        accept = () if order.invalid == "keep" else (acceptance(prepared),)
+        accept = () if order.invalid == "keep" else (preparing.acceptance(prepared),)
         write_tree(prepared.target, prepared.files, *accept, force=force, division=plan.division)
-        Output().write(built_text(prepared))
+        Output().write(preparing.built_text(prepared))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -19,10 +18,6 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
 
 
-def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    return click.option(name, f"{name[2:]}s", multiple=True, metavar="NAME", help=text)
-
-
 @click.command(name="compare", cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @options.published_option("Compare with")
@@ -31,13 +26,20 @@ def _names_option(name: str, text: str) -> Callable[[Callable[..., object]], Cal
     metavar="NAME",
     help="Compare with this system, submitter or both (default: the first PATH).",
 )
-@_names_option("--benchmark", "Compare only this benchmark; * matches any text; repeatable.")
-@_names_option(
-    "--system",
-    "Compare only this system or submitter (with --published, of the published results only);"
-    " * matches any text; repeatable.",
+@options.repeatable(
+    "--benchmark",
+    "benchmarks",
+    metavar="NAME",
+    text="Compare only this benchmark; * matches any text",
 )
-@_names_option("--division", "Compare only this division; repeatable.")
+@options.repeatable(
+    "--system",
+    "systems",
+    metavar="NAME",
+    text="Compare only this system or submitter (with --published, of the published results only);"
+    " * matches any text",
+)
+@options.repeatable("--division", "divisions", metavar="NAME", text="Compare only this division")
 @options.count_option(
     "--accelerators",
     multiple=True,

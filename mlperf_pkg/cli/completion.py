@@ -42,7 +42,8 @@ def _with_the_users_rules(complete: _Complete) -> _Complete:
 @_with_the_users_rules
 def rounds(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete rounds of the usage, the newest first."""
-    return _beginning(incomplete, (name for usage in _usages(ctx) for name in _rounds(usage)))
+    names = (name for usage in _usages(ctx) for name in reversed(rounds_of(usage)))
+    return _beginning(incomplete, names)
 
 
 def published_rounds(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -57,14 +58,10 @@ def published_rounds(_: click.Context, __: click.Parameter, incomplete: str) -> 
 @_with_the_users_rules
 def benchmarks(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Complete benchmarks of the round, or of all rounds."""
-    chosen = ctx.params.get("round_")
-    names = {
-        name
-        for usage in _usages(ctx)
-        for round_ in _rounds(usage)
-        if chosen in (None, round_)
-        for name in load_round(usage, round_).benchmarks
-    }
+    chosen, names = ctx.params.get("round_"), set[str]()
+    for usage in _usages(ctx):
+        for round_ in (name for name in rounds_of(usage) if chosen in (None, name)):
+            names.update(load_round(usage, round_).benchmarks)
     return _beginning(incomplete, sorted(names))
 
 
@@ -96,9 +93,8 @@ def prefixes(_: click.Context, __: click.Parameter, incomplete: str) -> list[str
 
 def systems(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Complete ids of the systems that the package describes."""
-    return _beginning(
-        incomplete, sorted(path.stem for path in data_folder("systems").glob("*.json"))
-    )
+    names = sorted(path.stem for path in data_folder("systems").glob("*.json"))
+    return _beginning(incomplete, names)
 
 
 def files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -129,14 +125,9 @@ def _usages(ctx: click.Context) -> list[str]:
     return [usage] if usage else list(reversed(usages()))
 
 
-def _rounds(usage: str) -> Iterable[str]:
-    return reversed(rounds_of(usage))
-
-
 def _codes() -> list[str]:
     """Return all codes by a search of the rules' text: loading them is too slow for a key press."""
-    folders = rules_folders()
-    files = (path for folder in folders for path in folder.rglob("*.yaml"))
+    files = (path for folder in rules_folders() for path in folder.rglob("*.yaml"))
     texts = (RuleFile(path, path.name).read().decode() for path in files)
     return sorted({code for text in texts for code in re.findall(_CODE, text)})
 

@@ -24,12 +24,7 @@ from mlperf_pkg.commands.diff.reading import compare_paths
 @options.judged
 @options.written(DIFF_FORMATS)
 def command(
-    *,
-    old: str,
-    new: str,
-    borrowed_from: str | None,
-    check_options: Options,
-    target: Output,
+    *, old: str, new: str, borrowed_from: str | None, check_options: Options, target: Output
 ) -> int:
     """Show what changed from OLD to NEW.
 

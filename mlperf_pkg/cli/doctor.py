@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
 import click
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Command
-from mlperf_pkg.cli.output import Output
+from mlperf_pkg.cli.output import Formats, Output
 from mlperf_pkg.commands.doctor import FORMAT, Diagnosis, State, diagnoses
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import View
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import json_text
 
 _NAME = 18  # columns
 _INDENT = " " * (len(State.BROKEN) + _NAME + 3)
-
-
-def _json(results: Sequence[Diagnosis], _: View) -> str:
-    return json_text({"format": FORMAT, "diagnoses": results})
-
-
-def _text(results: Sequence[Diagnosis], _: View) -> str:
-    return "".join(map(_lines, results))
 
 
 def _lines(result: Diagnosis) -> str:
@@ -41,8 +31,14 @@ def _lines(result: Diagnosis) -> str:
     return f"{text}\n{repair}"
 
 
+_FORMATS: Formats = {
+    "text": lambda results, _: "".join(map(_lines, results)),
+    "json": lambda results, _: json_text({"format": FORMAT, "diagnoses": results}),
+}
+
+
 @click.command(name="doctor", cls=Command)
-@options.written({"text": _text, "json": _json})
+@options.written(_FORMATS)
 def command(*, target: Output) -> int:
     """Show what is installed and works, and how to repair the rest.
 

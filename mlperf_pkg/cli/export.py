@@ -74,8 +74,7 @@ def command(
       mlperf-pkg export --published all -o history.duckdb
       mlperf-pkg export logs/ -o runs.csv --table runs
     """
-    from mlperf_pkg.commands.export.files import Destination  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.formats import FORMATS  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.formats import FORMATS, Destination  # noqa: PLC0415 - slow
     from mlperf_pkg.commands.export.rows import common_rounds, merged  # noqa: PLC0415 - slow
 
     if append + replace + force > 1:
@@ -106,13 +105,15 @@ def _rows(
     paths: tuple[str, ...], check_options: Options, published: tuple[str, ...], *, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
-    from mlperf_pkg.commands.export.published import rows_of_published  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.rows import common_rounds, merged, rows_of  # noqa: PLC0415
+    from mlperf_pkg.commands.export.rows import (  # noqa: PLC0415
+        common_rounds,
+        merged,
+        rows_of,
+        rows_of_published,
+    )
 
-    of_paths: Rows = {}
-    if paths:
-        checked = check(paths, structs.replace(check_options, curves=evaluations))
-        of_paths = rows_of(noted(checked))
+    options_ = structs.replace(check_options, curves=evaluations)
+    of_paths: Rows = rows_of(noted(check(paths, options_))) if paths else {}
     if not published:
         return of_paths
     of_record = rows_of_published(published_results(), published)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FAILED = 2  # exit status of a command that could not do its work
 INTERRUPTED = 128 + 2
 PIPE_CLOSED = 128 + 13
+_BUG = "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
 FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--draw=all")}
 """What replaces former commands, until the release after the next."""
 RENAMED = {
@@ -284,14 +285,17 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class LazyGroup(Group):
-    """A group whose commands are each the ``command`` of a module."""
+class Program(Group):
+    """The outermost group, which turns results and exceptions into exit statuses.
+
+    Each command is the ``command`` of a module, and returns its exit status.
+    """
 
     def __init__(
         self,
         *args: Any,
         modules: Mapping[str, str],
-        sections: Mapping[str, Iterable[str]] | None = None,
+        sections: Mapping[str, Iterable[str]],
         **attributes: Any,
     ) -> None:
         """Create a group; ``modules`` maps names of commands to names of modules.
@@ -299,8 +303,7 @@ class LazyGroup(Group):
         ``sections`` divides the names in the help under titles.
         """
         super().__init__(*args, **attributes)
-        self._modules = modules
-        self._sections = sections or {"Commands": modules}
+        self._modules, self._sections = modules, sections
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of the table, which is that of use."""
@@ -330,13 +333,6 @@ class LazyGroup(Group):
 
         names = [CompletionItem(name) for name in self._modules if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
-
-
-class Program(LazyGroup):
-    """The outermost group, which turns results and exceptions into exit statuses.
-
-    A command returns its exit status.
-    """
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -374,7 +370,7 @@ class Program(LazyGroup):
         except Exception as error:
             if ctx.params["debug"]:
                 raise
-            raise Failure(_bug(error)) from error
+            raise Failure(f"{type(error).__name__}: {error}\n{_BUG}") from error
 
 
 def system_error(error: OSError) -> str:
@@ -382,10 +378,3 @@ def system_error(error: OSError) -> str:
     if error.filename == OUTPUT:
         discard_output()
     return reason_of(error)
-
-
-def _bug(error: Exception) -> str:
-    return (
-        f"{type(error).__name__}: {error}\n"
-        "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
-    )

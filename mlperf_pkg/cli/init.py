@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.output import note, say
-from mlperf_pkg.commands.builder.configuration import (
-    Proposal,
-    config_text,
-    left_to_fill_in,
-    proposed,
-)
+from mlperf_pkg.commands.builder.configuration import config_text, proposed
+from mlperf_pkg.commands.builder.plan import make_plan
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME, read_config_file
@@ -47,12 +44,13 @@ def command(*, workspace: Path, force: bool) -> int:
     if path.exists() and not force:
         raise UserError(f"{path}: exists already; --force overwrites it")
     prepared = _prepared(workspace)
-    proposal = proposed(prepared.workspace, prepared.plan) if prepared else Proposal({}, ())
-    write_whole(path, config_text(proposal.fields, proposal.open), replace=force)
+    fields, to_do = proposed(prepared.workspace, prepared.plan) if prepared else ({}, ())
+    write_whole(path, config_text(fields, to_do), replace=force)
     click.echo(visible(str(path)))
-    say("to do", proposal.open)
+    say("to do", to_do)
     if prepared:
-        say("left to fill in", left_to_fill_in(prepared.workspace, read_config_file(path)))
+        completed = replace(prepared.workspace, config=read_config_file(path))
+        say("left to fill in", make_plan(completed).problems)
     return 0
 
 

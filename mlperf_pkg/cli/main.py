@@ -20,10 +20,7 @@ SECTIONS = {
     "Set up": ("system", "simulate", "doctor", "completion"),
 }
 """The commands by who types them, in the order of the help."""
-COMMANDS = {
-    **{name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names},
-    "completion": "mlperf_pkg.cli.completion",
-}
+COMMANDS = {name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names}
 
 
 @click.group(

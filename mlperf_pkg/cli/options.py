@@ -21,6 +21,7 @@ from mlperf_pkg.config import round_name
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.render import Show, View
 from mlperf_pkg.results.report import Report
+from mlperf_pkg.results.wording import shortened
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.model import KEEP_SCALING
 
@@ -182,8 +183,7 @@ def repeatable(*names: str, text: str, **attributes: Any) -> Callable[[_Function
 
 def seed_option(text: str) -> Callable[[_Function], _Function]:
     """Add ``seed``."""
-    attributes: dict[str, Any] = {"type": int, "metavar": "N", "default": 0, "show_default": True}
-    return click.option("--seed", help=text, **attributes)
+    return click.option("--seed", type=int, metavar="N", default=0, show_default=True, help=text)
 
 
 def gathered(kind: type[Struct], name: str) -> Callable[[_Command], _Command]:
@@ -210,9 +210,9 @@ def count_option(
     return click.option(*names, type=click.IntRange(least, most), help=text, **attributes)
 
 
-def division_option(text: str) -> Callable[[_Function], _Function]:
+def division_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Add ``division``."""
-    return click.option("--division", type=Choice(DIVISIONS), help=text)
+    return click.option("--division", type=Choice(DIVISIONS), help=text, **attributes)
 
 
 # ---- findings to show ---------------------------------------------------------------------
@@ -225,17 +225,10 @@ def filtered(function: _Command) -> _Command:
     def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
         return function(filter_findings=lambda report: report.only(select, ignore), **others)
 
-    return _decorated(
-        with_filter,
-        _codes_option(
-            "--select", "Show only codes with these prefixes (repeatable or comma-separated)."
-        ),
-        _codes_option(
-            "--ignore",
-            "Hide codes with these prefixes (repeatable or comma-separated); the verdicts do not"
-            " change.",
-        ),
-    )
+    which = "codes with these prefixes (repeatable or comma-separated)"
+    showing = _codes_option("--select", f"Show only {which}.")
+    hiding = _codes_option("--ignore", f"Hide {which}; the verdicts do not change.")
+    return _decorated(with_filter, showing, hiding)
 
 
 def _codes_option(name: str, text: str) -> Callable[[_Function], _Function]:
@@ -265,8 +258,7 @@ def noted(checked: Checked) -> Checked:
         if finding.code in UNREAD:
             files.setdefault(finding.text, []).extend(p.path for p in finding.occurrences)
     for text, paths in files.items():
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        note(f"{', '.join(paths[:_NAMED])}{more}: {text}")
+        note(f"{shortened(paths, _NAMED)}: {text}")
     return checked
 
 
@@ -304,12 +296,12 @@ def failing(function: _Command) -> _Command:
 
     @wraps(function)
     def with_status(fail_on: str, **others: Any) -> Any:
-        if fail_on == _OFFICIAL:
-            return function(
-                status=lambda report: int(report.verdict.official is not Verdict.PASS), **others
-            )
-        severity = Severity(fail_on)
-        return function(status=lambda report: int(report.fails_on(severity)), **others)
+        def status(report: Report) -> int:
+            if fail_on == _OFFICIAL:
+                return int(report.verdict.official is not Verdict.PASS)
+            return int(report.fails_on(Severity(fail_on)))
+
+        return function(status=status, **others)
 
     option: Callable[[_Command], _Command] = click.option(
         "--fail-on",
@@ -407,18 +399,13 @@ def published_option(text: str) -> Callable[[_Function], _Function]:
         is_flag=False,
         flag_value="all",
         metavar="ROUND",
-        callback=_names_of_rounds,
+        callback=lambda _, __, values: tuple(
+            filter(None, (n.strip().removeprefix("v") for n in ",".join(values).split(",")))
+        ),
         shell_complete=completion.published_rounds,
         help=f"{text} the published results of ROUND, such as 5.1, or of all; repeatable or"
         " comma-separated.",
     )
-
-
-def _names_of_rounds(
-    _: click.Context, __: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    names = [name.strip().removeprefix("v") for value in values for name in value.split(",")]
-    return tuple(filter(None, names))
 
 
 def chart_option(text: str) -> Callable[[_Function], _Function]:

@@ -53,7 +53,10 @@ class Output(Struct, frozen=True):
 
         refuse_within(self.file, inputs)
         if isinstance(self.file, Path):
-            _refuse_folder(self.file)
+            if self.file.is_dir():
+                raise UserError(f"{self.file}: is a folder")
+            if not self.file.parent.is_dir():
+                raise UserError(f"{self.file}: the folder {self.file.parent} does not exist")
             if is_special(self.file):
                 return
         if self.file.exists() and not self.force:
@@ -135,13 +138,6 @@ def _terminal_width() -> int:
         return WIDTH_OF_FILES
 
 
-def _refuse_folder(file: Path) -> None:
-    if file.is_dir():
-        raise UserError(f"{file}: is a folder")
-    if not file.parent.is_dir():
-        raise UserError(f"{file}: the folder {file.parent} does not exist")
-
-
 class Outputs(Struct, frozen=True):
     """Several outputs of one result, each in its format."""
 
@@ -162,10 +158,7 @@ class Outputs(Struct, frozen=True):
             output.refuse_early(inputs)
 
     def show(
-        self,
-        result: Any,
-        inputs: Sequence[str],
-        adapt: Callable[[View], View] = lambda view: view,
+        self, result: Any, inputs: Sequence[str], adapt: Callable[[View], View] = lambda view: view
     ) -> None:
         """Write the result of ``inputs`` in every format: all files or none.
 
@@ -176,12 +169,10 @@ class Outputs(Struct, frozen=True):
             BrokenPipeError: standard output was closed by its reader.
         """
         repository = checkout(inputs)
+        views = [adapt(replace(item.view(), checkout=repository)) for item in self.every]
         contents = [
-            (
-                item,
-                item.formats[item.format](result, adapt(replace(item.view(), checkout=repository))),
-            )
-            for item in self.every
+            (item, item.formats[item.format](result, view))
+            for item, view in zip(self.every, views, strict=True)
         ]
         if files := {output.file: content for output, content in contents if output.file}:
             from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown
@@ -239,11 +230,12 @@ def destinations(
     files = [file and file.resolve() for _, file in parsed]
     if twice := [name for name, file in zip(outputs, files, strict=False) if files.count(file) > 1]:
         raise click.UsageError(f"-o {twice[-1]} is given twice")
-    alone = format_ if len(parsed) == 1 else None
-    return [
-        (prefix or alone or _by_ending(file, formats) or format_ or DEFAULT, file)
-        for prefix, file in parsed
-    ]
+    alone, chosen = format_ if len(parsed) == 1 else None, []
+    for prefix, file in parsed:
+        ending = _ENDINGS.get(file.suffix.lower(), "") if file else ""
+        by_ending = ending if ending in formats else None
+        chosen.append((prefix or alone or by_ending or format_ or DEFAULT, file))
+    return chosen
 
 
 def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path | StoredFile | None]:
@@ -260,8 +252,3 @@ def _destination(value: str, formats: Sequence[str]) -> tuple[str | None, Path |
     if name == STDOUT:
         return prefix, None
     return prefix, StoredFile(name) if is_url(name) else Path(name)
-
-
-def _by_ending(file: Path | StoredFile | None, formats: Sequence[str]) -> str | None:
-    format_ = _ENDINGS.get(file.suffix.lower()) if file else None
-    return format_ if format_ in formats else None

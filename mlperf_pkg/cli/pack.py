@@ -11,21 +11,15 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.group import Choice, Command, LocalPath
 from mlperf_pkg.cli.output import Output, note, say
 from mlperf_pkg.cli.streams import stop_cleanly
+from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.packing import (
-    default_target,
-    pack,
-    packed_text,
-    reasons,
-    refusal,
-    without_sets,
-    written_names,
-)
 from mlperf_pkg.commands.archive.tar import HashedTree
 from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, sweep
+from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
+from mlperf_pkg.render.findings import counts_in_words
 from mlperf_pkg.results.report import Report
 
 
@@ -86,23 +80,24 @@ def command(
         if not (tree / "results").is_dir():
             raise UserError(f"{tree}: not a submission (no folder results/): build one first")
         form = Form(encrypt) if encrypt else None
-        target = output or default_target(tree, form)
+        target = output or packing.default_target(tree, form)
         refuse_within(target, [str(tree)])
         sweep(target.parent)
-        for name in written_names(target, form):
+        for name in packing.written_names(target, form):
             Output(target.with_name(name), force).refuse_early([])
         encryption = _encryption(form, recipient, passphrase_file)
         contents, report = verify_tree(tree, check_options, manifest_required=False)
         if invalid == "drop" and not integrity_failed(report.findings):
             contents, report = _without_invalid(contents, report, check_options)
-        if reason := refusal(report, keep_invalid=invalid == "keep"):
+        if reason := packing.refusal(report, keep_invalid=invalid == "keep"):
             Output().write(FORMATS["text"](report, Output().view()))
             click.echo(f"nothing was packed: {reason}", err=True)
             return 1
         for folder in contents.empty:
             note(f"{folder} is empty and not packed")
-        packed = pack(contents, target, encryption, force=force)
-        Output().write(packed_text(packed, target, encryption, report))
+        lines = packing.pack(contents, target, encryption, force=force)
+        lines.append(f"checked: {counts_in_words(report)}")
+        Output().write("".join(f"{visible(line)}\n" for line in lines))
         return 0
 
 
@@ -113,9 +108,9 @@ def _without_invalid(
 
     Repeat this, as the rest may depend on them: weak scaling needs strong scaling.
     """
-    while 0 < len(invalid := reasons(report)) < len(report.result_sets):
+    while 0 < len(invalid := packing.reasons(report)) < len(report.result_sets):
         say("note", (f"left out: {reason}" for reason in invalid.values()))
-        tree, report = without_sets(tree, report, invalid, check_options)
+        tree, report = packing.without_sets(tree, report, invalid, check_options)
     return tree, report
 
 
@@ -124,13 +119,13 @@ def _encryption(
 ) -> Encryption | None:
     if form is not Form.AGE and keys:
         raise UserError("--recipient applies only to --encrypt age")
+    if form is None and passphrase_file:
+        raise UserError("--passphrase-file applies only to --encrypt")
+    if keys and passphrase_file:
+        raise UserError("--recipient and --passphrase-file cannot be used together")
     if form is None:
-        if passphrase_file:
-            raise UserError("--passphrase-file applies only to --encrypt")
         return None
     if keys:
-        if passphrase_file:
-            raise UserError("--recipient and --passphrase-file cannot be used together")
         recipients(keys)
         return Encryption(form, recipients=keys)
     return Encryption(form, secret.passphrase(passphrase_file, new=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,15 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output, note
+from mlperf_pkg.commands.rcp import reference as reference_points
 from mlperf_pkg.commands.rcp.authoring import (
     LINT_FORMATS,
-    Author,
     mistakes_of_file,
     mistakes_of_package,
     new_point,
 )
 from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
-from mlperf_pkg.commands.rcp.reference import (
-    Origin,
-    Reference,
-    benchmarks_in,
-    reference,
-    references,
-)
 from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
 from mlperf_pkg.errors import UserError
@@ -91,7 +84,7 @@ def origin_options(function: _Command) -> _Command:
     def with_origin(custom: Path | None, merge: bool, **others: Any) -> Any:
         if merge and not custom:
             raise click.UsageError("--merge needs --custom FILE")
-        return function(origin=Origin(custom, merge), **others)
+        return function(origin=reference_points.Origin(custom, merge), **others)
 
     merging = click.option(
         "--merge",
@@ -105,22 +98,6 @@ def origin_options(function: _Command) -> _Command:
         help="Use the points in FILE (format of mlperf-logging) instead of those of"
         " mlperf-logging.",
     )(merging)
-
-
-def one_reference(function: _Command) -> _Command:
-    """Add the arguments and options that name the points of one benchmark: ``reference``."""
-
-    @wraps(function)
-    def with_reference(
-        benchmark: str, usage: str | None, round_: str | None, origin: Origin, **others: Any
-    ) -> Any:
-        points: Reference = reference(usage, round_, benchmark, origin)
-        return function(reference=points, **others)
-
-    decorated: _Command = with_reference
-    for decorate in (origin_options, round_option, benchmark_argument()):
-        decorated = decorate(decorated)
-    return decorated
 
 
 # ---- commands -----------------------------------------------------------------------------
@@ -159,7 +136,7 @@ def show(
     batch_sizes: tuple[int, ...],
     interpolate: bool,
     chart: Path | None,
-    origin: Origin,
+    origin: reference_points.Origin,
     target: Output,
 ) -> int:
     """Show the reference points of a benchmark.
@@ -188,12 +165,16 @@ def show(
     target.refuse_early(inputs)
     if benchmark is None and (batch_sizes or interpolate or chart or origin.file):
         raise click.UsageError("--batch-size, --interpolate, --chart and --custom need a BENCHMARK")
-    draw = _picture(chart, inputs, force=target.force) if chart else None
+    if chart:
+        from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
+
+        Output(chart, target.force).refuse_early(inputs)
+        draw = points_picture(chart)
     if benchmark is None:
-        chosen = references(usage, round_)
+        chosen = reference_points.references(usage, round_)
     else:
-        chosen = [reference(usage, round_, benchmark, origin)]
-    if chart and draw:
+        chosen = [reference_points.reference(usage, round_, benchmark, origin)]
+    if chart:
         write_whole(chart, draw(chosen[0]), replace=target.force)
     items = [
         shown(item, item.every_size if interpolate else batch_sizes, pruned=not all_)
@@ -203,20 +184,17 @@ def show(
     return 0
 
 
-def _picture(file: Path, inputs: Sequence[str], *, force: bool) -> Callable[[Reference], bytes]:
-    from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
-
-    Output(file, force).refuse_early(inputs)
-    return points_picture(file)
-
-
 @command.command(name="check")
 @options.checked
 @options.counting_samples
 @origin_options
 @options.written(CHECK_FORMATS)
 def check_points(
-    *, paths: tuple[str, ...], check_options: Options, origin: Origin, target: Output
+    *,
+    paths: tuple[str, ...],
+    check_options: Options,
+    origin: reference_points.Origin,
+    target: Output,
 ) -> int:
     """Test the convergence of result sets against reference points.
 
@@ -261,9 +239,8 @@ def check_points(
     "Write the point to FILE; - is standard output.", metavar="FILE", default="-", show_default=True
 )
 @options.force_option()
-@options.gathered(Author, "author")
 def new(
-    *, paths: tuple[str, ...], check_options: Options, author: Author, output: Path, force: bool
+    *, paths: tuple[str, ...], check_options: Options, output: Path, force: bool, **about: Any
 ) -> int:
     """Make a new reference point from logs of the reference.
 
@@ -282,15 +259,17 @@ def new(
     """
     target = Output(None if output == Path("-") else output, force)
     target.refuse_early(paths)
-    point = new_point(noted(check(paths, check_options)), author)
-    target.write(point.json())
-    for text in point.notes:
-        note(text)
+    text, notes = new_point(noted(check(paths, check_options)), about)
+    target.write(text)
+    for remark in notes:
+        note(remark)
     return 0
 
 
 @command.command(name="bootstrap")
-@one_reference
+@benchmark_argument()
+@round_option
+@origin_options
 @options.count_option(
     "--batch-size", most=LARGEST_SIZE, required=True, text="Resample the limit at this batch size."
 )
@@ -301,7 +280,10 @@ def new(
 @options.written(BOOTSTRAP_FORMATS)
 def confidence(
     *,
-    reference: Reference,
+    benchmark: str,
+    round_: str | None,
+    usage: str | None,
+    origin: reference_points.Origin,
     batch_size: int,
     resamples: int,
     seed: int,
@@ -320,8 +302,9 @@ def confidence(
       mlperf-pkg rcp bootstrap llama31_8b --batch-size 32
       mlperf-pkg rcp bootstrap bert --round 5.0 --batch-size 1024 --seed 7
     """
+    points = reference_points.reference(usage, round_, benchmark, origin)
     target.refuse_early([])
-    target.show(bootstrap(reference, batch_size, resamples=resamples, seed=seed))
+    target.show(bootstrap(points, batch_size, resamples=resamples, seed=seed))
     return 0
 
 
@@ -399,7 +382,7 @@ def lint(
 
 
 def _only_benchmark(file: Path) -> str:
-    names = benchmarks_in(file)
+    names = reference_points.benchmarks_in(file)
     if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
         raise UserError(f"{visible(str(file))}: {problem}; expected points of one benchmark")

@@ -125,7 +125,7 @@ def command(
       mlperf-pkg report submissions/ACME --draw rcp --draw times --format png
     """
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import template  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import html, template  # noqa: PLC0415 - slow to import
 
     modes = {"--draw": charts, "--history": history, "--site": site}
     chosen = [name for name, value in modes.items() if value]
@@ -147,17 +147,17 @@ def command(
     if site:
         return _site(paths, check_options, filter_findings, site, review=review, force=force)
     file = output or Path(DEFAULT_HISTORY if history else DEFAULT_PAGE)
-    to_stdout = file == Path("-")
-    target = Output(None if to_stdout else file, force)
+    target = Output(None if file == Path("-") else file, force)
     target.refuse_early(paths)
     template.library()
     drawing.library()
     if history:
         page, status = _history(paths, check_options, export), 0
     else:
-        page, status = _report(paths, check_options, filter_findings)
+        content, _ = _content(paths, check_options, filter_findings)
+        page, status = html.html(content, drawing.runtime()), int(content.report.has_errors)
     target.write(page)
-    if not to_stdout:
+    if target.file:
         click.echo(file)
     return status
 
@@ -179,9 +179,9 @@ def _charts(
     drawing.library()
     checked = noted(check_inputs(find_parts(paths), replace(check_options, curves=True)))
     charts = drawing.files(checked, names)
-    drawn = dict(zip(charts, drawing.drawn(list(charts.values()), format_), strict=True))
+    pictures = drawing.drawn(list(charts.values()), format_)
     files: dict[str, str | bytes] = {}
-    for name, picture in drawn.items():
+    for name, picture in zip(charts, pictures, strict=True):
         if isinstance(picture, bytes):
             files[f"{name}.{format_}"] = picture
         else:
@@ -194,17 +194,6 @@ def _charts(
     for name in files:
         click.echo(folder / name)
     return int(len(files) < len(charts))
-
-
-def _report(
-    paths: tuple[str, ...], check_options: Options, filter_findings: options.Filter
-) -> tuple[str, int]:
-    """Return the page of a check and the exit status."""
-    from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page import html  # noqa: PLC0415 - slow to import
-
-    page, _ = _content(paths, check_options, filter_findings)
-    return html.html(page, drawing.runtime()), int(page.report.has_errors)
 
 
 def _content(
@@ -221,10 +210,9 @@ def _content(
     view = replace(Output().view(), quiet=True, color=False)
     click.echo(text.text(report, view), err=True, nl=False)
     lines = content.excerpts(checked, content.shown_findings(report))
-    prices = all_prices(None, check_options.config.prices, Path())
-    results = usable_results()
-    record = results.sets if results else ()
-    return content.content(report, entries(checked, prices), lines, record), checked
+    of_sets = entries(checked, all_prices(None, check_options.config.prices, Path()))
+    record = results.sets if (results := usable_results()) else ()
+    return content.content(report, of_sets, lines, record), checked
 
 
 def _site(
@@ -287,9 +275,8 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
 
 def _exported(export: Path) -> list[PublishedSet]:
     """Return the result sets of an export."""
-    from mlperf_pkg.commands.export.files import Destination  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.formats import FORMATS  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.export.published import exported_sets  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.formats import FORMATS, Destination  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.export.rows import exported_sets  # noqa: PLC0415 - slow
 
     if export.suffix not in FORMATS:
         raise UserError(f"{export}: unknown ending; expected one of {', '.join(FORMATS)}")

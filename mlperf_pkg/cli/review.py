@@ -14,9 +14,11 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FILE, FOLDER, RENAMED, Choice, Command, Group
 from mlperf_pkg.cli.output import Output, note
-from mlperf_pkg.commands.review.calendar import CALENDAR_FORMATS, NAME
-from mlperf_pkg.commands.review.objection_text import OBJECTION_FORMATS
+from mlperf_pkg.commands.review import calendar as dates
+from mlperf_pkg.commands.review import objection_text
+from mlperf_pkg.commands.review import objections as states
 from mlperf_pkg.commands.review.section import LISTING_FORMATS
+from mlperf_pkg.rulebook.explain.lookup import known_prefix
 
 DEFAULT_FOLDER = "review"
 _BOTH = 2  # sides
@@ -157,12 +159,7 @@ def command() -> None:
     "Write a file for each objection, and objections.yaml, into FOLDER.", metavar="FOLDER"
 )
 def objection(
-    *,
-    codes: str,
-    path: str,
-    check_options: Options,
-    by: str | None,
-    output: Path | None,
+    *, codes: str, path: str, check_options: Options, by: str | None, output: Path | None
 ) -> int:
     """Write objections, ready to be filed as issues.
 
@@ -184,9 +181,8 @@ def objection(
       mlperf-pkg review objection RCP,SEED training_results_v5.1 -o objections
       mlperf-pkg review objection all training_results_v5.1 -o objections
     """
-    from mlperf_pkg.commands.review import objection_text  # noqa: PLC0415 - slow to import
-
-    wanted = objection_text.wanted_codes(codes)
+    parts = [part.strip() for part in codes.split(",")]
+    wanted = tuple(part if part == states.ALL else known_prefix(part) for part in parts)
     if output is not None:
         objection_text.refuse_early(output, path)
     by = by or check_options.config.submitter
@@ -206,7 +202,7 @@ def objection(
 @click.option("--state", metavar="STATE", help="Set the state of the objections with --id.")
 @click.option("--issue", metavar="URL", help="Record the issue of the objection.")
 @click.option("--note", "note_", metavar="TEXT", help="Record a note.")
-@options.written(OBJECTION_FORMATS)
+@options.written(objection_text.OBJECTION_FORMATS)
 def objections(
     *,
     file: Path,
@@ -244,34 +240,24 @@ def objections(
       mlperf-pkg review objections o.yaml corrected_v5.1 --id a-1 --state waived
       mlperf-pkg review objections o.yaml --format gh -o file-objections.sh
     """
-    from mlperf_pkg.commands.review.calendar import calendar_here  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.objections import (  # noqa: PLC0415
-        Judged,
-        Outcome,
-        State,
-        change_states,
-        examine,
-        judge,
-        read_entries,
-        state_of,
-    )
 
     if bool(ids) != bool(state):
         raise click.UsageError("--id and --state belong together")
     if not state and not (issue is None and note_ is None):
         raise click.UsageError("--issue and --note need --id and --state")
-    new = state_of(state, "--state") if state else None
-    if new is State.WAIVED and tree is None:
+    new = states.state_of(state, "--state") if state else None
+    if new is states.State.WAIVED and tree is None:
         raise click.UsageError("the state waived needs TREE, the round with the correction")
     target.refuse_early(tuple(filter(None, [tree])))
-    calendar, entries = calendar_here(), read_entries(file)
-    examined = examine(tree, check_options) if tree else None
+    calendar, entries = dates.calendar_here(), states.read_entries(file)
+    examined = states.examine(tree, check_options) if tree else None
     if new:
         fields = {"state": new.value, "issue": issue, "note": note_}
         texts = {name: text for name, text in fields.items() if text is not None}
-        change_states(file, ids, texts, examined if new is State.WAIVED else None)
-        entries = read_entries(file)
-    outcome = Outcome(tuple(map(Judged, entries))) if examined is None else judge(entries, examined)
+        states.change_states(file, ids, texts, examined if new is states.State.WAIVED else None)
+        entries = states.read_entries(file)
+    outcome = states.Outcome(tuple(map(states.Judged, entries)))
+    outcome = outcome if examined is None else states.judge(entries, examined)
     target.show(replace(outcome, file=file, calendar=calendar))
     return int(not outcome.is_settled)
 
@@ -293,11 +279,7 @@ def agenda(*, file: Path) -> int:
       mlperf-pkg review agenda objections/objections.yaml
       mlperf-pkg review agenda objections/objections.yaml > agenda.md
     """
-    from mlperf_pkg.commands.review import objection_text  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.calendar import calendar_here  # noqa: PLC0415
-    from mlperf_pkg.commands.review.objections import read_entries  # noqa: PLC0415
-
-    Output().write(objection_text.agenda(read_entries(file), calendar_here()))
+    Output().write(objection_text.agenda(states.read_entries(file), dates.calendar_here()))
     return 0
 
 
@@ -306,9 +288,9 @@ def agenda(*, file: Path) -> int:
     "--start",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help=f"Count from this day of submission, such as 2026-10-16 (default: read {NAME}).",
+    help=f"Count from this day of submission, such as 2026-10-16 (default: read {dates.NAME}).",
 )
-@options.written(CALENDAR_FORMATS)
+@options.written(dates.CALENDAR_FORMATS)
 def calendar(*, start: datetime | None, target: Output) -> int:
     """Write the dates of a review: text, YAML, JSON, or iCalendar.
 
@@ -325,19 +307,13 @@ def calendar(*, start: datetime | None, target: Output) -> int:
       mlperf-pkg review calendar --start 2026-10-16 -o calendar.yaml
       mlperf-pkg review calendar -o calendar.ics
     """
-    from mlperf_pkg.commands.review.calendar import (  # noqa: PLC0415 - slow to import
-        FRIDAY,
-        calendar_here,
-        calendar_of,
-    )
-
     target.refuse_early(())
-    dates = calendar_of(start.date()) if start else calendar_here()
-    if dates is None:
-        raise click.UsageError(f"no --start DATE, and there is no {NAME} here")
-    if start and start.weekday() != FRIDAY:
+    chosen = dates.calendar_of(start.date()) if start else dates.calendar_here()
+    if chosen is None:
+        raise click.UsageError(f"no --start DATE, and there is no {dates.NAME} here")
+    if start and start.weekday() != dates.FRIDAY:
         note(f"{start:%Y-%m-%d} is a {start:%A}; by the rules, submissions are due on a Friday")
-    target.show(dates)
+    target.show(chosen)
     return 0
 
 
@@ -363,7 +339,7 @@ def packages(*, review_dir: Path, output: Path) -> int:
       mlperf-pkg review packages review-5.1 -o packages-5.1
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.packages import packages_of  # noqa: PLC0415
+    from mlperf_pkg.commands.review.files import packages_of  # noqa: PLC0415
 
     files.refuse_early(output, [str(review_dir)], force=False)
     review = files.read_review(review_dir)

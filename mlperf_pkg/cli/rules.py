@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mlperf_pkg.cli import completion, options
-from mlperf_pkg.cli.group import Choice, Group, LocalPath, reads
+from mlperf_pkg.cli.group import Group, LocalPath, reads
 from mlperf_pkg.cli.output import Output
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -18,35 +17,19 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain.describe import (
-    benchmark_layers,
-    common_layers,
-    effective,
-    histories_of_key,
-    loaded,
-)
+from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.explain.diff import compare
 from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.model import DIVISIONS, Round, is_round_name
+from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.upstream import points
 from mlperf_pkg.rulebook.upstream import verify as verification
-
-_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 
 _written = options.written(render.FORMATS)
 _benchmark = click.option(
     "--benchmark", metavar="NAME", shell_complete=completion.benchmarks, help="Only this benchmark."
 )
-
-
-def _division(default: str | None, text: str) -> _Decorator:
-    choice = Choice(DIVISIONS)
-    return click.option(
-        "--division", type=choice, default=default, show_default=bool(default), help=text
-    )
 
 
 @click.group(name="rules", cls=Group)
@@ -68,7 +51,9 @@ def command() -> None:
 @reads("usage")
 @options.round_option("Only this round.")
 @_benchmark
-@_division("closed", "Show the rules of this division for a benchmark.")
+@options.division_option(
+    "Show the rules of this division for a benchmark.", default="closed", show_default=True
+)
 @_written
 def list_(
     *,
@@ -152,9 +137,12 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
-    benchmark = loaded(round_, name)
-    layers = [*common_layers(round_, division), *benchmark_layers(benchmark, division)]
-    return render.of_benchmark(round_, benchmark, effective(layers))
+    benchmark = describe.loaded(round_, name)
+    layers = [
+        *describe.common_layers(round_, division),
+        *describe.benchmark_layers(benchmark, division),
+    ]
+    return render.of_benchmark(round_, benchmark, describe.effective(layers))
 
 
 @command.command()
@@ -191,7 +179,7 @@ def _shown(kind: Kind, name: str) -> render.Document:
         case Kind.FAMILY:
             return render.of_family(name)
         case Kind.KEY:
-            return render.of_key(name, histories_of_key(name))
+            return render.of_key(name, describe.histories_of_key(name))
         case Kind.BENCHMARK:
             return _benchmark_rules(_rounds(None, None, name)[-1], name, "closed")
 
@@ -201,7 +189,7 @@ def _shown(kind: Kind, name: str) -> render.Document:
 @click.argument("new", shell_complete=completion.rounds)
 @reads("usage")
 @_benchmark
-@_division(None, "Only this division.")
+@options.division_option("Only this division.")
 @_written
 def diff(
     *,

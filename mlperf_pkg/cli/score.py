@@ -14,9 +14,10 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note
+from mlperf_pkg.commands.results.ids import read_ids
 from mlperf_pkg.commands.results.official import TableFolder
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
-from mlperf_pkg.infra.files import locked
+from mlperf_pkg.infra.files import locked, refuse_within
 
 
 @click.command(name="score", cls=Command)
@@ -85,9 +86,7 @@ def command(
 
 def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
     """Read a file of private ids; return what extends it by the systems of a check."""
-    from mlperf_pkg.commands.results.ids import read_ids  # noqa: PLC0415
     from mlperf_pkg.commands.results.tables import with_private_ids  # noqa: PLC0415 - rarely used
-    from mlperf_pkg.infra.files import refuse_within  # noqa: PLC0415
 
     refuse_within(file, inputs)
     ids = read_ids(file)

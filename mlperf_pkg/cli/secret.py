@@ -38,19 +38,16 @@ def passphrase(file: Path | None, *, new: bool) -> str:
         UserError: it is empty, or there is no terminal to ask on.
     """
     if file is not None:
-        line = first_line(file)
-        return _not_empty(line.decode("utf-8", "surrogateescape"), str(file))
-    if VARIABLE in os.environ:
-        return _not_empty(os.environ[VARIABLE], f"${VARIABLE}")
-    if not sys.stdin.isatty():
+        text, origin = first_line(file).decode("utf-8", "surrogateescape"), str(file)
+    elif VARIABLE in os.environ:
+        text, origin = os.environ[VARIABLE], f"${VARIABLE}"
+    elif sys.stdin.isatty():
+        prompt = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
+        text, origin = str(prompt), "the passphrase"
+    else:
         raise UserError(
             f"no passphrase and no terminal to ask on: use --passphrase-file FILE or ${VARIABLE}"
         )
-    prompt = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
-    return _not_empty(str(prompt), "the passphrase")
-
-
-def _not_empty(text: str, origin: str) -> str:
     if not text:
         raise UserError(f"{origin}: the passphrase is empty")
     return text

@@ -10,7 +10,7 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FAILED, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output
-from mlperf_pkg.commands.select.select import SELECT_FORMATS, Selections, State, selections
+from mlperf_pkg.commands.select.select import SELECT_FORMATS, State, selections
 
 
 @click.command(name="select", cls=Command)
@@ -36,10 +36,6 @@ def command(*, paths: tuple[str, ...], check_options: Options, target: Output) -
     target.refuse_early(paths)
     result = selections(noted(check(paths, check_options)))
     target.show(result)
-    return _status(result)
-
-
-def _status(result: Selections) -> int:
     states = {selected.state for selected in result.sets}
     if states <= {State.NOT_CHECKED}:
         return FAILED

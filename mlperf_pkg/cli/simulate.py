@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -12,17 +11,9 @@ from click.core import ParameterSource
 from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
 from mlperf_pkg.cli.output import note
-from mlperf_pkg.commands.simulate import (
-    LAYOUTS,
-    RoundOrder,
-    SetOrder,
-    write_set,
-    write_whole_round,
-)
+from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.simulate import DIVISIONS, FAILURES
-
-_Order = TypeVar("_Order", SetOrder, RoundOrder)
 
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
@@ -50,11 +41,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     "Simulate this round, such as 2.0 (default: the newest that has the benchmark; whole round:"
     " the newest)."
 )
-@click.option(
-    "--division",
-    type=Choice(DIVISIONS),
-    help="Simulate this division (default: closed; whole round: both).",
-)
+@options.division_option("Simulate this division (default: closed; whole round: both).")
 @options.count_option(
     "--runs", most=10_000, text="Simulate N runs (default: the number that the rules require)."
 )
@@ -94,7 +81,7 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 )
 @click.option(
     "--layout",
-    type=Choice(list(LAYOUTS)),
+    type=Choice(list(simulation.LAYOUTS)),
     default="flat",
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
@@ -149,7 +136,7 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     values["usage"] = values["usage"] or "training"
     if any(values[name] for name in _ROUND_SWITCHES):
         _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
-        summary = write_whole_round(folder, _order(RoundOrder, values), force=force)
+        summary = simulation.write_whole_round(folder, values, force=force)
         click.echo(visible(summary))
         return 0
     _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
@@ -163,18 +150,14 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]
-    written = write_set(folder, _order(SetOrder, values))
-    for path in written.logs:
+    logs, description, differences = simulation.write_set(folder, values)
+    for path in logs:
         click.echo(visible(str(path)))
-    if written.description:
-        click.echo(visible(f"{written.description} (system description)"))
-    for text in written.notes:
+    if description:
+        click.echo(visible(f"{description} (system description)"))
+    for text in differences:
         note(text)
     return 0
-
-
-def _order(kind: type[_Order], values: Mapping[str, Any]) -> _Order:
-    return kind(**{name: values[name] for name in kind.__struct_fields__})
 
 
 def _refuse(ctx: click.Context, names: tuple[str, ...], kind: str) -> None:

@@ -113,8 +113,7 @@ class Bar:
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
         """Create a bar that is hidden until a check has taken a second."""
-        self._stream = stream
-        self._clock = clock
+        self._stream, self._clock = stream, clock
         self._started_s = 0.0
         self._files = self._done = self._size = self._read = 0
         self._bar: Progress | None = None
@@ -143,27 +142,20 @@ class Bar:
     def _show(self) -> None:
         files = f"{self._done}/{self._files} files"
         if self._bar is None:
-            self._bar = _start_bar(self._stream, self._size, files)
+            from rich import progress as rich
+            from rich.console import Console
+
+            self._bar = rich.Progress(
+                rich.TextColumn("{task.fields[files]}"),
+                rich.BarColumn(bar_width=None),
+                *(rich.DownloadColumn(), rich.TransferSpeedColumn(), rich.TimeRemainingColumn()),
+                console=Console(file=self._stream),
+                transient=True,
+                expand=True,
+            )
+            self._bar.add_task("", total=self._size, files=files)
+            self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=self._read, files=files)
-
-
-def _start_bar(stream: TextIO, size: int, files: str) -> Progress:
-    from rich import progress
-    from rich.console import Console
-
-    bar = progress.Progress(
-        progress.TextColumn("{task.fields[files]}"),
-        progress.BarColumn(bar_width=None),
-        progress.DownloadColumn(),
-        progress.TransferSpeedColumn(),
-        progress.TimeRemainingColumn(),
-        console=Console(file=stream),
-        transient=True,
-        expand=True,
-    )
-    bar.add_task("", total=size, files=files)
-    bar.start()
-    return bar
 
 
 @contextmanager

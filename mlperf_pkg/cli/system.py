@@ -14,7 +14,7 @@ from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs
 from mlperf_pkg.commands.system import UserValues, describe, this_machine
 from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
-from mlperf_pkg.commands.system.merge import merge, read_nodes
+from mlperf_pkg.commands.system.describe import merge, read_nodes
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.wording import counted
@@ -93,14 +93,14 @@ def init(
         _write(target, describe(this_machine(), user_values))
         return 0
     read = read_nodes(nodes)
-    merged = merge(read, user_values)
-    _write(target, merged.fields)
-    if merged.differences:
-        fields = counted(len(merged.differences), "field")
+    merged, differences = merge(read, user_values)
+    _write(target, merged)
+    if differences:
+        fields = counted(len(differences), "field")
         click.echo(f"{counted(len(read), 'node')}, which differ in {fields}:", err=True)
-    for difference in merged.differences:
+    for difference in differences:
         click.echo(f"  {visible(difference)}", err=True)
-    return int(bool(merged.differences))
+    return int(bool(differences))
 
 
 def _write(target: Output, fields: dict[str, Any]) -> None:

@@ -72,9 +72,7 @@ def diagnoses() -> Iterator[Diagnosis]:
     yield _rulebook()
     yield _compiled()
     yield _published()
-    yield _cache()
-    yield _temporary()
-    yield _current()
+    yield from _folders()
     yield Diagnosis("processors", State.OK, f"{os.cpu_count() or 1}: --jobs uses all by default")
     yield _terminal()
 
@@ -93,17 +91,14 @@ def _packages() -> Iterator[Diagnosis]:
     text = f"missing: {', '.join(missing)}" if missing else "all required ones are installed"
     yield Diagnosis("packages", state, text, "pip install mlperf-pkg" * bool(missing))
     for extra, purpose in EXTRAS.items():
-        yield _extra(extra, purpose, required.get(extra, ()))
-
-
-def _extra(extra: str, purpose: str, names: Sequence[str]) -> Diagnosis:
-    versions = {name: _version(name) for name in names}
-    if versions and all(versions.values()):
+        versions = {name: _version(name) for name in required.get(extra, ())}
         packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-        return Diagnosis(f"extra {extra}", State.OK, f"{purpose}: {packages}")
-    missing = ", ".join(name for name, version in versions.items() if version is None)
-    text = f"{purpose}: not possible without {missing or 'it'}"
-    return Diagnosis(f"extra {extra}", State.NOTE, text, f"pip install 'mlperf-pkg[{extra}]'")
+        if versions and all(versions.values()):
+            yield Diagnosis(f"extra {extra}", State.OK, f"{purpose}: {packages}")
+            continue
+        lacking = ", ".join(name for name, version in versions.items() if version is None)
+        text = f"{purpose}: not possible without {lacking or 'it'}"
+        yield Diagnosis(f"extra {extra}", State.NOTE, text, f"pip install 'mlperf-pkg[{extra}]'")
 
 
 def _requirements() -> Mapping[str, Sequence[str]]:
@@ -218,27 +213,21 @@ def _published() -> Diagnosis:
 # ---- this machine -------------------------------------------------------------------------
 
 
-def _cache() -> Diagnosis:
-    folder = cache_folder()
-    if folder is None:
+def _folders() -> Iterator[Diagnosis]:
+    if folder := cache_folder():
+        yield _folder("cache", folder, "charts are prepared anew each time")
+    else:
         text = "not used: its folder is not your own"
-        return Diagnosis("cache", State.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
-    return _folder("cache", folder, "charts are prepared anew each time")
-
-
-def _temporary() -> Diagnosis:
+        yield Diagnosis("cache", State.NOTE, text, "export XDG_CACHE_HOME=FOLDER")
     try:
-        return _folder("temporary files", Path(tempfile.gettempdir()), "some commands fail")
+        yield _folder("temporary files", Path(tempfile.gettempdir()), "some commands fail")
     except FileNotFoundError as error:
         text = error.strerror or str(error)
-        return Diagnosis("temporary files", State.BROKEN, text, "export TMPDIR=FOLDER")
-
-
-def _current() -> Diagnosis:
+        yield Diagnosis("temporary files", State.BROKEN, text, "export TMPDIR=FOLDER")
     try:
-        return _folder("current folder", Path.cwd(), "give -o a path elsewhere")
+        yield _folder("current folder", Path.cwd(), "give -o a path elsewhere")
     except FileNotFoundError:
-        return Diagnosis("current folder", State.BROKEN, "does not exist any more", "cd FOLDER")
+        yield Diagnosis("current folder", State.BROKEN, "does not exist any more", "cd FOLDER")
 
 
 def _folder(name: str, folder: Path, consequence: str) -> Diagnosis:

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg import simulate as simulation
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.system_schema import shown
 from mlperf_pkg.errors import UserError
@@ -20,15 +20,7 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.simulate import (
-    SYSTEM,
-    RoundPlan,
-    RunPlan,
-    description,
-    newest_round,
-    simulate_set,
-    write_round,
-)
+from mlperf_pkg.simulate import description
 
 # ---- a result set -------------------------------------------------------------------------
 
@@ -40,92 +32,65 @@ _OF_LOGS = ("logs", "results")
 """The folders of logs in a workspace and in a submission; ``systems/`` is beside them."""
 
 
-class SetOrder(Struct, frozen=True, kw_only=True):
-    """The result set to simulate, as ``RunPlan`` and ``simulate_set`` define the fields.
-
-    ``round`` is by default the newest that has the benchmark, ``accelerators`` by default the
-    number in the system description that is part of the package. ``layout`` is a key of
-    ``LAYOUTS``.
-    """
-
-    usage: str
-    round: str | None
-    benchmark: str
-    division: str
-    system: str
-    submitter: str
-    runs: int | None
-    seed: int
-    minutes: float | None
-    accelerators: int | None
-    optimizer: str | None
-    failures: tuple[str, ...]
-    records: int
-    layout: str
-
-
-class WrittenSet(Struct, frozen=True):
-    """The paths of the logs and, unless it existed, of the system description that were written.
-
-    ``notes`` name the differences between an existing description and the logs.
-    """
-
-    logs: tuple[Path, ...]
-    description: Path | None
-    notes: tuple[str, ...]
-
-
-def write_set(folder: Path, order: SetOrder) -> WrittenSet:
+def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path | None, list[str]]:
     """Write the logs of a result set and the description of its system: all files or none.
 
-    The description is ``systems/<system>.json`` beside the logs; an existing one is kept.
+    ``order`` has the options of the command, as ``RunPlan`` and ``simulate_set`` define them:
+    ``round`` is by default the newest that has the benchmark, ``accelerators`` by default the
+    number in the system description that is part of the package; ``layout`` is a key of
+    ``LAYOUTS``. The description is ``systems/<system>.json`` beside the logs; an existing one is
+    kept. Return the paths of the logs and of a new description, and the differences of an
+    existing one.
 
     Raises:
         UserError: as ``simulate_set``; the system's id cannot be a file name; a log exists, or a
             file cannot be written.
     """
     plan, system = _plan(order)
-    logs = simulate_set(plan, order.seed, order.runs, order.failures)
-    layout = LAYOUTS[order.layout]
+    logs = simulation.simulate_set(plan, order["seed"], order["runs"], order["failures"])
+    layout = LAYOUTS[order["layout"]]
     files = {
         folder / layout.format(plan=plan, number=number): log for number, log in enumerate(logs)
     }
     described = _beside(folder) / "systems" / f"{plan.system}.json"
     if described.exists():
         _write(files)
-        return WrittenSet(tuple(files), None, tuple(_differences(described, plan)))
-    _write({**files, described: _description(plan, system).encode()})
-    return WrittenSet(tuple(files), described, ())
+        return list(files), None, list(_differences(described, plan))
+    values = {
+        "submitter": plan.organization,
+        "division": plan.division,
+        "number_of_nodes": str(plan.nodes),
+        "accelerators_per_node": str(plan.accelerators_per_node),
+    }
+    _write({**files, described: description(values, system).encode()})
+    return list(files), described, []
 
 
-def _plan(order: SetOrder) -> tuple[RunPlan, Mapping[str, Any]]:
+def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, Any]]:
     """Return the plan and the system: the packaged one with that id, else a simulated one."""
-    plan = RunPlan(
-        usage=order.usage,
-        round=order.round or newest_round(order.usage, order.benchmark),
-        benchmark=order.benchmark,
-        division=order.division,
-        system=_file_name(order.system),
-        organization=order.submitter,
-        minutes=order.minutes,
-        optimizer=order.optimizer,
-        statistics=order.records,
+    name = order["system"]
+    if not name or PurePath(name).name != name or name.startswith("."):
+        raise UserError(f"--system {name!r} is not a valid file name")
+    plan = simulation.RunPlan(
+        usage=order["usage"],
+        round=order["round"] or simulation.newest_round(order["usage"], order["benchmark"]),
+        benchmark=order["benchmark"],
+        division=order["division"],
+        system=name,
+        organization=order["submitter"],
+        minutes=order["minutes"],
+        optimizer=order["optimizer"],
+        statistics=order["records"],
     )
     file = data_folder("systems") / f"{plan.system}.json"
     packaged = _read(file, plan) if file.is_file() else None
     if packaged and packaged.contents and packaged.accelerators and packaged.nodes:
         size = packaged.accelerators // packaged.nodes
-        accelerators = order.accelerators or packaged.accelerators
+        accelerators = order["accelerators"] or packaged.accelerators
         return replace(plan, accelerators=accelerators, node_size=size), packaged.contents
-    accelerators = order.accelerators or plan.accelerators
-    simulated = {**SYSTEM, "system_name": f"Simulated system {plan.system}"}
+    accelerators = order["accelerators"] or plan.accelerators
+    simulated = {**simulation.SYSTEM, "system_name": f"Simulated system {plan.system}"}
     return replace(plan, accelerators=accelerators), simulated
-
-
-def _file_name(system: str) -> str:
-    if not system or PurePath(system).name != system or system.startswith("."):
-        raise UserError(f"--system {system!r} is not a valid file name")
-    return system
 
 
 def _beside(folder: Path) -> Path:
@@ -134,17 +99,7 @@ def _beside(folder: Path) -> Path:
     return next(every, folder).parent
 
 
-def _description(plan: RunPlan, system: Mapping[str, Any]) -> str:
-    values = {
-        "submitter": plan.organization,
-        "division": plan.division,
-        "number_of_nodes": str(plan.nodes),
-        "accelerators_per_node": str(plan.accelerators_per_node),
-    }
-    return description(values, system)
-
-
-def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
+def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:
     """Yield the differences between a description and the logs."""
     try:
         system = _read(path, plan)
@@ -160,7 +115,7 @@ def _differences(path: Path, plan: RunPlan) -> Iterator[str]:
             yield f"{path}: the {name} is {shown(value)}, but {shown(logged)} in the new logs"
 
 
-def _read(path: Path, plan: RunPlan) -> SystemFile:
+def _read(path: Path, plan: simulation.RunPlan) -> SystemFile:
     return check_system(path.name, read_file(path, MAX_BYTES), plan.usage, plan.round)
 
 
@@ -185,58 +140,32 @@ def _write(files: Mapping[Path, bytes]) -> None:
 # ---- a round ------------------------------------------------------------------------------
 
 
-class RoundOrder(Struct, frozen=True, kw_only=True):
-    """The round to simulate, as ``RoundPlan`` defines the fields; None is the default.
-
-    ``round`` is by default the newest of the usage. Where only one of ``systems`` and
-    ``submitters`` is set, the other's default is changed to fit. ``jobs`` is the number of
-    processes, by default one per core.
-    """
-
-    usage: str
-    round: str | None
-    division: str | None
-    benchmarks: tuple[str, ...]
-    submitters: int | None
-    systems: int | None
-    sets: int | None
-    seed: int
-    failures: tuple[str, ...]
-    records: int
-    power: bool
-    code: bool
-    jobs: int | None
-
-    def plan(self) -> RoundPlan:
-        """Return the plan with all defaults filled in."""
-        defaults = RoundPlan(self.usage, self.round or rounds(self.usage)[-1])
-        systems = self.systems or max(defaults.systems, self.submitters or 0)
-        return RoundPlan(
-            usage=self.usage,
-            round=defaults.round,
-            submitters=self.submitters or min(defaults.submitters, systems),
-            systems=systems,
-            sets=self.sets,
-            seed=self.seed,
-            divisions=(self.division,) if self.division else defaults.divisions,
-            benchmarks=self.benchmarks,
-            failures=self.failures,
-            statistics=self.records,
-            power=self.power,
-            code=self.code,
-        )
-
-
-def write_whole_round(folder: Path, order: RoundOrder, *, force: bool) -> str:
+def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) -> str:
     """Write the round into a new folder; return a summary of what was written.
 
-    ``force`` replaces a round that was simulated before.
+    ``order`` has the options of the command, as ``RoundPlan`` defines them; None is the default.
+    ``round`` is by default the newest of the usage. Where only one of ``systems`` and
+    ``submitters`` is set, the other's default is changed to fit. ``jobs`` is the number of
+    processes, by default one per core. ``force`` replaces a round that was simulated before.
 
     Raises:
         UserError: as ``write_round``.
     """
-    plan = order.plan()
-    written = write_round(plan, folder, jobs=order.jobs or os.cpu_count() or 1, force=force)
+    usage, submitters = order["usage"], order["submitters"]
+    plan = simulation.RoundPlan(usage, order["round"] or rounds(usage)[-1])
+    systems = order["systems"] or max(plan.systems, submitters or 0)
+    same = ("sets", "seed", "benchmarks", "failures", "power", "code")
+    plan = replace(
+        plan,
+        **{name: order[name] for name in same},
+        submitters=submitters or min(plan.submitters, systems),
+        systems=systems,
+        divisions=(order["division"],) if order["division"] else plan.divisions,
+        statistics=order["records"],
+    )
+    written = simulation.write_round(
+        plan, folder, jobs=order["jobs"] or os.cpu_count() or 1, force=force
+    )
     return (
         f"{folder}: {plan.usage} {plan.round}, {counted(written.systems, 'system')},"
         f" {counted(written.sets, 'result set')}, {written.logs:,} logs,"

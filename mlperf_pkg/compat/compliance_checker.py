@@ -10,15 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.compat.console import (
-    Console,
-    Logged,
-    add_log_output,
-    add_warnings,
-    parser_of,
-    rulesets,
-    run,
-)
+from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import warned_runs
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -30,19 +22,19 @@ _CONFIG = "--config is not supported: 'mlperf-pkg --rules DIR check' reads your 
 
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
-    parser = parser_of("compliance_checker", "Check a log.")
+    parser = tools.parser_of("compliance_checker", "Check a log.")
     parser.add_argument("filename", help="the log")
     parser.add_argument("--usage", choices=usages(), default="training")
-    parser.add_argument("--ruleset", choices=rulesets(), default=rulesets()[-1])
+    parser.add_argument("--ruleset", choices=tools.rulesets(), default=tools.rulesets()[-1])
     parser.add_argument("--config", help="not supported: 'mlperf-pkg --rules DIR' reads your rules")
-    add_warnings(parser)
-    add_log_output(parser, "compliance_checker")
+    tools.add_warnings(parser)
+    tools.add_log_output(parser, "compliance_checker")
     return parser
 
 
 def command(argv: Sequence[str] | None = None) -> int:
     """Check a log and return the exit status."""
-    return run(get_parser(), _check, argv, "filename")
+    return tools.run(get_parser(), _check, argv, "filename")
 
 
 class ComplianceChecker(Struct, frozen=True):
@@ -60,9 +52,9 @@ class ComplianceChecker(Struct, frozen=True):
             UserError: the log cannot be read, the rulebook does not have the round, or
                 ``config_file`` is not that of the ruleset.
         """
-        return self.check(filename, config_file, Logged())
+        return self.check(filename, config_file, tools.Logged())
 
-    def check(self, filename: str, config_file: str | None, console: Console) -> bool:
+    def check(self, filename: str, config_file: str | None, console: tools.Console) -> bool:
         """Check a log as ``check_file`` does, and write its findings to ``console``."""
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
@@ -86,7 +78,7 @@ def main(
     return checker.check_file(filename, config_file), None, None, None
 
 
-def _check(args: Namespace, console: Console) -> int:
+def _check(args: Namespace, console: tools.Console) -> int:
     checker = make_checker(args.usage, args.ruleset, args.quiet, args.werror)
     passed = checker.check(args.filename, args.config, console)
     if not passed:

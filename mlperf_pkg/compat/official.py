@@ -50,16 +50,13 @@ def package_crash_paths(checked: Checked) -> set[str]:
 
     It reads the division from the description of each system with results, even before round 1.0.
     """
-    undivided = {
-        context.path
-        for context in checked.contexts
-        if (system := context.system)
-        and (
-            "division" not in (system.contents or {"division"})
-            or any(finding.code == "TREE114" for finding in system.findings)  # unreadable
-        )
-    }
-    return crash_paths(checked.report.findings) | undivided
+    paths = crash_paths(checked.report.findings)
+    for context in checked.contexts:
+        if system := context.system:
+            is_unreadable = any(finding.code == "TREE114" for finding in system.findings)
+            if is_unreadable or "division" not in (system.contents or {"division"}):
+                paths.add(context.path)
+    return paths
 
 
 def summary_crash_paths(findings: Iterable[Finding]) -> set[str]:
@@ -73,12 +70,8 @@ def _paths(findings: Iterable[Finding]) -> set[str]:
 
 def warned_runs(report: Report) -> set[str]:
     """Return the logs that ``--werror`` rejects: a key is logged several times with one value."""
-    return {
-        place.path
-        for finding in report.findings
-        if finding.severity is Severity.NOTE and finding.expected == "logged once"
-        for place in finding.occurrences
-    }
+    notes = (finding for finding in report.findings if finding.severity is Severity.NOTE)
+    return _paths(finding for finding in notes if finding.expected == "logged once")
 
 
 # ---- scaling.json -------------------------------------------------------------------------
@@ -91,10 +84,8 @@ def write_as_checked(checked: Checked) -> None:
     systems = f"{submission.place.child('systems').label}/"
     if any(path.startswith(systems) for path in crashes):
         return
-    sets = {
-        context.path: (context, result.rcp_result)
-        for context, result in zip(checked.contexts, checked.sets, strict=True)
-    }
+    both = zip(checked.contexts, checked.sets, strict=True)
+    sets = {context.path: (context, result.rcp_result) for context, result in both}
     levels = 3 if checked.report.usage == "hpc" else 2
     for folder in _folders(submission.place.child("results"), levels):
         if _is_hit(folder.label, crashes):
@@ -127,11 +118,8 @@ def _folders(folder: Place, levels: int) -> Iterator[Place]:
 
 def _is_hit(folder: str, crashes: Collection[str]) -> bool:
     """Return whether a tool crashes on a file in a folder, or on a folder around it."""
-    return any(
-        f"{path}/".startswith(f"{folder}/")
-        or folder.startswith(f"{path.removesuffix(f'/{PARAMS}')}/")
-        for path in crashes
-    )
+    around = tuple(f"{path.removesuffix(f'/{PARAMS}')}/" for path in crashes)
+    return folder.startswith(around) or any(f"{p}/".startswith(f"{folder}/") for p in crashes)
 
 
 def write_factor(folder: AnyPath, test: RcpResult | None) -> None:

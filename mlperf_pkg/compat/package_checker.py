@@ -13,16 +13,7 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.checks.runs import failed_runs
-from mlperf_pkg.compat.console import (
-    CRASHED,
-    Console,
-    Logged,
-    add_log_output,
-    add_rules,
-    add_warnings,
-    parser_of,
-    run,
-)
+from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import package_crash_paths, rejects, warned_runs, write_as_checked
 from mlperf_pkg.compat.system_desc_checker import say_system
 from mlperf_pkg.config import round_name
@@ -43,19 +34,19 @@ _UNET3D = "unet3d"
 
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
-    parser = parser_of("package_checker", "Check a submission.")
+    parser = tools.parser_of("package_checker", "Check a submission.")
     parser.add_argument("folder", help="the folder of a submission")
-    add_rules(parser)
-    add_warnings(parser)
+    tools.add_rules(parser)
+    tools.add_warnings(parser)
     for flag in FLAGS:
         parser.add_argument(f"--{flag}", action="store_true", help="for all result sets")
-    add_log_output(parser, "package_checker")
+    tools.add_log_output(parser, "package_checker")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Check a submission and return the exit status."""
-    return run(get_parser(), _check, argv)
+    return tools.run(get_parser(), _check, argv)
 
 
 def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
@@ -75,7 +66,7 @@ def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
         UserError: the folder is not a submission, the rulebook does not have the round, or the
             official function would raise an exception.
     """
-    console = Logged()
+    console = tools.Logged()
     console.log_output = log_output
     if _check(Namespace(**locals(), exit_status=False), console):
         raise UserError(f"{folder}: {CRASH}")
@@ -97,19 +88,15 @@ def _checked_submission(folder: str, usage: str, ruleset: str, flags: frozenset[
 
 def _without_top_flags(submission: Submission) -> Submission:
     """Remove the flags at the top, which the package checker does not read."""
-    sets = []
+    params, sets = submission.params.items(), []
     for files in submission.result_sets:
         folders = {*files.place.labels_above, files.place.label} - {submission.place.label}
-        inner = (
-            params.flags
-            for path, params in submission.params.items()
-            if path.rpartition("/")[0] in folders
-        )
+        inner = (of_file.flags for path, of_file in params if path.rpartition("/")[0] in folders)
         sets.append(replace(files, flags=frozenset().union(*inner)))
     return replace(submission, result_sets=tuple(sets), flags=frozenset())
 
 
-def _check(args: Namespace, console: Console) -> int:
+def _check(args: Namespace, console: tools.Console) -> int:
     flags = frozenset(flag for flag in FLAGS if getattr(args, flag.replace("-", "_")))
     checked = _checked_submission(args.folder, args.usage, args.ruleset, flags)
     write_as_checked(checked)
@@ -124,13 +111,17 @@ def _check(args: Namespace, console: Console) -> int:
     console.findings((f for f in findings if f.about not in covered), quiet=quiet)
     found_errors = rejects(findings) or too_many
     console.log("INFO", FOUND_ERRORS if found_errors else FOUND_NONE)
-    _say_rules(checked, console, quiet=quiet)
+    # Errors by the written rules, where the official checker sees nothing.
+    number = sum(f.basis is Basis.RULES and f.is_error for f in findings)
+    if number and not quiet:
+        shows = "mlperf-pkg check shows them"
+        console.log("WARNING", f"errors by the written rules alone: {number}; {shows}")
     console.bar()
     console.say_where("\n** Detailed log output is also at")
-    return CRASHED if package_crash_paths(checked) else int(found_errors and args.exit_status)
+    return tools.CRASHED if package_crash_paths(checked) else int(found_errors and args.exit_status)
 
 
-def _say_systems(checked: Checked, ruleset: str, console: Console, *, quiet: bool) -> None:
+def _say_systems(checked: Checked, ruleset: str, console: tools.Console, *, quiet: bool) -> None:
     if version_of(ruleset) < (1, 0):
         return
     console.log("INFO", " Checking System Description Files")
@@ -144,7 +135,7 @@ def _say_systems(checked: Checked, ruleset: str, console: Console, *, quiet: boo
 
 
 def _say_set(
-    context: SetContext, result: SetResult, console: Console, warned: set[str], *, quiet: bool
+    context: SetContext, result: SetResult, console: tools.Console, warned: set[str], *, quiet: bool
 ) -> bool:
     """Write what is covered of a result set; return whether too many logs of it were warned of."""
     if context.officially_skipped:
@@ -155,47 +146,36 @@ def _say_set(
     console.log("INFO", f" System {context.files.system}")
     console.log("INFO", f" Benchmark {context.files.benchmark}")
     console.bar()
-    _say_count(context, result, console)
+    runs, required = result.row.runs_found, result.row.runs_required
+    if any(finding.code == "SET101" for finding in result.findings):
+        where = f"wrong file names in directory {context.path}"
+        reason = f"Incorrect number of files in dir, or {where}, found {runs}, expected {required}"
+        if context.weak:
+            reason = f"Expected at least {required} runs, but detected {runs} runs."
+        console.log("ERROR", reason)
     for number, log in enumerate(context.runs, 1):
         console.log("INFO", f"Run {number}/{len(context.runs)}")
         console.log("INFO", f"Running compliance on file: {log.path}")
         console.findings(log.findings, quiet=quiet, errors=False)
-    failed = {log.path for log in failed_runs(context)}
-    _say_failed(len(failed | warned & {*result.runs}), context, console)
+    failed = len({log.path for log in failed_runs(context)} | warned & {*result.runs})
+    _say_failed(failed, context, console)
     _say_seeds(context, result, console)
     _say_rcp(context, result, console)
     console.findings(result.findings, quiet=quiet)
     console.bar()
-    return bool(warned) and len(failed | warned & {*result.runs}) > context.drop
+    return bool(warned) and failed > context.drop
 
 
-def _say_count(context: SetContext, result: SetResult, console: Console) -> None:
-    number, required = result.row.runs_found, result.row.runs_required
-    if any(finding.code == "SET101" for finding in result.findings):
-        where = f"wrong file names in directory {context.path}"
-        reason = (
-            f"Incorrect number of files in dir, or {where}, found {number}, expected {required}"
-        )
-        if context.weak:
-            reason = f"Expected at least {required} runs, but detected {number} runs."
-        console.log("ERROR", reason)
-
-
-def _say_failed(number: int, context: SetContext, console: Console) -> None:
-    if not number:
-        return
-    subject = (
-        "1 file does"
-        if number == 1 and context.files.benchmark != _UNET3D
-        else f"{number} files do"
-    )
-    if number <= context.drop:
-        console.log("WARNING", f" {subject} not comply, accepting this under olympic scoring")
-    else:
+def _say_failed(number: int, context: SetContext, console: tools.Console) -> None:
+    is_one = number == 1 and context.files.benchmark != _UNET3D
+    subject = "1 file does" if is_one else f"{number} files do"
+    if number > context.drop:
         console.log("ERROR", f" {number} files do not comply, directory cannot be accepted")
+    elif number:
+        console.log("WARNING", f" {subject} not comply, accepting this under olympic scoring")
 
 
-def _say_seeds(context: SetContext, result: SetResult, console: Console) -> None:
+def _say_seeds(context: SetContext, result: SetResult, console: tools.Console) -> None:
     if not context.closed:
         return
     console.log("INFO", " Running Seed Checker")
@@ -205,7 +185,7 @@ def _say_seeds(context: SetContext, result: SetResult, console: Console) -> None
         console.log("ERROR", "Seed checker failed")
 
 
-def _say_rcp(context: SetContext, result: SetResult, console: Console) -> None:
+def _say_rcp(context: SetContext, result: SetResult, console: tools.Console) -> None:
     test = result.row.rcp
     if not context.rcp_required or test is None:
         return
@@ -214,14 +194,6 @@ def _say_rcp(context: SetContext, result: SetResult, console: Console) -> None:
         console.log("INFO", f"RCP Test Passed: {test.message}{BYPASS * test.bypassed}")
     else:
         console.log("ERROR", f"RCP Test Failed: {test.message}")
-
-
-def _say_rules(checked: Checked, console: Console, *, quiet: bool) -> None:
-    """Say that the written rules are broken where the official checker sees nothing."""
-    number = sum(f.basis is Basis.RULES and f.is_error for f in checked.report.findings)
-    if number and not quiet:
-        verb = "mlperf-pkg check shows them"
-        console.log("WARNING", f"errors by the written rules alone: {number}; {verb}")
 
 
 if __name__ == "__main__":

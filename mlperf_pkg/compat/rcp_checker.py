@@ -76,8 +76,8 @@ def check_directory(  # noqa: PLR0917 - as in mlperf-logging
     Raises:
         UserError: the set cannot be tested.
     """
-    custom = Path(rcp_file.name) if rcp_file else None
-    result = _tested(dir, usage, version, bert_train_samples, custom, rcp_pass)
+    origin = Origin(Path(rcp_file.name) if rcp_file else None)
+    result = _tested(dir, usage, version, bert_train_samples, origin, rcp_pass)
     if set_scaling:
         write_factor(Path(dir), result)
     shown = rcp.bypassed(result) if rcp_bypass else result
@@ -103,7 +103,7 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
         Raises:
             UserError: there are no such points.
         """
-        origin = Origin(Path(rcp_file.name)) if rcp_file else Origin()
+        origin = Origin(Path(rcp_file.name) if rcp_file else None)
         self.usage, self.ruleset, self.benchmark = usage, ruleset, benchmark
         self._reference = reference(usage, round_name(ruleset), benchmark, origin)
         self.submission_runs = self._reference.runs.required
@@ -153,19 +153,14 @@ class RCP_Checker:  # noqa: N801 - as in mlperf-logging
 
 
 def _tested(  # noqa: PLR0917 - the options of the command
-    folder: str,
-    usage: str,
-    version: str,
-    by_samples: bool,
-    custom: Path | None,
-    rcp_pass: str,
+    folder: str, usage: str, version: str, by_samples: bool, origin: Origin, rcp_pass: str
 ) -> rcp.RcpResult:
     flags = TRAIN_SAMPLES if by_samples else frozenset()
     contexts = check(logs_in(folder), Options(usage, round_name(version), flags=flags)).contexts
     if len(contexts) != 1 or contexts[0].rules is None:
         raise UserError(f"{folder}: the logs are not those of one result set of the round")
     (context,) = contexts
-    points_of = reference_of(context.round, contexts[0].rules, Origin(custom))
+    points_of = reference_of(context.round, contexts[0].rules, origin)
     points = points_of.points if rcp_pass == _FULL else points_of.used
     if (result := rcp_test(context, points)) is None:
         raise UserError(f"{folder}: cannot be tested: {crash_of(context, points)}")
@@ -173,8 +168,8 @@ def _tested(  # noqa: PLR0917 - the options of the command
 
 
 def _check(args: Namespace, console: Console) -> int:
-    version, samples = args.rcp_version, args.bert_train_samples
-    result = _tested(args.dir, args.rcp_usage, version, samples, args.custom_rcps, args.rcp_pass)
+    names = (args.dir, args.rcp_usage, args.rcp_version, args.bert_train_samples)
+    result = _tested(*names, Origin(args.custom_rcps), args.rcp_pass)
     console.log("INFO", f" Running RCP Checker, pass: {args.rcp_pass}")
     if result.mean is not None:
         console.log("INFO", f" Submission mean epochs: {result.mean:.4f}")

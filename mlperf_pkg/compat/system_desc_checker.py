@@ -8,15 +8,7 @@ from collections.abc import Sequence
 
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.system.check import SystemRound, checked_description
-from mlperf_pkg.compat.console import (
-    CRASHED,
-    Console,
-    add_log_output,
-    add_rules,
-    add_warnings,
-    parser_of,
-    run,
-)
+from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import crash_paths, rejects
 from mlperf_pkg.config import round_name
 from mlperf_pkg.rulebook.load import load_round
@@ -24,30 +16,30 @@ from mlperf_pkg.rulebook.load import load_round
 
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
-    parser = parser_of("system_desc_checker", "Check a system description.")
+    parser = tools.parser_of("system_desc_checker", "Check a system description.")
     parser.add_argument("filename", help="the system description")
-    add_rules(parser)
-    add_warnings(parser)
-    add_log_output(parser, "system_desc_checker")
+    tools.add_rules(parser)
+    tools.add_warnings(parser)
+    tools.add_log_output(parser, "system_desc_checker")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Check a system description and return the exit status."""
-    return run(get_parser(), _check, argv, "filename")
+    return tools.run(get_parser(), _check, argv, "filename")
 
 
-def _check(args: Namespace, console: Console) -> int:
+def _check(args: Namespace, console: tools.Console) -> int:
     round_ = load_round(args.usage, round_name(args.ruleset))
     system = checked_description(args.filename, SystemRound(args.usage, round_.name, "as given"))
     is_wrong = rejects(system.findings)
     console.findings(system.findings, quiet=args.quiet and not args.werror)
     say_system(system, console)
     console.say_where("** Logging output also at")
-    return CRASHED if crash_paths(system.findings) else int(is_wrong and args.exit_status)
+    return tools.CRASHED if crash_paths(system.findings) else int(is_wrong and args.exit_status)
 
 
-def say_system(system: SystemFile, console: Console) -> None:
+def say_system(system: SystemFile, console: tools.Console) -> None:
     """Write whether a system description passes."""
     level, word = ("ERROR", "failed") if rejects(system.findings) else ("INFO", "passed")
     console.log(level, f"  System description checker {word} for {system.system_name or ''}")

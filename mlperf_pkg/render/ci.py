@@ -22,6 +22,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
+_VERDICTS = (Basis.OFFICIAL, Basis.RULES)
 
 
 # ---- what the formats share -------------------------------------------------------------
@@ -40,14 +41,6 @@ def text_with_set(finding: Finding) -> str:
     return f"{visible(finding.subject or '')}: {text}" if is_of_raw_logs else text
 
 
-def verdicts_in_words(report: Report) -> str:
-    """Return both verdicts of a report, one per line."""
-    return "\n".join(
-        f"{basis}: {visible(words.verdict_sentence(report, basis))}"
-        for basis in (Basis.OFFICIAL, Basis.RULES)
-    )
-
-
 def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
     """Return a fingerprint of each finding, which identifies it in later checks.
 
@@ -55,16 +48,14 @@ def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
     these change. Equal findings are numbered.
     """
     counts: Counter[tuple[str, ...]] = Counter()
-    return [_fingerprint(finding, view, counts) for finding in findings]
-
-
-def _fingerprint(finding: Finding, view: View, counts: Counter[tuple[str, ...]]) -> str:
-    message = _LINES.sub("line", finding.message)
-    about = finding.set or view.checkout.path_of(finding, finding.about)
-    identity = (finding.code, about, finding.basis.value, message)
-    counts[identity] += 1
-    text = "\0".join((*identity, str(counts[identity])))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    texts = []
+    for finding in findings:
+        message = _LINES.sub("line", finding.message)
+        about = finding.set or view.checkout.path_of(finding, finding.about)
+        identity = (finding.code, about, finding.basis.value, message)
+        counts[identity] += 1
+        texts.append("\0".join((*identity, str(counts[identity]))).encode("utf-8", "surrogatepass"))
+    return [hashlib.sha256(text).hexdigest()[:32] for text in texts]
 
 
 # ---- a line for each finding ------------------------------------------------------------
@@ -101,7 +92,10 @@ def github(report: Report, view: View) -> str:
         words.shown(report.findings, view),
         key=lambda finding: (words.importance(finding), view.checkout.path_of(finding)),
     )
-    annotated = list(_first_of_each_kind(shown))
+    kinds, annotated = Counter(["notice"]), []  # the notice with the verdicts counts, too
+    for finding in shown:
+        kinds[_kind(finding)] += 1
+        annotated += [finding] if kinds[_kind(finding)] <= SHOWN else []
     left_out = Counter(map(_kind, shown)) - Counter(map(_kind, annotated))
     lines = [_command("notice", {"title": "MLPerf check"}, _summary(report, left_out))]
     lines += [
@@ -111,28 +105,18 @@ def github(report: Report, view: View) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _first_of_each_kind(shown: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the findings that GitHub shows beside the notice with the verdicts."""
-    kinds = Counter(["notice"])
-    for finding in shown:
-        kind = _kind(finding)
-        kinds[kind] += 1
-        if kinds[kind] <= SHOWN:
-            yield finding
-
-
 def _kind(finding: Finding) -> str:
     return "notice" if finding.waiver else _KINDS[finding.severity]
 
 
 def _summary(report: Report, left_out: Mapping[str, int]) -> str:
-    lines = [verdicts_in_words(report), words.counts_in_words(report)]
-    lines.append(visible(words.round_in_words(report)))
+    verdicts = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in _VERDICTS]
+    rest = words.counts_in_words(report), words.round_in_words(report)
+    lines = list(map(visible, (*verdicts, *rest)))
     if left_out:
         numbers = ", ".join(wording.counted(number, kind) for kind, number in left_out.items())
-        lines.append(
-            f"left out: {numbers}; GitHub shows {SHOWN} of a kind, the job summary lists all"
-        )
+        shows = f"GitHub shows {SHOWN} of a kind, the job summary lists all"
+        lines.append(f"left out: {numbers}; {shows}")
     return "\n".join(lines)
 
 
@@ -166,11 +150,13 @@ def gitlab(report: Report, view: View) -> str:
 
 
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
+    severity = "info" if finding.waiver else _OTHERS[finding.severity]
+    severity = _ERRORS.get(finding.basis, severity) if finding.is_error else severity
     return {
         "description": text_with_set(finding).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": fingerprint,
-        "severity": _severity(finding),
+        "severity": severity,
         "location": {
             "path": visible(view.checkout.path_of(finding)),
             "lines": {"begin": finding.line or 1},
@@ -178,17 +164,8 @@ def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     }
 
 
-def _severity(finding: Finding) -> str:
-    if finding.waiver:
-        return "info"
-    if finding.is_error:
-        return _ERRORS.get(finding.basis, _OTHERS[Severity.ERROR])
-    return _OTHERS[finding.severity]
-
-
 # ---- JUnit ------------------------------------------------------------------------------
 
-_VERDICTS = (Basis.OFFICIAL, Basis.RULES)
 _NOT_CHECKED = Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED)
 
 
@@ -276,36 +253,27 @@ def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
 
 def _describe(suite: ET.Element, report: Report) -> None:
     properties = ET.SubElement(suite, "properties")
-    about = {
-        "verdict.official": report.verdict.official.value,
-        "verdict.rules": report.verdict.rules.value,
-        "round": words.round_in_words(report),
-        **report.tool,
-    }
+    verdicts = {f"verdict.{name}": getattr(report.verdict, name).value for name in _VERDICTS}
+    about = {**verdicts, "round": words.round_in_words(report), **report.tool}
     for name, value in about.items():
         ET.SubElement(properties, "property", name=name, value=visible(value))
 
 
 def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
-    if case.errors:
-        _fail(test, case.errors, view)
+    if errors := case.errors:  # the most important one is the message, all are the text
+        worst, number = min(errors, key=words.importance), wording.counted(len(errors) - 1, "error")
+        fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
+        message = visible(f"{worst.code}: {worst.text}")
+        message += f" (and {number} more)" if len(errors) > 1 else ""
+        failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
+        failure.text = "\n".join(_lines(errors, view))
     if case.skipped:
         ET.SubElement(test, "skipped", message="not checked")
     others = [finding for finding in case.findings if not finding.is_error]
     verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in _VERDICTS]
     lines = [*verdicts, *_lines(others, view)]
     ET.SubElement(test, "system-out").text = "\n".join(lines)
-
-
-def _fail(test: ET.Element, errors: Sequence[Finding], view: View) -> None:
-    """Add a failure: the most important error as its message, all errors as its text."""
-    worst = min(errors, key=words.importance)
-    others = f" (and {wording.counted(len(errors) - 1, 'error')} more)" if len(errors) > 1 else ""
-    fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
-    message = visible(f"{worst.code}: {worst.text}") + others
-    failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
-    failure.text = "\n".join(_lines(errors, view))
 
 
 def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:

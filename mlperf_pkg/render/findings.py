@@ -244,33 +244,22 @@ def _reason(report: Report, basis: Basis) -> str:
             return report.round_reason
         if all(getattr(row.verdict, basis) is not Verdict.NOT_CHECKED for row in report.systems):
             return "there is no result set"
-    if basis is Basis.OFFICIAL:
-        return f"{report.tool['reference']} {_unofficial(report)}"
-    return "the rulebook does not have the benchmark"
-
-
-def _unofficial(report: Report) -> str:
+    if basis is not Basis.OFFICIAL:
+        return "the rulebook does not have the benchmark"
+    why = f"skips what is not a benchmark of round {report.round}"
     if report.round is None:
-        return "has no rules for these rounds, or skips these benchmarks"
-    if not has_ruleset(report.usage, report.round):
-        return f"has no rules for round {report.round}"
-    return f"skips what is not a benchmark of round {report.round}"
+        why = "has no rules for these rounds, or skips these benchmarks"
+    elif not has_ruleset(report.usage, report.round):
+        why = f"has no rules for round {report.round}"
+    return f"{report.tool['reference']} {why}"
 
 
 def _amounts(report: Report, basis: Basis) -> Iterator[str]:
     """Yield the numbers of errors and warnings of a basis, and the result sets that have them."""
+    of_basis = [f for f in report.findings if not f.waiver and f.basis in (Basis.BOTH, basis)]
     for severity in (Severity.ERROR, Severity.WARNING):
-        findings = [
-            finding
-            for finding in report.findings
-            if finding.severity is severity
-            and not finding.waiver
-            and finding.basis in (Basis.BOTH, basis)
-        ]
-        if findings:
-            in_sets = len(
-                {finding.set for finding in findings} & {row.id for row in report.results}
-            )
+        if findings := [finding for finding in of_basis if finding.severity is severity]:
+            in_sets = len({f.set for f in findings} & {row.id for row in report.results})
             total = wording.counted(len(report.results), "result set")
             where = f" in {in_sets} of {total}" if in_sets else ""
             yield f"{wording.counted(len(findings), severity.value)}{where}"

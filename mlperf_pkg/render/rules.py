@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby, islice, repeat, starmap
+from itertools import chain, groupby, islice, repeat
 from operator import attrgetter
 from textwrap import TextWrapper
 from typing import Any
@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import Column, Table, records, table_of
+from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.explain import describe
@@ -154,15 +154,10 @@ def _heading(where: str) -> str:
 
 def rule_fields(rule: Rule) -> dict[str, Any]:
     """Return what JSON says of a rule."""
-    return {
-        "code": rule.code,
-        "key": rule.key,
-        "asked": describe.requirement(rule),
-        "formula": rule.formula_text or None,
-        "basis": rule.basis.value,
-        "severity": rule.severity.value,
-        "source": rule.source,
-    }
+    requirement, formula = describe.requirement(rule), rule.formula_text or None
+    fields = {"code": rule.code, "key": rule.key, "asked": requirement, "formula": formula}
+    names = ("basis", "severity", "source")
+    return {**fields, **{name: as_json(getattr(rule, name)) for name in names}}
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -208,30 +203,24 @@ def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> 
         yield from ("", f"Scores {word} normalised where convergence beats the reference.")
     for where, group in groupby(comparison.changes, key=lambda change: change.where):
         yield from ("", _heading(where))
-        yield from chain.from_iterable(starmap(_change, _together(group)))
+        yield from _changed(group)
     yield from _points(points)
     changed = {point.benchmark for point in points}
     if unchanged := [name for name in comparison.unchanged if name not in changed]:
         yield from ("", wrapped("Unchanged: ", ", ".join(unchanged)))
 
 
-def _together(changes: Iterable[Change]) -> Iterator[tuple[str, Change]]:
-    """Yield changes that are alike once, with all keys: "block_start, block_stop"."""
-    alike: dict[tuple[tuple[str, ...], ...], list[Change]] = {}
-    for change in changes:
-        alike.setdefault((change.old, change.new), []).append(change)
-    for group in alike.values():
-        yield ", ".join(change.key for change in group), group[0]
-
-
-def _change(keys: str, change: Change) -> Iterator[str]:
-    old, new = ("; ".join(part) for part in (change.old, change.new))
-    if change.old and change.new:
-        yield wrapped("  ~ ", keys, 6)
-        yield wrapped("      was ", old)
-        yield wrapped("      now ", new)
-    else:
-        yield wrapped("  + " if change.new else "  - ", f"{keys}: {new or old}", 6)
+def _changed(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield changes; those that are alike once, with all keys: "block_start, block_stop"."""
+    alike = by_key(((change.old, change.new), change.key) for change in changes)
+    for sides, names in alike.items():
+        keys, (old, new) = ", ".join(names), map("; ".join, sides)
+        if all(sides):
+            yield wrapped("  ~ ", keys, 6)
+            yield wrapped("      was ", old)
+            yield wrapped("      now ", new)
+        else:
+            yield wrapped("  + " if sides[1] else "  - ", f"{keys}: {new or old}", 6)
 
 
 def _points(points: Sequence[PointChange]) -> Iterator[str]:
@@ -382,7 +371,12 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
     if joined := describe.joined(newest[0], newest[0].spans[-1]):
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
-    yield from _example(newest)
+    history = newest[0]
+    example_line = _example_of(history, history.spans[-1])
+    if example_line:
+        yield from ("", f"Example of round {history.spans[-1].until}:", example_line)
+    else:
+        yield from ("", "No example: the rule depends on other lines of the log.")
 
 
 def places(history: History) -> str:
@@ -392,38 +386,24 @@ def places(history: History) -> str:
 
 
 def _explained(rules: Sequence[Rule]) -> Iterator[str]:
-    for text in dict.fromkeys(rule.formula_text for rule in rules if rule.formula):
-        yield wrapped("formula   ", text)
-    for basis in dict.fromkeys(rule.basis for rule in rules):
-        yield wrapped("basis     ", f"{basis}: {describe.BASIS[basis]}")
-    for severity in dict.fromkeys(rule.severity for rule in rules):
-        yield wrapped("severity  ", describe.SEVERITY[severity])
-    if any(rule.fatal for rule in rules):
-        yield wrapped("fatal     ", "the official checker crashes where it is broken")
-    for text in dict.fromkeys(rule.message for rule in rules if rule.message):
-        yield wrapped("message   ", text)
-    for text in dict.fromkeys(rule.hint for rule in rules if rule.hint):
-        yield wrapped("hint      ", text)
-    yield wrapped("source    ", "; ".join(_sources(rules)))
-
-
-def _sources(rules: Iterable[Rule]) -> Iterator[str]:
-    """Yield the sources of rules, all rulesets of the official checker in one."""
-    prefix = ruleset_source("")
-    distinct = list(dict.fromkeys(rule.source for rule in rules))
-    yield from (source for source in distinct if not source.startswith(prefix))
+    texts = {
+        "formula": [rule.formula_text for rule in rules if rule.formula],
+        "basis": [f"{rule.basis}: {describe.BASIS[rule.basis]}" for rule in rules],
+        "severity": [describe.SEVERITY[rule.severity] for rule in rules],
+        "fatal": ["the official checker crashes where it is broken" for r in rules if r.fatal],
+        "message": [rule.message for rule in rules if rule.message],
+        "hint": [rule.hint for rule in rules if rule.hint],
+    }
+    for label, of_label in texts.items():
+        yield from (wrapped(f"{label:<10}", text) for text in dict.fromkeys(of_label))
+    # All rulesets of the official checker are one source.
+    prefix, distinct = ruleset_source(""), dict.fromkeys(rule.source for rule in rules)
+    sources = [source for source in distinct if not source.startswith(prefix)]
     rulesets = (source.removeprefix(prefix) for source in distinct if source.startswith(prefix))
     if names := sorted(rulesets, key=version_of):
-        yield ruleset_source(names[0]) if len(names) == 1 else f"{prefix[:-1]}s {', '.join(names)}"
-
-
-def _example(newest: Sequence[History]) -> Iterator[str]:
-    yield ""
-    history = newest[0]
-    if lines := _example_of(history, history.spans[-1]):
-        yield from (f"Example of round {history.spans[-1].until}:", lines)
-    else:
-        yield "No example: the rule depends on other lines of the log."
+        rulesets_text = f"{prefix[:-1]}s {', '.join(names)}"
+        sources.append(ruleset_source(names[0]) if len(names) == 1 else rulesets_text)
+    yield wrapped("source    ", "; ".join(sources))
 
 
 def _example_of(history: History, span: Span) -> str | None:

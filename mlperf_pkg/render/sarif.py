@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +24,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 _MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
 _MOST_RELATED = 100  # places of one result; the property "places" is their number
 _ROOT = "%SRCROOT%"  # by convention: the root of the repository
+_PROPERTIES = ("usage", "round", "round_reason", "verdict", "hidden")
 
 
 def sarif(report: Report, view: View) -> str:
@@ -32,36 +33,19 @@ def sarif(report: Report, view: View) -> str:
     index = {code: number for number, code in enumerate(codes)}
     fingerprints = ci.fingerprints(report.findings, view)
     pairs = zip(report.findings, fingerprints, strict=True)
+    about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
+    driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
+    invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
     run = {
-        "tool": {"driver": _driver(report, codes)},
-        "invocations": [
-            {
-                "executionSuccessful": True,
-                "exitCode": int(report.has_errors),
-                "exitCodeDescription": findings.counts_in_words(report),
-            }
-        ],
-        "properties": _properties(report),
+        "tool": {"driver": driver},
+        "invocations": [invocation | {"exitCodeDescription": findings.counts_in_words(report)}],
+        "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
         "results": [
             _result(finding, index[finding.code], fingerprint, view)
             for finding, fingerprint in pairs
         ],
     }
     return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
-
-
-def _driver(report: Report, codes: Iterable[str]) -> dict[str, Any]:
-    return {
-        "name": "mlperf-pkg",
-        "version": report.tool["version"],
-        "rules": [_rule(code) for code in codes],
-        "properties": dict(report.tool),
-    }
-
-
-def _properties(report: Report) -> dict[str, Any]:
-    names = ("usage", "round", "round_reason", "verdict", "hidden")
-    return {name: as_json(getattr(report, name)) for name in names}
 
 
 # ---- rules --------------------------------------------------------------------------------
@@ -74,8 +58,12 @@ def _rule(code: str) -> dict[str, Any]:
 
     if code in codes():
         title, text = codes()[code].title, codes()[code].explanation
-    elif code in describe.rulebook_codes():
-        title, text = _rulebook_texts(code)
+    elif code in describe.rulebook_codes():  # in the newest round that has it, and in all rounds
+        spans = [span for history in describe.histories(code) for span in history.spans]
+        keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
+        texts = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
+        title = f"{keys}: {describe.requirement(spans[-1].rule)}"
+        text = f"{keys}: {'; '.join(texts)}"
     else:
         return {"id": visible(code)}
     return {
@@ -86,20 +74,17 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _rulebook_texts(code: str) -> tuple[str, str]:
-    """Return what a rule requires in the newest round that has it, and in all rounds."""
-    spans = [span for history in describe.histories(code) for span in history.spans]
-    keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
-    texts = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
-    return f"{keys}: {describe.requirement(spans[-1].rule)}", f"{keys}: {'; '.join(texts)}"
-
-
 # ---- results ------------------------------------------------------------------------------
 
 
 def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:
     first, *others = _locations(finding, view)
     related = {"relatedLocations": others[:_MOST_RELATED]} if others else {}
+    suppressed: dict[str, Any] = {}
+    if waiver := finding.waiver:
+        why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
+        accepted = {"kind": "external", "status": "accepted", "justification": why}
+        suppressed = {"suppressions": [accepted]}
     return {
         "ruleId": visible(finding.code),
         "ruleIndex": rule,
@@ -108,7 +93,7 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
         "locations": [first],
         **related,
         "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
-        **_suppressions(finding),
+        **suppressed,
         "properties": _finding_properties(finding),
     }
 
@@ -124,18 +109,6 @@ def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
         for line in place.lines or (None,):
             region = {"region": {"startLine": line}} if line else {}
             yield {"physicalLocation": {**artifact, **region}, **logical}
-
-
-def _suppressions(finding: Finding) -> Mapping[str, Any]:
-    if not finding.waiver:
-        return {}
-    waiver = finding.waiver
-    justification = visible(
-        f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})"
-    )
-    return {
-        "suppressions": [{"kind": "external", "status": "accepted", "justification": justification}]
-    }
 
 
 def _finding_properties(finding: Finding) -> dict[str, Any]:

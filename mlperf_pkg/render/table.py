@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import io
+import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_cell, escape_html, escape_markdown
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.report import MAX_DEPTH, as_json, encodable
 
 HEADING = "bold"
 PLAIN = ""
 MARKED = "Marked"  # the column of a CSV that names the marked cells of a row
 
 _LONG = 40  # characters of a cell, beyond which its lines are wrapped in HTML
+
+HEAD = ("tool", "usage", "round", "round_reason")
+"""The fields of a report with which JSON begins that has other results of a check."""
+
+_TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
+# Patterns of numbers that msgspec may write differently from Python: 1e16 and 0.00001, for which
+# Python writes 1e+16 and 1e-05.
+_EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -162,13 +173,11 @@ def _markdown_body(table: Table, group: Group, first: int) -> str:
     rules = ["---:" if column.numbers else "---" for _, column in titled]
     lines = [titles, rules]
     for number, row in enumerate(group.rows, first):
-        cells = [escape_markdown(text) for text, _ in table.spans(row)]
-        lines.append(
-            [
-                f"**{cell}**" if (number, place) in table.marked else cell
-                for cell, (place, _) in zip(cells, titled, strict=True)
-            ]
-        )
+        line = []
+        for (text, _), (place, _) in zip(table.spans(row), titled, strict=True):
+            bold = "**" if (number, place) in table.marked else ""
+            line.append(f"{bold}{escape_markdown(text)}{bold}")
+        lines.append(line)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -202,13 +211,29 @@ def csv_text(header: Sequence[str | None], rows: Iterable[Sequence[Any]]) -> str
     stream = io.StringIO()
     lines = writer(stream, lineterminator="\n")
     lines.writerow(header)
-    lines.writerows([_csv_cell(value) for value in row] for row in rows)
+    plain = (map(as_json, row) for row in rows)
+    lines.writerows([escape_cell(v) if isinstance(v, str) else v for v in row] for row in plain)
     return stream.getvalue()
 
 
-def _csv_cell(value: Any) -> Any:
-    plain = as_json(value)
-    return escape_cell(plain) if isinstance(plain, str) else plain
+def json_text(value: Any) -> str:
+    """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
+    try:
+        text = _indented(encodable(value))
+        if _TOO_DEEP not in text:
+            return text
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        pass  # NaN, halves of surrogate pairs, or nested too deeply
+    return _indented(as_json(value))
+
+
+def _indented(value: Any) -> str:
+    """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
+    text = msgspec.json.encode(value).decode()
+    may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
+    if may_differ or "\x7f" in text or not text.isascii():
+        text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
+    return msgspec.json.format(text, indent=2) + "\n"
 
 
 # ---- HTML ---------------------------------------------------------------------------------
@@ -221,18 +246,16 @@ def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
     and long cells have the class ``t``.
     """
     titled = table.titled
-    head = "".join(
-        f'<th scope="col"{_class(column)}>{_breakable(column.heading)}</th>' for _, column in titled
-    )
+    head = ""
+    for _, column in titled:  # which may be wrapped after underscores
+        title = escape_html(column.heading).replace("_", "_<wbr>")
+        head += f'<th scope="col"{_class(column)}>{title}</th>'
     lines = []
     for number, row in enumerate(table.rows):
         cells = []
         for (text, _), (place, column) in zip(table.spans(row), titled, strict=True):
-            kinds = _class(
-                column,
-                "t" * (headed and len(text) > _LONG),
-                "m" * ((number, place) in table.marked),
-            )
+            is_long, is_marked = headed and len(text) > _LONG, (number, place) in table.marked
+            kinds = _class(column, "t" * is_long, "m" * is_marked)
             words = escape_html(text)
             if headed and place == 0:
                 box = f'<label><input type="checkbox"> {words}</label>' if checks else words
@@ -241,11 +264,6 @@ def html(table: Table, *, headed: bool = False, checks: bool = False) -> str:
                 cells.append(f"<td{kinds}>{words}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>\n")
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(lines)}</tbody>\n</table>"
-
-
-def _breakable(title: str) -> str:
-    """Return a title as HTML that may be wrapped after underscores."""
-    return escape_html(title).replace("_", "_<wbr>")
 
 
 def _class(column: Column, *more: str) -> str:

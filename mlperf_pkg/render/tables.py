@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_html, escape_markdown
-from mlperf_pkg.render.table import Column, Table, by_key, csv, html, markdown, records, table_of
+from mlperf_pkg.render import table as render
+from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import (
-    MAX_DEPTH,
-    Report,
-    ResultSetRow,
-    as_json,
-    description_path,
-    encodable,
-)
+from mlperf_pkg.results.report import Report, ResultSetRow, description_path
 
 FORMAT = "mlperf-pkg/results/1"
-HEAD = ("tool", "usage", "round", "round_reason")
-"""The fields of a report with which JSON begins that has other results of a check."""
-
-_TOO_DEEP = "\n" + 2 * MAX_DEPTH * " "
-# Patterns of numbers that msgspec may write differently from Python: 1e16 and 0.00001, for which
-# Python writes 1e+16 and 1e-05.
-_EXPONENT, _SMALL = r"e[-1-9]\d*[],}](?! )", r"0\.0000(?<=[:,[-]0\.0000)"
-
 _PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -73,9 +56,8 @@ def _in_words(title: str, text: Callable[[ResultSetRow], str], **more: Any) -> C
 
 
 def _verdict(title: str, name: str) -> Column:
-    return Column(
-        title, key=name, of=attrgetter(f"row.verdict.{name}"), show=wording.VERDICTS.__getitem__
-    )
+    of = attrgetter(f"row.verdict.{name}")
+    return Column(title, key=name, of=of, show=wording.VERDICTS.__getitem__)
 
 
 COLUMNS = (
@@ -124,17 +106,17 @@ def _table(report: Report) -> Table:
 
 def results_csv(report: Report) -> str:
     """Return the results as CSV with a header; no cell is a formula to a spreadsheet."""
-    return csv(_table(report))
+    return render.csv(_table(report))
 
 
 def results_json(report: Report) -> str:
     """Return the results as JSON: ``{"format": ..., "results": [...]}``."""
-    return json_text({"format": FORMAT, "results": records(_table(report))})
+    return render.json_text({"format": FORMAT, "results": records(_table(report))})
 
 
 def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as a Markdown table with remarks below; without results, as a sentence."""
-    table = markdown(_table(report)) or "No result set."
+    table = render.markdown(_table(report)) or "No result set."
     below = "".join(f"- {escape_markdown(remark)}\n" for remark in remarks)
     return f"{table}\n\n{below}" if below else f"{table}\n"
 
@@ -142,34 +124,13 @@ def results_markdown(report: Report, remarks: Sequence[str] = ()) -> str:
 def results_html(report: Report, remarks: Sequence[str] = ()) -> str:
     """Return the results as an HTML page with one table, which loads and executes nothing."""
     below = "".join(f"<li>{escape_html(remark)}</li>\n" for remark in remarks)
+    title = f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
     return _PAGE.format(
         policy="default-src 'none'; style-src 'unsafe-inline'",
-        title=escape_html(
-            f"MLPerf {report.usage} {report.round or ''}: results".replace("  ", " ")
-        ),
-        table=html(_table(report)),
+        title=escape_html(title),
+        table=render.html(_table(report)),
         remarks=f"<ul>\n{below}</ul>\n" if below else "",
     )
-
-
-def json_text(value: Any) -> str:
-    """Return JSON of structs and plain values, in ASCII to survive any terminal or pipe."""
-    try:
-        text = _indented(encodable(value))
-        if _TOO_DEEP not in text:
-            return text
-    except (ValueError, msgspec.DecodeError, RecursionError):
-        pass  # NaN, halves of surrogate pairs, or nested too deeply
-    return _indented(as_json(value))
-
-
-def _indented(value: Any) -> str:
-    """Return the text of ``json.dumps`` with ``indent=2``, many times faster."""
-    text = msgspec.json.encode(value).decode()
-    may_differ = re.search(_EXPONENT, text) or ("0.0000" in text and re.search(_SMALL, text))
-    if may_differ or "\x7f" in text or not text.isascii():
-        text = json.dumps(msgspec.to_builtins(value), allow_nan=False, check_circular=False)
-    return msgspec.json.format(text, indent=2) + "\n"
 
 
 def _sort_key(row: ResultSetRow) -> tuple[str, ...]:

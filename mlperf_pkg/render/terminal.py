@@ -16,6 +16,7 @@ from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
+from mlperf_pkg.results import wording
 
 STYLES = {
     Verdict.PASS: "green",
@@ -25,6 +26,13 @@ STYLES = {
     Severity.WARNING: "yellow",
     Severity.NOTE: "cyan",
 }
+
+RCP_MARGIN = Column(
+    "RCP margin",
+    16,
+    of=wording.rcp,
+    style=lambda row: STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN,
+)
 
 _GAP = 2
 _MIN_WIDTH = 8  # columns left to the first column of a table, however narrow the view
@@ -86,14 +94,12 @@ class Terminal:
 
     def _painted(self, spans: Sequence[Span]) -> str:
         """Return visible text with the escapes of its styles, if the view has colours."""
-        if not self._view.color:
-            return "".join(text for text, _ in spans)
-        return "".join(
-            f"\x1b[{';'.join(_CODES[name] for name in style.split())}m{text}\x1b[0m"
-            if style and text
-            else text
-            for text, style in spans
-        )
+        painted = ""
+        for text, style in spans:
+            codes = ";".join(_CODES[name] for name in style.split())
+            is_plain = not (codes and text and self._view.color)
+            painted += text if is_plain else f"\x1b[{codes}m{text}\x1b[0m"
+        return painted
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:
         """Return the columns narrowed to their contents, but none narrower than a word."""

@@ -23,11 +23,11 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render import findings as words
+from mlperf_pkg.render import table as rendered
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import Show, View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, shown, table_of
-from mlperf_pkg.render.table import markdown as markdown_table
-from mlperf_pkg.render.terminal import STYLES, Terminal
+from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
 from mlperf_pkg.submission.membership import spellings
@@ -53,10 +53,6 @@ def verdict_columns(verdicts: Callable[[Any], Verdicts]) -> tuple[Column, Column
     return column("Official", "official"), column("Rules", "rules")
 
 
-def _rcp_style(row: ResultSetRow) -> str:
-    return STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN
-
-
 def _number(title: str, width: int, field: str) -> Column:
     """Return a column of numbers that shows ``-`` for 0."""
     return Column(title, width, numbers=True, of=attrgetter(field), show=lambda n: shown(n or None))
@@ -68,7 +64,7 @@ _SETS = (
     Column("Result sets", of=wording.benchmark),
     Column("Runs", 5, numbers=True, of=wording.runs),
     replace(_MINUTES, of=attrgetter("score_minutes")),
-    Column("RCP margin", 16, of=wording.rcp, style=_rcp_style),
+    RCP_MARGIN,
     *_OF_ROW,
 )
 _RUNS = (
@@ -102,8 +98,12 @@ def text(report: Report, view: View) -> str:
     _summary(terminal, report, view)
     if not view.quiet:
         terminal.line()
-        for table in (_submitters, _sets, _systems, _runs, _findings, _configuration):
+        for table in (_submitters, _sets, _systems, _runs, _findings):
             table(terminal, report, view)
+        if report.configuration:  # to be completed for raw logs
+            terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
+            for line in report.configuration.splitlines():
+                terminal.line((line, PLAIN))
     return f"{terminal.text().rstrip()}\n"
 
 
@@ -146,13 +146,13 @@ def _runs(terminal: Terminal, report: Report, view: View) -> None:
     submitted = {row.id for row in sets if "/results/" in f"/{row.path}"}
     raw = [run for run in report.runs if run.set not in submitted]
     rows = report.runs if view.verbose else raw
+
+    def title(row: RunRow) -> str:
+        about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
+        return ": ".join(filter(None, (folder(row.path), about)))
+
     if rows and (view.verbose or len(rows) <= _MOST_RUNS):
-        terminal.table(Table(_RUNS, _grouped(rows, _run_title)))
-
-
-def _run_title(row: RunRow) -> str:
-    about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-    return ": ".join(filter(None, (folder(row.path), about)))
+        terminal.table(Table(_RUNS, _grouped(rows, title)))
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
@@ -175,14 +175,6 @@ def _findings(terminal: Terminal, report: Report, view: View) -> None:
         terminal.line((f"and {wording.counted(len(hidden), 'more kind')}: --show all", PLAIN))
 
 
-def _configuration(terminal: Terminal, report: Report, _: View) -> None:
-    """Add the configuration that the user must complete for raw logs."""
-    if report.configuration:
-        terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
-        for line in report.configuration.splitlines():
-            terminal.line((line, PLAIN))
-
-
 def _in_full(group: CodeGroup, view: View) -> bool:
     """Return whether the findings of a group are shown one by one."""
     return view.show is Show.ALL or len(group.subjects) == 1
@@ -199,24 +191,17 @@ def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]
 
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
     first = group.first
-    terminal.line(
-        (f"  {group.text}  ", PLAIN), (words.label(first), _style(first)), most=_MOST_ROWS
-    )
+    label = (words.label(first), _style(first))
+    terminal.line((f"  {group.text}  ", PLAIN), label, most=_MOST_ROWS)
+    is_submission = first.about in submitters.roots
     whose = f": {subjects_in_words(group)}"
     if submitters.number > 1:
         whose = submitters.whose(group)
-        is_submission = first.about in submitters.roots
         whose += "" if is_submission else f"; first {words.location(first)}"
-    number = wording.counted(len(group.subjects), _noun(group, submitters))
+    noun = "submission" if is_submission else "file" if first.set is None else "result set"
+    number = wording.counted(len(group.subjects), noun)
     terminal.line((f"    {number}{whose}", PLAIN), most=_MOST_ROWS)
     _remarks(terminal, first)
-
-
-def _noun(group: CodeGroup, submitters: Submitters) -> str:
-    """Return what the findings of a group are about."""
-    if group.first.about in submitters.roots:
-        return "submission"
-    return "file" if group.first.set is None else "result set"
 
 
 def _finding(terminal: Terminal, finding: Finding, view: View) -> None:
@@ -327,10 +312,8 @@ def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
         waived = "\n".join(words.remarks(finding)) if finding.waiver else ""
         return waived, words.importance(finding), finding.code
 
-    groups = by_key((key(finding), finding) for finding in findings).items()
-    made = [(key, CodeGroup(tuple(members))) for key, members in groups]
-    made.sort(key=lambda pair: (*pair[0][:2], -len(pair[1].subjects), pair[0][2]))
-    return [group for _, group in made]
+    made = {k: CodeGroup(tuple(v)) for k, v in by_key((key(f), f) for f in findings).items()}
+    return [made[k] for k in sorted(made, key=lambda k: (*k[:2], -len(made[k].subjects), k[2]))]
 
 
 class Submitters:
@@ -427,20 +410,14 @@ MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
 
 def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
-    sections = (
-        "## MLPerf check",
-        verdicts(report),
-        _submitters_section(report),
-        f"### Results\n\n{tables.results_markdown(report).rstrip()}",
-    )
-    lines = "\n\n".join(section for section in sections if section).split("\n")
+    sections, submitters = ["## MLPerf check", verdicts(report)], Submitters(report)
+    if submitters.number > 1:  # nothing for one submission
+        table = rendered.markdown(table_of(SUBMITTERS, submitters.rows()))
+        sections.append(f"### Submitters\n\n{table}")
+    sections.append(f"### Results\n\n{tables.results_markdown(report).rstrip()}")
+    lines = "\n\n".join(sections).split("\n")
     if shown := words.shown(report.findings, view):
         lines += ["", "### Findings", "", *map(_finding_item, shown)]
-    return _bounded(lines)
-
-
-def _bounded(lines: Iterable[str]) -> str:
-    """Join rows and findings; leave out those that are too many, and say so."""
     kept, size, left_out = [], 0, 0
     for line in lines:
         size += len(line.encode("utf-8", "replace")) + 1
@@ -465,22 +442,11 @@ def verdicts(report: Report) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _submitters_section(report: Report) -> str:
-    """Return a table of the submitters of a round; nothing for one submission."""
-    submitters = Submitters(report)
-    if submitters.number < 2:  # noqa: PLR2004 - several
-        return ""
-    return f"### Submitters\n\n{markdown_table(table_of(SUBMITTERS, submitters.rows()))}"
-
-
 def _finding_item(finding: Finding) -> str:
     lines = map(escape_markdown, (words.sentence(finding), *words.remarks(finding)))
-    text = "\n  <br>".join(lines)
-    return (
-        f"- {escape_markdown(words.location(finding))}:"
-        f" **{wording.severity(finding)} {escape_markdown(words.label(finding))}**:"
-        f" {text}"
-    )
+    head = f"**{wording.severity(finding)} {escape_markdown(words.label(finding))}**"
+    where, text = escape_markdown(words.location(finding)), "\n  <br>".join(lines)
+    return f"- {where}: {head}: {text}"
 
 
 # ---- log lines, JSON and CSV ------------------------------------------------------------
@@ -491,18 +457,11 @@ _LEVELS = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: 
 def log(report: Report, view: View) -> str:
     """Render ``LEVEL - text`` lines, as the official tools do: round, findings, verdicts."""
     lines = [("INFO", words.round_in_words(report))]
-    if not view.quiet:
-        lines += [
-            (level_of(finding), in_line(finding)) for finding in words.shown(report.findings, view)
-        ]
+    for finding in () if view.quiet else words.shown(report.findings, view):
+        lines.append(("INFO" if finding.waiver else _LEVELS[finding.severity], in_line(finding)))
     for basis in (Basis.OFFICIAL, Basis.RULES):
         lines.append(("INFO", f"{basis} verdict: {words.verdict_sentence(report, basis)}"))
     return "".join(f"{level} - {visible(text)}\n" for level, text in lines)
-
-
-def level_of(finding: Finding) -> str:
-    """Return the level of a finding; a waived one is for information."""
-    return "INFO" if finding.waiver else _LEVELS[finding.severity]
 
 
 def in_line(finding: Finding) -> str:
@@ -514,7 +473,7 @@ def in_line(finding: Finding) -> str:
 
 def json(report: Report, _: View) -> str:
     """Render the whole report in the format ``mlperf-pkg/report/3``."""
-    return tables.json_text(report)
+    return rendered.json_text(report)
 
 
 def csv(report: Report, _: View) -> str:

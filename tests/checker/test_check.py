@@ -9,7 +9,7 @@ import pytest
 from mlperf_pkg.checker import reading
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import json_text
 from mlperf_pkg.results.report import as_json
 from tests.helpers.trees import simulated, write_set
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from mlperf_pkg.commands.export.files import Destination
+from mlperf_pkg.commands.export.formats import Destination
 from mlperf_pkg.commands.export.schema import TABLES
 from tests.helpers.corpus import CORPUS, SOME_ROUNDS, needs_corpus
 from tests.helpers.program import call

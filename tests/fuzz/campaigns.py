@@ -25,8 +25,8 @@ from unittest import mock
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import check_system
-from mlperf_pkg.commands.export.files import Destination
 from mlperf_pkg.commands.export.formats import FORMATS as EXPORTS
+from mlperf_pkg.commands.export.formats import Destination
 from mlperf_pkg.commands.export.rows import in_order
 from mlperf_pkg.commands.review.calendar import ics, read_calendar
 from mlperf_pkg.commands.review.objections import State, change_states, read_entries, with_new

@@ -17,10 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from mlperf_pkg.commands.export import formats
-from mlperf_pkg.commands.export.files import Destination
-from mlperf_pkg.commands.export.formats import FORMATS
-from mlperf_pkg.commands.export.published import exported_sets
-from mlperf_pkg.commands.export.rows import Rows, in_order
+from mlperf_pkg.commands.export.formats import FORMATS, Destination
+from mlperf_pkg.commands.export.rows import Rows, exported_sets, in_order
 from mlperf_pkg.commands.export.schema import LONGEST, TABLES
 from mlperf_pkg.commands.page.history import history
 from mlperf_pkg.commands.page.history_html import history_html

@@ -15,7 +15,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra import cluster as executors
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import json_text
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.simulate import RoundPlan, write_round
 from tests.helpers import servers

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.infra.text import escape_cell
 from mlperf_pkg.render import tables
-from mlperf_pkg.render.table import csv_text
+from mlperf_pkg.render.table import csv_text, json_text
 from mlperf_pkg.results.report import MAX_DEPTH, as_json
 from tests.helpers.reports import FAIL, NOT_CHECKED, SET, nested, report, result_set, system
 
@@ -45,7 +45,7 @@ REPORT = report(
     ],
 )
 def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
-    assert tables.json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
+    assert json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
 
 
 @pytest.mark.parametrize(

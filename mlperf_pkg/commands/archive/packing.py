@@ -7,47 +7,23 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from tempfile import gettempdir
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.archive import verification
 from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
 from mlperf_pkg.commands.archive.encryption import command as decrypt_command
 from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress
-from mlperf_pkg.commands.archive.verification import (
-    SUFFIX,
-    checksum_line,
-    digest_of,
-    integrity_failed,
-    report_on,
-)
+from mlperf_pkg.commands.builder import manifest as manifests
 from mlperf_pkg.commands.builder.contents import remarks, tables
 from mlperf_pkg.commands.builder.judge import failures, line_of
-from mlperf_pkg.commands.builder.manifest import (
-    LARGEST,
-    MANIFEST,
-    ManifestEntry,
-    manifest_text,
-    read_manifest,
-)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
 from mlperf_pkg.infra.paths import read_file
-from mlperf_pkg.infra.text import visible
-from mlperf_pkg.render import findings
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
-
-
-class Packed(Struct, frozen=True):
-    """An archive that was written; sizes are in bytes, ``unpacked`` is the size of all files."""
-
-    sha256: str
-    files: int
-    unpacked: int
-    size: int
 
 
 def name_of(tree: Path) -> str:
@@ -82,11 +58,13 @@ def written_names(target: Path, form: Form | None) -> list[str]:
     if not target.name or not target.name.isprintable() or "\\" in target.name:
         raise UserError(f"{target}: the name cannot be in a checksum file")
     old = [target.name.removesuffix(ENDING) + ".sha1"] if form is Form.OFFICIAL else []
-    return [*old, target.name + SUFFIX, target.name]
+    return [*old, target.name + verification.SUFFIX, target.name]
 
 
-def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> Packed:
+def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool) -> list[str]:
     """Pack a tree into ``target`` and its checksum file; add a manifest if it has none.
+
+    Return lines with the name, the size and the checksum of the archive, and how to decrypt it.
 
     Raises:
         UserError: an entry cannot be packed or changed meanwhile, one of the files exists and
@@ -95,30 +73,34 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     if tree.unfit:
         path = min(tree.unfit)
         raise UserError(f"{tree.root / path}: cannot be packed: {tree.unfit[path]}")
-    is_listed = any(file.path == MANIFEST for file in tree.files)
+    is_listed = any(file.path == manifests.MANIFEST for file in tree.files)
     files = tree.files if is_listed else _with_manifest(tree.files)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
         with encrypting(archive, how) as sink:
             compress(sink, name_of(tree.root), tree.root, files)
-        digest = digest_of(archive)
+        digest = verification.digest_of(archive)
         for name in names[:-1]:
-            algorithm = "sha256" if name.endswith(SUFFIX) else "sha1"
-            (new / name).write_text(checksum_line(digest_of(archive, algorithm), target.name))
+            algorithm = "sha256" if name.endswith(verification.SUFFIX) else "sha1"
+            line = f"{verification.digest_of(archive, algorithm)}  {target.name}\n"
+            (new / name).write_text(line)
         size = archive.stat().st_size
-    return Packed(digest, len(files), sum(file.size for file in files), size)
+    unpacked = f"{sum(file.size for file in files):,} bytes in {size:,}"
+    lines = [f"packed {target}: {wording.counted(len(files), 'file')}, {unpacked}"]
+    lines += [f"sha256 {digest}"]
+    return lines + ([f"decrypt with: {decrypt_command(how, target)}"] if how else [])
 
 
 def _with_manifest(
     files: Collection[HashedFile], origins: Mapping[str, str | None] | None = None
 ) -> tuple[HashedFile, ...]:
     """Return files and a manifest of them, by path."""
-    text = manifest_text(
-        ManifestEntry(file.path, file.size, file.sha256, (origins or {}).get(file.path))
+    text = manifests.manifest_text(
+        manifests.ManifestEntry(file.path, file.size, file.sha256, (origins or {}).get(file.path))
         for file in files
     )
-    manifest = HashedFile.of(MANIFEST, text.encode())
+    manifest = HashedFile.of(manifests.MANIFEST, text.encode())
     return tuple(sorted((*files, manifest), key=lambda file: file.path))
 
 
@@ -194,21 +176,21 @@ def _checked(tree: HashedTree, options: Options) -> Report:
                 raise UserError(
                     f"{tree.root / file.path}: cannot be copied: {error.strerror}"
                 ) from error
-        return report_on(root, str(tree.root), options)
+        return verification.report_on(root, str(tree.root), options)
 
 
 def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[HashedFile, ...]:
     """Return the files with new tables and a new manifest, if the tree has a manifest."""
     files = {file.path: file for file in tree.files}
-    if MANIFEST not in files:
+    if manifests.MANIFEST not in files:
         return tree.files
-    entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
+    entries = manifests.read_manifest(read_file(tree.root / manifests.MANIFEST, manifests.LARGEST))
     names = [_name(row) for row in report.result_sets]
     systems = {row.system or "" for row in report.result_sets}
     for path, text in tables(report, remarks(options.config, names, systems)).items():
         if path in files and entries[path].origin is None:
             files[path] = HashedFile.of(path, text.encode())
-    del files[MANIFEST]
+    del files[manifests.MANIFEST]
     return _with_manifest(files.values(), {path: entry.origin for path, entry in entries.items()})
 
 
@@ -217,7 +199,7 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
 
 def refusal(report: Report, *, keep_invalid: bool) -> str | None:
     """Return why a tree is not packed, None if it may be."""
-    if integrity_failed(report.findings):
+    if verification.integrity_failed(report.findings):
         return "the tree does not match its manifest, or contains something that cannot be packed"
     if keep_invalid or not report.has_errors:
         return None
@@ -225,16 +207,3 @@ def refusal(report: Report, *, keep_invalid: bool) -> str | None:
         "fix the errors, or pack the tree anyway with --invalid keep;"
         " --invalid drop leaves out result sets that are not valid, if any others are valid"
     )
-
-
-def packed_text(packed: Packed, target: Path, how: Encryption | None, report: Report) -> str:
-    """Return the name, size and checksum of an archive, and the command that decrypts it.
-
-    ``report`` is that on the tree, whose findings are counted.
-    """
-    size = f"{wording.counted(packed.files, 'file')}, {packed.unpacked:,} bytes in {packed.size:,}"
-    lines = [f"packed {target}: {size}", f"sha256 {packed.sha256}"]
-    if how:
-        lines.append(f"decrypt with: {decrypt_command(how, target)}")
-    lines.append(f"checked: {findings.counts_in_words(report)}")
-    return "".join(f"{visible(line)}\n" for line in lines)

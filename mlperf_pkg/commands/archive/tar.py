@@ -84,7 +84,11 @@ def hash_tree(root: Path) -> HashedTree:
             elif reason := names.add(entry.path):
                 unfit[entry.path] = reason
             else:
-                files.append(_hash_file(root, entry.path))
+                with open_file(root / entry.path, follow=False) as stream:
+                    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                    state = os.fstat(stream.fileno())
+                is_executable = bool(state.st_mode & stat.S_IXUSR)
+                files.append(HashedFile(entry.path, state.st_size, digest, is_executable))
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
     files.sort(key=lambda file: file.path)
@@ -111,28 +115,17 @@ def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> N
         info = tarfile.TarInfo(f"{top}/{file.path}")
         info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
         write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict"))
-        _write_content(write, tree, file)
+        digest, size = hashlib.sha256(), 0
+        for chunk in _chunks(tree, file):
+            digest.update(chunk)
+            size += len(chunk)
+            write(chunk)
+        if (size, digest.hexdigest()) != (file.size, file.sha256):
+            raise UserError(f"{tree / file.path}: changed while it was packed")
+        write(bytes(-size % BLOCK))
     write(bytes(2 * BLOCK))
     write(bytes(-written % tarfile.RECORDSIZE))
     compressor.finish()
-
-
-def _hash_file(root: Path, path: str) -> HashedFile:
-    with open_file(root / path, follow=False) as stream:
-        digest = hashlib.file_digest(stream, "sha256")
-        state = os.fstat(stream.fileno())
-    return HashedFile(path, state.st_size, digest.hexdigest(), bool(state.st_mode & stat.S_IXUSR))
-
-
-def _write_content(write: Sink, tree: Path, file: HashedFile) -> None:
-    digest, size = hashlib.sha256(), 0
-    for chunk in _chunks(tree, file):
-        digest.update(chunk)
-        size += len(chunk)
-        write(chunk)
-    if (size, digest.hexdigest()) != (file.size, file.sha256):
-        raise UserError(f"{tree / file.path}: changed while it was packed")
-    write(bytes(-size % BLOCK))
 
 
 def _chunks(tree: Path, file: HashedFile) -> Iterator[bytes]:

@@ -42,24 +42,18 @@ _KINDS = {
 Read = Callable[[int], bytes]
 
 
-class Unpacked(Struct, frozen=True):
-    """The names at the top of an archive, and whether it begins with ``MARK``."""
-
-    tops: frozenset[str]
-    marked: bool
-
-
-def untar(read: Read, folder: Path, largest: int) -> Unpacked:
+def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
     """Unpack into an existing folder what ``read`` returns, portion by portion.
 
-    ``largest`` is the limit of the unpacked bytes.
+    ``largest`` is the limit of the unpacked bytes. Return the names at the top of the archive, and
+    whether it begins with ``MARK``.
 
     Raises:
         BadArchive: the archive is damaged, unsafe or too large.
         OSError: a file cannot be written.
     """
     stream = _Stream(read, largest, largest)
-    names, tops, marked = Names(), set(), False
+    names, tops, marked = Names(), set[str](), False
     for number, member in enumerate(_members(stream)):
         if isinstance(member, str):
             marked = marked or (number == 0 and member == MARK)
@@ -68,7 +62,7 @@ def untar(read: Read, folder: Path, largest: int) -> Unpacked:
             raise _unsafe(member.path, reason)
         tops.add(member.path.partition("/")[0])
         _write(stream, member, folder / member.path)
-    return Unpacked(frozenset(tops), marked)
+    return tops, marked
 
 
 def _unsafe(path: str, message: str) -> BadArchive:

@@ -19,7 +19,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.compression import GZIP, BadArchive, Decompressor
 from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
 from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress, hash_tree
-from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, Unpacked, untar
+from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, untar
 from mlperf_pkg.commands.builder.manifest import LARGEST, MANIFEST, ManifestEntry, read_manifest
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
@@ -109,16 +109,29 @@ def _verify_unpacked(
             if stream.read(len(GZIP)) != GZIP:
                 raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
             stream.seek(0)
-            unpacked = untar(Decompressor(stream).read, folder, largest)
+            tops, is_marked = untar(Decompressor(stream).read, folder, largest)
     except BadArchive as bad:
         path = bad.path or archive.name
         return _unchecked([*findings, finding(bad.code, bad.message, path)])
-    inner = folder / min(unpacked.tops, default="")
-    is_only = len(unpacked.tops) == 1 and inner.is_dir()
+    inner = folder / min(tops, default="")
+    is_only = len(tops) == 1 and inner.is_dir()
     tree = hash_tree(inner if is_only else folder)
     findings += check_manifest(tree)
-    findings += _check_canonical(plain, archive.name, unpacked, tree)
-    return report_on(tree.root, str(archive), _with_round(options, archive, tree.root), findings)
+    # Packing again gives the same bytes: a change is found even in a bit that unpacking ignores.
+    packed_again = hashlib.sha256()
+    if is_marked:
+        compress(packed_again.update, tree.root.name, tree.root, tree.files)
+    if not is_marked:
+        message = "not packed by mlperf-pkg: only its manifest vouches for its files"
+        findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
+    elif packed_again.hexdigest() != digest_of(plain):
+        message = "packing its files again gives other bytes"
+        findings.append(finding("PACK105", message, archive.name))
+    # The round that the name of the tree or of a folder above the archive has.
+    above = [parent.name for parent in archive.resolve().parents]
+    if not options.round and (named := round_of_tree([tree.root.name, *above])):
+        options = replace(options, usage=options.usage or named[0], round=named[1])
+    return report_on(tree.root, str(archive), options, findings)
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -142,32 +155,6 @@ def _folder(work: Path, extract: Path | None) -> Iterator[Path]:
 
 
 # ---- judging ------------------------------------------------------------------------------
-
-
-def _check_canonical(
-    plain: Path, name: str, unpacked: Unpacked, tree: HashedTree
-) -> Iterator[Finding]:
-    """Check that packing the unpacked files again gives the same bytes.
-
-    So a change is found even in a bit that unpacking ignores.
-    """
-    if not unpacked.marked:
-        message = "not packed by mlperf-pkg: only its manifest vouches for its files"
-        yield finding("PACK106", message, name, Severity.NOTE)
-        return
-    packed_again = hashlib.sha256()
-    compress(packed_again.update, tree.root.name, tree.root, tree.files)
-    if packed_again.hexdigest() != digest_of(plain):
-        yield finding("PACK105", "packing its files again gives other bytes", name)
-
-
-def _with_round(options: Options, archive: Path, tree: Path) -> Options:
-    """Add the round that the name of the tree or of a folder above the archive has, if none."""
-    above = [parent.name for parent in archive.resolve().parents]
-    if options.round or not (named := round_of_tree([tree.name, *above])):
-        return options
-    usage, round_ = named
-    return replace(options, usage=options.usage or usage, round=round_)
 
 
 def report_on(root: Path, name: str, options: Options, integrity: Sequence[Finding] = ()) -> Report:
@@ -275,8 +262,3 @@ def digest_of(path: Path, algorithm: str = "sha256") -> str:
     """Return the digest of a file, in hexadecimal digits."""
     with open_file(path) as stream:
         return hashlib.file_digest(stream, algorithm).hexdigest()
-
-
-def checksum_line(digest: str, name: str) -> str:
-    """Return the line of a checksum file for the file ``name``."""
-    return f"{digest}  {name}\n"

@@ -8,16 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from glob import escape
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from mlperf_pkg.checks.workspace import systems_to_assign
-from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.commands.builder.workspace import Workspace
-from mlperf_pkg.config import CONFIG_NAME, Config, fields_of
+from mlperf_pkg.config import CONFIG_NAME, fields_of
 from mlperf_pkg.infra.plain_yaml import dump
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.run.model import Run
 
 
@@ -36,9 +34,7 @@ def explained(workspace: Workspace, plan: Plan) -> dict[str, Any]:
 
 def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
     """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
-    owners: dict[str, list[str]] = {}
-    for planned in plan.sets:
-        owners.setdefault(planned.system.id, []).extend(run.path for run in planned.runs)
+    owners = by_key((planned.system.id, run.path) for planned in plan.sets for run in planned.runs)
     return {
         system: {"logs": list(dict.fromkeys(_patterns(paths, workspace.runs)))}
         for system, paths in sorted(owners.items())
@@ -64,15 +60,10 @@ def _folder(path: str) -> str:
 # ---- init ---------------------------------------------------------------------------------
 
 
-class Proposal(Struct, frozen=True):
-    """The fields of an ``mlperf-pkg.yaml``, and messages about what is left to fill in."""
+def proposed(workspace: Workspace, plan: Plan) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return the fields of an ``mlperf-pkg.yaml``, and messages about what is left to fill in.
 
-    fields: dict[str, Any]
-    open: tuple[str, ...]
-
-
-def proposed(workspace: Workspace, plan: Plan) -> Proposal:
-    """Return a configuration for a workspace; several submitters leave ``submitter`` open.
+    Several submitters leave ``submitter`` open.
 
     Systems list platforms, not logs, so that later logs are of these systems, too. If evidence
     leaves the system of logs open, each candidate has a list to fill in.
@@ -83,24 +74,17 @@ def proposed(workspace: Workspace, plan: Plan) -> Proposal:
         platforms += [platform] if platform not in platforms else []
     submitter = plan.submitters[0] if len(plan.submitters) == 1 else None
     fields = explained(workspace, plan) | {"submitter": submitter, "systems": systems}
-    return Proposal(fields, tuple(comments))
-
-
-def left_to_fill_in(workspace: Workspace, config: Config) -> tuple[str, ...]:
-    """Return what prevents a build with this configuration."""
-    return make_plan(replace(workspace, config=config)).problems
+    return fields, comments
 
 
 def _certain(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield platforms and their systems, where all logs of the platform are of one system."""
-    systems: dict[str, set[str]] = {}
-    for planned in plan.sets:
-        for run in planned.runs:
-            systems.setdefault(run.text("platform"), set()).add(planned.system.id)
+    runs = ((run, planned.system.id) for planned in plan.sets for run in planned.runs)
+    systems = by_key((run.text("platform"), system) for run, system in runs)
     others = {run.text("platform") for context in plan.unmapped for run in context.runs}
     for platform, ids in sorted(systems.items()):
-        if platform and len(ids) == 1 and platform not in others:
-            yield platform, min(ids)
+        if platform and len({*ids}) == 1 and platform not in others:
+            yield platform, ids[0]
 
 
 # ---- the file -----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from mlperf_pkg.infra.archives import Names
 from mlperf_pkg.infra.paths import AnyPath, ListedPath, open_file, walk
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.tables import results_csv, results_html, results_json, results_markdown
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.submission.model import Place
@@ -51,8 +52,8 @@ def tree_files(
         UserError: a folder of code or an extra file cannot be read or have its path.
     """
     files = [
-        *_systems_and_logs(plan, workspace),
-        *_beside(plan, workspace),
+        *_systems(plan, workspace),
+        *_logs(plan, workspace),
         *parameters(judged),
         *_code(plan, workspace),
     ]
@@ -85,13 +86,10 @@ def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
         yield from iter(partial(stream.read, _CHUNK), b"")
 
 
-def _systems_and_logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
+def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     for system in plan.systems:
         source = workspace.sources[system.path]
         yield PlannedFile(f"systems/{system.id}.json", source, origin=system.path)
-    for planned in plan.sets:
-        for run, target in zip(planned.runs, planned.targets, strict=True):
-            yield PlannedFile(target, _content(workspace.logs[run.path]), origin=run.path)
 
 
 def _content(file: Place) -> Path | Source:
@@ -99,11 +97,14 @@ def _content(file: Place) -> Path | Source:
     return file.source if file.compression or isinstance(file.path, ListedPath) else file.path
 
 
-def _beside(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
-    """Yield the power logs of the runs, and the scaling factors of sets that come from a tree."""
+def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
+    """Yield the logs of the runs, with power, and the scaling factors of sets from a tree."""
     for planned in plan.sets:
-        sources = [workspace.logs[run.path].path for run in planned.runs]
-        for source, target in zip(sources, planned.targets, strict=True):
+        logs = [workspace.logs[run.path] for run in planned.runs]
+        sources = [log.path for log in logs]
+        for run, log, target in zip(planned.runs, logs, planned.targets, strict=True):
+            yield PlannedFile(target, _content(log), origin=run.path)
+            source = log.path
             name = source.name.partition(".")[0]
             folder, number = source.parent / "power" / name, Path(target).stem
             if folder.is_dir() and not folder.is_symlink():
@@ -131,8 +132,8 @@ def tables(report: Report, notes: Sequence[str]) -> Mapping[str, str]:
 def remarks_on(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
     """Return the remarks on planned result sets."""
     planned = [judged_set.planned for judged_set in judged]
-    names = [planned_set.name for planned_set in planned]
-    return remarks(workspace.config, names, {planned_set.system.id for planned_set in planned})
+    systems = {planned_set.system.id for planned_set in planned}
+    return remarks(workspace.config, [planned_set.name for planned_set in planned], systems)
 
 
 def remarks(config: Config, names: Iterable[str], systems: Collection[str]) -> list[str]:
@@ -195,11 +196,8 @@ def _cannot_be_read(path: str, error: OSError) -> str:
 
 def code_notes(files: Iterable[PlannedFile]) -> Iterator[str]:
     """Yield which implementations lack the files that reviewers expect; none is added."""
-    implementations: dict[str, set[str]] = {}
-    for file in files:
-        parts = file.path.split("/")
-        if parts[0] == "benchmarks":
-            implementations.setdefault("/".join(parts[:4]), set()).add("/".join(parts[4:]))
+    parts = (file.path.split("/") for file in files if file.path.startswith("benchmarks/"))
+    implementations = by_key(("/".join(names[:4]), "/".join(names[4:])) for names in parts)
     for implementation, names in sorted(implementations.items()):
         if lacking := [name for name in _EXPECTED if name not in names]:
             yield f"{implementation} has no {' and no '.join(lacking)}: reviewers expect them"

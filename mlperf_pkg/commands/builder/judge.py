@@ -16,10 +16,11 @@ from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, Waiver, folded, in_order
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import location, sentence
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording as words
 from mlperf_pkg.results.report import Report
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -68,18 +69,13 @@ def judge(
     """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
     waivers = _waivers(workspace)
     sources = {path: log.source for path, log in workspace.logs.items()}
-    contexts = [
-        _context(planned, plan.submitter, workspace.round, sources) for planned in plan.sets
-    ]
-    copies = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources))
-    judged = (
-        _judge_set(planned, context, waivers, bypasses)
-        for planned, context in zip(plan.sets, contexts, strict=True)
-    )
-    return tuple(
-        replace(s, result=with_findings(s.result, waivers.waive(copies.get(index, ()))))
-        for index, s in enumerate(judged)
-    )
+    contexts = [_context(s, plan.submitter, workspace.round, sources) for s in plan.sets]
+    copies, judged = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources)), []
+    for index, (planned, context) in enumerate(zip(plan.sets, contexts, strict=True)):
+        of_set = _judge_set(planned, context, waivers, bypasses)
+        result = with_findings(of_set.result, waivers.waive(copies.get(index, ())))
+        judged.append(replace(of_set, result=result))
+    return tuple(judged)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
@@ -94,11 +90,8 @@ def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
 
 def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
     """Return both without the result sets that are not valid, or whose system is not."""
-    valid = tuple(
-        s
-        for s in judged
-        if not s.failures and not failures(s.planned.system.findings, rejected=True)
-    )
+    passing = (judged_set for judged_set in judged if not judged_set.failures)
+    valid = tuple(s for s in passing if not failures(s.planned.system.findings, rejected=True))
     problems = plan.problems
     if judged and not any(judged_set.planned.is_of(plan.division) for judged_set in valid):
         problems += ("no result set is valid: nothing is left to build",)
@@ -109,10 +102,7 @@ def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tupl
 def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
     """Yield a line for every waiver and code that it waives, and for every stale waiver."""
     findings = list(_all_findings(judged))
-    waived: dict[tuple[str, Waiver], list[Finding]] = {}
-    for finding in in_order(findings):
-        if finding.waiver:
-            waived.setdefault((finding.code, finding.waiver), []).append(finding)
+    waived = by_key(((f.code, f.waiver), f) for f in in_order(findings) if f.waiver)
     for (code, waiver), group in waived.items():
         number = words.counted(len(group), "finding")
         yield (
@@ -193,14 +183,9 @@ def _judge_set(
 def _context(
     planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
 ) -> SetContext:
+    place, names = Place(planned.folder, planned.folder), (planned.system.id, planned.benchmark)
     context = SetContext(
-        files=ResultSet(
-            place=Place(planned.folder, planned.folder),
-            system=planned.system.id,
-            benchmark=planned.benchmark,
-            logs=(),
-            scaling_mode=planned.scaling,
-        ),
+        files=ResultSet(place, *names, logs=(), scaling_mode=planned.scaling),
         runs=planned.runs,
         round=round_,
         rules=load_benchmark(round_.usage, round_.name, planned.benchmark),
@@ -225,15 +210,13 @@ def _lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield a line for each finding, and its hint."""
     for finding in in_order(findings):
         yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
-        if hint := _hint(finding):
+        hint = finding.hint
+        for flag, codes in BYPASSES.items():
+            hint = f"--{flag} builds it and asks for a review" if finding.code in codes else hint
+        if finding.code == "SET101" and finding.found > finding.expected:
+            hint = (
+                f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
+                " closest to the median of all such windows; 'mlperf-pkg select' shows them"
+            )
+        if hint:
             yield f"    {hint}"
-
-
-def _hint(finding: Finding) -> str | None:
-    if finding.code == "SET101" and finding.found > finding.expected:
-        return (
-            f"--choose-runs takes the {finding.expected} consecutive runs whose result is closest"
-            " to the median of all such windows; 'mlperf-pkg select' shows them"
-        )
-    flags = [flag for flag, codes in BYPASSES.items() if finding.code in codes]
-    return f"--{flags[0]} builds it and asks for a review" if flags else finding.hint

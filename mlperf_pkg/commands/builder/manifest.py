@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.fold import tool
 from mlperf_pkg.infra.paths import read_file
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import json_text
 
 MANIFEST = "MANIFEST.json"
 LARGEST = 64 << 20  # bytes of a manifest

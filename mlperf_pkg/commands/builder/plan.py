@@ -12,13 +12,14 @@ from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import Workspace
-from mlperf_pkg.config import CONFIG_NAME, Config
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import folded
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
 from mlperf_pkg.render.findings import sentence
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording as words
-from mlperf_pkg.results.scoring import Selection, select, start_order
+from mlperf_pkg.results.scoring import select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.run.model import Run
@@ -26,6 +27,10 @@ from mlperf_pkg.submission.membership import OPEN, matches
 from mlperf_pkg.submission.model import Place
 
 _NAMED_LOGS = 3
+_AS_OPEN = (
+    "submitted as Open, as you asked; its logs say closed, which 'mlperf-pkg check' reports as"
+    " SET111"
+)
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
 """Names of systems, benchmarks and submitters, which name folders in git."""
 
@@ -121,21 +126,27 @@ def make_plan(
     logs = {run.path: run for run in identified}
     top = Place(str(workspace.folders.workspace), "")
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
-    every_set = sorted(
-        filter(None, map(_planned, contexts)),
-        key=lambda planned: (planned.system.id, planned.scaling or "", planned.benchmark),
+    every_set = []
+    for context in contexts:
+        files, ordered = context.files, tuple(sorted(context.runs, key=start_order))
+        if context.system:
+            names = (files.benchmark, files.scaling_mode)
+            every_set.append(PlannedSet(context.system, *names, ordered, context))
+    every_set.sort(
+        key=lambda planned: (planned.system.id, planned.scaling or "", planned.benchmark)
     )
     all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
     wanted = {run.path for planned in all_sets for run in planned.runs}
     wanted.update(run.path for context in unmapped for run in context.runs)
+    logs_left = {run.path: run for run in identified if run.path not in wanted}
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
     systems = tuple({planned.system.id: planned.system for planned in sets}.values())
     runs = tuple(run for planned in sets for run in planned.runs)
     contexts = [*unmapped, *(planned.context for planned in sets)]
-    submitters = _submitters_of(
-        workspace.config, systems or workspace.systems, runs or workspace.runs
-    )
+    described = sorted({s.submitter for s in systems or workspace.systems if s.submitter})
+    logged = sorted({run.text("org") for run in runs or workspace.runs} - {""})
+    submitters = list(filter(None, [workspace.config.submitter])) or described or logged
     of_submitter = tuple(_submitter_problems(submitters)) if sets else ()
     problems = [
         *_unidentified(workspace),
@@ -149,9 +160,17 @@ def make_plan(
         problems = [f"no runs{f' of the {division} division' if division else ''} are left"]
     notes = [
         *workspace.notes,
-        *_other_division([run for run in identified if run.path not in wanted], division),
-        *_as_open(sets),
-        *_left_out(left_out, all_sets),
+        *(
+            f"left out, as they are of the {other} division: {_named(paths)}"
+            for other in (DIVISIONS if division else ())
+            if (paths := [p for p, run in logs_left.items() if run.division == other])
+        ),
+        *(f"{planned.name}: {_AS_OPEN}" for planned in sets if planned.as_open),
+        *(
+            f"left out as you asked: {planned.name}, {words.counted(len(planned.runs), 'run')}"
+            for planned in sorted(all_sets, key=lambda planned: planned.name)
+            if planned.name in left_out
+        ),
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
         *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
@@ -181,14 +200,6 @@ def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
 
 
-def _planned(context: SetContext) -> PlannedSet | None:
-    """Return a result set whose system is known."""
-    if context.system is None:
-        return None
-    files, runs = context.files, tuple(sorted(context.runs, key=start_order))
-    return PlannedSet(context.system, files.benchmark, files.scaling_mode, runs, context)
-
-
 # ---- problems -----------------------------------------------------------------------------
 
 
@@ -197,11 +208,8 @@ def _unidentified(workspace: Workspace) -> Iterator[str]:
         f"no submission_benchmark, or no submission_division that is {' or '.join(DIVISIONS)}:"
         f" complete the log, or take it out of {workspace.folders.logs}"
     )
-    by_reason: dict[str, list[str]] = {}
-    for run in workspace.runs:
-        if not _is_identified(run):
-            by_reason.setdefault(_unread_line(run) or lacking, []).append(run.path)
-    for reason, paths in by_reason.items():
+    unknown = (run for run in workspace.runs if not _is_identified(run))
+    for reason, paths in by_key((_unread_line(r) or lacking, r.path) for r in unknown).items():
         yield f"{_named(paths)}: {reason}"
 
 
@@ -246,28 +254,6 @@ def _bad_names(sets: Iterable[PlannedSet]) -> Iterator[str]:
 # ---- notes --------------------------------------------------------------------------------
 
 
-def _other_division(runs: Sequence[Run], division: str | None) -> Iterator[str]:
-    for other in DIVISIONS if division else ():
-        logs = [run.path for run in runs if run.division == other]
-        if logs:
-            yield f"left out, as they are of the {other} division: {_named(logs)}"
-
-
-def _as_open(sets: Iterable[PlannedSet]) -> Iterator[str]:
-    for planned in sets:
-        if planned.as_open:
-            yield (
-                f"{planned.name}: submitted as Open, as you asked; its logs say closed, which"
-                " 'mlperf-pkg check' reports as SET111"
-            )
-
-
-def _left_out(left_out: set[str], sets: Iterable[PlannedSet]) -> Iterator[str]:
-    runs = {planned.name: len(planned.runs) for planned in sets}
-    for name in sorted(left_out & runs.keys()):
-        yield f"left out as you asked: {name}, {words.counted(runs[name], 'run')}"
-
-
 def _unknown(
     named: Collection[str], sets: Iterable[PlannedSet], purpose: str = "to leave out"
 ) -> Iterator[str]:
@@ -280,12 +266,11 @@ def _unknown(
 def _no_match(workspace: Workspace) -> Iterator[str]:
     logs = [stated(run, run.path) for run in workspace.runs]
     for name, system in workspace.config.systems.items():
-        for pattern in system.logs:
-            if not any(matches(log, "logs", pattern) for log in logs):
-                yield f"{CONFIG_NAME}: systems: {name}: no log matches {pattern!r}"
-        for pattern in system.platforms:
-            if not any(matches(log, "platforms", pattern) for log in logs):
-                yield f"{CONFIG_NAME}: systems: {name}: no submission_platform matches {pattern!r}"
+        of_logs = (("logs", "log", pattern) for pattern in system.logs)
+        platforms = (("platforms", "submission_platform", pattern) for pattern in system.platforms)
+        for kind, word, pattern in (*of_logs, *platforms):
+            if not any(matches(log, kind, pattern) for log in logs):
+                yield f"{CONFIG_NAME}: systems: {name}: no {word} matches {pattern!r}"
 
 
 def _unused(
@@ -314,15 +299,6 @@ def _named(paths: Sequence[str]) -> str:
 
 
 # ---- the submitter ------------------------------------------------------------------------
-
-
-def _submitters_of(config: Config, systems: Iterable[SystemFile], runs: Iterable[Run]) -> list[str]:
-    """Return the configuration's, else those of the systems, else the logs' organizations."""
-    if config.submitter:
-        return [config.submitter]
-    described = {system.submitter or "" for system in systems}
-    logged = {run.text("org") for run in runs}
-    return sorted(filter(None, described)) or sorted(filter(None, logged))
 
 
 def _submitter_problems(submitters: Sequence[str]) -> Iterator[str]:
@@ -356,21 +332,16 @@ def choose_runs(plan: Plan, round_: Round) -> Plan:
             sets.append(planned)  # nothing to select; in weak scaling, all models count
             continue
         selection = select(planned.runs, rules.runs)
-        if selection.chosen:
-            sets.append(replace(planned, runs=selection.chosen))
-            notes += _notes(planned, selection)
-        else:
-            problems.append(f"{planned.name}: no runs can be chosen: {selection.choice.reason}")
+        choice, window = selection.choice, selection.choice.chosen
+        if not selection.chosen or window is None:
+            problems.append(f"{planned.name}: no runs can be chosen: {choice.reason}")
+            continue
+        sets.append(replace(planned, runs=selection.chosen))
+        chosen = {run.path for run in selection.chosen}
+        others = [run.path for run in selection.runs if run.path not in chosen]
+        notes.append(
+            f"{planned.name}: runs {window.first + 1} to {window.last + 1} of"
+            f" {len(selection.runs)} are closest to the median of {words.minutes(choice.median)}"
+            f" minutes; not submitted: {', '.join(others)}"
+        )
     return replace(plan, sets=tuple(sets), notes=tuple(notes), problems=tuple(problems))
-
-
-def _notes(planned: PlannedSet, selection: Selection) -> Iterator[str]:
-    window, chosen = selection.choice.chosen, {run.path for run in selection.chosen}
-    if window is None:
-        return
-    others = [run.path for run in selection.runs if run.path not in chosen]
-    yield (
-        f"{planned.name}: runs {window.first + 1} to {window.last + 1} of {len(selection.runs)} are"
-        f" closest to the median of {words.minutes(selection.choice.median)} minutes;"
-        f" not submitted: {', '.join(others)}"
-    )

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.builder.contents import (
-    PlannedFile,
-    code_notes,
-    parameters,
-    remarks_on,
-    tree_files,
-    unfit,
-)
-from mlperf_pkg.commands.builder.judge import (
-    JudgedSet,
-    failures,
-    judge,
-    line_of,
-    reasons,
-    report,
-    waiver_notes,
-    without_invalid,
-)
+from mlperf_pkg.commands.builder import contents
+from mlperf_pkg.commands.builder import judge as judging
+from mlperf_pkg.commands.builder import workspace as inputs
 from mlperf_pkg.commands.builder.plan import Plan, choose_runs, make_plan
-from mlperf_pkg.commands.builder.workspace import (
-    Folders,
-    Workspace,
-    read_workspace,
-    refuse_outside,
-    refuse_overlap,
-)
 from mlperf_pkg.commands.builder.writing import lost, others_in
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
@@ -45,6 +23,8 @@ from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.tables import results_markdown
 from mlperf_pkg.render.text import warnings_text
 from mlperf_pkg.results import wording as words
+
+_UNCHECKED = "not checked: the rulebook or the official checker does not cover it"
 
 
 class Order(Struct, frozen=True):
@@ -76,10 +56,10 @@ class Prepared(Struct, frozen=True):
     says which files of another division the tree would lose, if any.
     """
 
-    workspace: Workspace
+    workspace: inputs.Workspace
     plan: Plan
-    judged: tuple[JudgedSet, ...]
-    files: tuple[PlannedFile, ...]
+    judged: tuple[judging.JudgedSet, ...]
+    files: tuple[contents.PlannedFile, ...]
     target: Path
     notes: tuple[str, ...]
     refusals: tuple[str, ...]
@@ -88,7 +68,7 @@ class Prepared(Struct, frozen=True):
     lost: str | None = None
 
 
-def prepare(folders: Folders, order: Order) -> Prepared:
+def prepare(folders: inputs.Folders, order: Order) -> Prepared:
     """Read a workspace and decide what its submission holds.
 
     Raises:
@@ -100,22 +80,22 @@ def prepare(folders: Folders, order: Order) -> Prepared:
         raise UserError(f"{folders.workspace}: no such folder")
     config = read_config(folders.workspace)
     if not order.allow_outside:
-        refuse_outside(folders, config)
-    workspace = read_workspace(folders, config, order.round, order.usage)
+        inputs.refuse_outside(folders, config)
+    workspace = inputs.read_workspace(folders, config, order.round, order.usage)
     plan, staying = _plan(workspace, order)
     if order.choose_runs:
         plan = choose_runs(plan, workspace.round)
-    judged = judge(plan, workspace, order.bypasses)
+    judged = judging.judge(plan, workspace, order.bypasses)
     dropped: tuple[str, ...] = ()
     if order.invalid == "drop":
-        dropped = tuple(f"left out: {reason}" for reason in reasons(judged))
-        plan, judged = without_invalid(plan, judged)
+        dropped = tuple(f"left out: {reason}" for reason in judging.reasons(judged))
+        plan, judged = judging.without_invalid(plan, judged)
     target = folders.output / plan.submitter
-    files: tuple[PlannedFile, ...] = ()
+    files: tuple[contents.PlannedFile, ...] = ()
     if not plan.problems:
-        refuse_overlap(target, workspace)
-        files = tree_files(plan, judged, workspace)
-    invalid, keep = (*reasons(judged), *unfit(files)), order.invalid == "keep"
+        inputs.refuse_overlap(target, workspace)
+        files = contents.tree_files(plan, judged, workspace)
+    invalid, keep = (*judging.reasons(judged), *contents.unfit(files)), order.invalid == "keep"
     return Prepared(
         workspace=workspace,
         plan=plan,
@@ -126,13 +106,13 @@ def prepare(folders: Folders, order: Order) -> Prepared:
             *plan.notes,
             *staying,
             *dropped,
-            *code_notes(files),
+            *contents.code_notes(files),
             *(
                 f"{file.path} asks for {file.content.decode()}: expect a review of it"
-                for file in parameters(judged)
+                for file in contents.parameters(judged)
                 if isinstance(file.content, bytes)
             ),
-            *waiver_notes(judged, workspace),
+            *judging.waiver_notes(judged, workspace),
         ),
         refusals=plan.problems + (() if keep else invalid),
         kept=invalid if keep else (),
@@ -141,7 +121,7 @@ def prepare(folders: Folders, order: Order) -> Prepared:
     )
 
 
-def _plan(workspace: Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
+def _plan(workspace: inputs.Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with the result sets of another division that the tree has, and a note."""
     plan = make_plan(workspace, order.division, order.leave_out, as_open=order.as_open)
     target = workspace.folders.output / plan.submitter
@@ -165,9 +145,11 @@ def acceptance(prepared: Prepared) -> Callable[[Path], None]:
 
     def accept(tree: Path) -> None:
         findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
-        new = [finding for finding in failures(findings) if finding.code not in accepted]
+        new = [finding for finding in judging.failures(findings) if finding.code not in accepted]
         if new:
-            raise UserError("\n  ".join(["the tree would not be valid:", *map(line_of, new)]))
+            raise UserError(
+                "\n  ".join(["the tree would not be valid:", *map(judging.line_of, new)])
+            )
 
     return accept
 
@@ -185,20 +167,14 @@ def plan_text(prepared: Prepared, *, logs: bool = False) -> str:
         row = judged.result.row
         result = f"{row.division:<6}  {words.runs(row):>5} runs"
         score = f"{result}  {words.minutes(row.score_minutes):>10} minutes"
-        about = ", ".join([score, *_state(judged), f"system found by {row.system_by}"])
+        is_unchecked = Verdict.NOT_CHECKED in (row.verdict.official, row.verdict.rules)
+        state = "NOT VALID" if judged.failures else _UNCHECKED if is_unchecked else ""
+        about = ", ".join(filter(None, (score, state, f"system found by {row.system_by}")))
         lines.append(f"  {judged.planned.name:<{width}}  {about}")
         if logs:
             pairs = zip(judged.planned.runs, judged.planned.targets, strict=True)
             lines += [f"    {target} <- {run.path}" for run, target in pairs]
     return _printable(lines)
-
-
-def _state(judged: JudgedSet) -> Iterator[str]:
-    verdict = judged.result.row.verdict
-    if judged.failures:
-        yield "NOT VALID"
-    elif Verdict.NOT_CHECKED in (verdict.official, verdict.rules):
-        yield "not checked: the rulebook or the official checker does not cover it"
 
 
 def built_text(prepared: Prepared) -> str:
@@ -214,8 +190,8 @@ def built_text(prepared: Prepared) -> str:
         f"tables {target}/results.html, .md, .csv, .json",
         "",
     ]
-    results = report(prepared.judged, prepared.workspace)
-    tables = results_markdown(results, remarks_on(prepared.judged, prepared.workspace))
+    results = judging.report(prepared.judged, prepared.workspace)
+    tables = results_markdown(results, contents.remarks_on(prepared.judged, prepared.workspace))
     warnings = warnings_text(results, View())
     return f"{_printable(lines)}{tables}\n{warnings}{findings.counts_in_words(results)}\n"
 

@@ -88,23 +88,32 @@ def read_workspace(
     """
     options = Options(usage, round_name, config=replace(config, code={}), named=True)
     if folders.logs == folders.workspace:
-        _require_logs(folders)
+        try:
+            find_input(str(folders.logs))
+        except UserError as error:
+            hint = (
+                f"put the logs into {folders.workspace / 'logs'} or name their folder with --logs"
+            )
+            raise UserError(f"{error}; {hint}") from error
     checked = check([str(folders.logs)], options)
     logs = _logs(folders, config, checked.inputs[0])
     runs, newest, reason = _of_one_round(folders, options, checked, logs)
     round_ = load_round(runs[0].usage, newest)
     descriptions = {folders.relative(path): path for path in _descriptions(folders.systems)}
     paths = {label: folders.relative(log.path) for label, log in logs.items()}
+    relabelled = []
+    for run in runs:
+        path = paths[run.path]
+        findings = tuple(replace(finding, path=path) for finding in run.findings)
+        relabelled.append(replace(run, path=path, findings=findings))
     waivers = Waivers(config.waivers, CONFIG_NAME)
     return Workspace(
         folders=folders,
         config=config,
         round=round_,
         round_reason=reason,
-        systems=tuple(
-            waivers.waive_system(_system(path, file, round_)) for path, file in descriptions.items()
-        ),
-        runs=tuple(waivers.waive_run(_relabelled(run, paths[run.path])) for run in runs),
+        systems=tuple(waivers.waive_system(_system(*d, round_)) for d in descriptions.items()),
+        runs=tuple(map(waivers.waive_run, relabelled)),
         sources=descriptions,
         logs={paths[label]: log for label, log in logs.items()},
         trees=tuple(_on_disk(tree.place) for tree in checked.inputs[0].submissions),
@@ -146,22 +155,7 @@ def refuse_outside(folders: Folders, config: Config) -> None:
         )
 
 
-def _relabelled(run: Run, path: str) -> Run:
-    """Return the run with another path."""
-    findings = tuple(replace(finding, path=path) for finding in run.findings)
-    return replace(run, path=path, findings=findings)
-
-
 # ---- logs ---------------------------------------------------------------------------------
-
-
-def _require_logs(folders: Folders) -> None:
-    """Add a hint to the error of a workspace without ``logs/`` and without any log."""
-    try:
-        find_input(str(folders.logs))
-    except UserError as error:
-        hint = f"put the logs into {folders.workspace / 'logs'} or name their folder with --logs"
-        raise UserError(f"{error}; {hint}") from error
 
 
 def _logs(folders: Folders, config: Config, contents: Input) -> dict[str, Place]:

@@ -12,15 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from mlperf_pkg.commands.builder import manifest
 from mlperf_pkg.commands.builder.contents import TABLES, PlannedFile, chunks
-from mlperf_pkg.commands.builder.manifest import (
-    LARGEST,
-    MANIFEST,
-    ManifestEntry,
-    is_ours,
-    manifest_text,
-    read_manifest,
-)
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.files import new_folder
@@ -63,7 +56,7 @@ def write_tree(
         refuse_to_replace(target, files, force=force, division=division)
         with new_folder(target, replaces) as folder:
             entries = [_write(folder, file) for file in files]
-            _write(folder, PlannedFile(MANIFEST, manifest_text(entries).encode()))
+            _write(folder, PlannedFile(manifest.MANIFEST, manifest.manifest_text(entries).encode()))
             accept(folder)
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
@@ -83,10 +76,10 @@ def refuse_to_replace(
     """
     if not target.exists() and not target.is_symlink():
         return
-    if not is_ours(target):
+    if not manifest.is_ours(target):
         raise UserError(
-            f"{target}: exists and was not built by mlperf-pkg (it has no {MANIFEST} of this tool),"
-            " so it is not replaced: choose another --output"
+            f"{target}: exists and was not built by mlperf-pkg (it has no {manifest.MANIFEST} of"
+            " this tool), so it is not replaced: choose another --output"
         )
     others = others_in(target, division)
     if not force and not others.alone:
@@ -109,7 +102,7 @@ def refuse_to_replace(
 # ---- files --------------------------------------------------------------------------------
 
 
-def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
+def _write(folder: Path, file: PlannedFile) -> manifest.ManifestEntry:
     path = folder / file.path
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
@@ -123,7 +116,7 @@ def _write(folder: Path, file: PlannedFile) -> ManifestEntry:
             os.fchmod(stream.fileno(), mode | (mode & 0o444) >> 2)  # for all who may read it
         stream.flush()
         os.fsync(stream.fileno())
-    return ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
+    return manifest.ManifestEntry(file.path, size, digest.hexdigest(), file.origin)
 
 
 # ---- the other division -------------------------------------------------------------------
@@ -139,7 +132,7 @@ class Others(Struct, frozen=True):
 
     division: str = ""
     sets: frozenset[str] = frozenset()
-    files: Mapping[str, ManifestEntry] = field(default_factory=dict)
+    files: Mapping[str, manifest.ManifestEntry] = field(default_factory=dict)
     alone: bool = False
 
 
@@ -148,7 +141,7 @@ def others_in(target: Path, division: str | None) -> Others:
 
     The system description in the tree decides; without one, the results of a system are kept, too.
     """
-    if division is None or not is_ours(target):
+    if division is None or not manifest.is_ours(target):
         return Others()
     built = _built(target)
     paths = [path.rpartition("/") for path in built if path.startswith("results/")]
@@ -169,10 +162,10 @@ def others_in(target: Path, division: str | None) -> Others:
     )
 
 
-def _built(target: Path) -> dict[str, ManifestEntry]:
+def _built(target: Path) -> dict[str, manifest.ManifestEntry]:
     """Return the files of a tree that its manifest lists; none if the manifest was changed."""
     try:
-        entries = read_manifest(read_file(target / MANIFEST, LARGEST))
+        entries = manifest.read_manifest(read_file(target / manifest.MANIFEST, manifest.LARGEST))
     except ValueError:  # which _refuse_foreign reports
         return {}
     there = sorted(e.path for e in walk(target) if e.file and e.link is None)
@@ -207,7 +200,7 @@ def lost(target: Path, files: Iterable[PlannedFile], division: str | None) -> st
 
 
 def _changes(
-    target: Path, built: Mapping[str, ManifestEntry], files: Iterable[PlannedFile]
+    target: Path, built: Mapping[str, manifest.ManifestEntry], files: Iterable[PlannedFile]
 ) -> list[str]:
     """Return the files of a tree, unchanged since they were built, that ``files`` would change."""
     planned = {file.path: file for file in files}
@@ -223,9 +216,9 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
             include it as it is; or its manifest was changed.
     """
     try:
-        entries = read_manifest(read_file(target / MANIFEST, LARGEST))
+        entries = manifest.read_manifest(read_file(target / manifest.MANIFEST, manifest.LARGEST))
     except ValueError as error:
-        raise UserError(f"{target / MANIFEST}: {error}: nothing was replaced") from error
+        raise UserError(f"{target / manifest.MANIFEST}: {error}: nothing was replaced") from error
     planned = {file.path: file for file in files}
     if foreign := sorted(_foreign(target, entries, planned)):
         raise UserError(
@@ -237,10 +230,10 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
 
 
 def _foreign(
-    target: Path, entries: Mapping[str, ManifestEntry], planned: Mapping[str, PlannedFile]
+    target: Path, entries: Mapping[str, manifest.ManifestEntry], planned: Mapping[str, PlannedFile]
 ) -> Iterator[str]:
     for entry in walk(target):
-        if not (entry.folder and entry.link is None) and entry.path != MANIFEST:
+        if not (entry.folder and entry.link is None) and entry.path != manifest.MANIFEST:
             regular = entry.link is None and not entry.special
             path = target / entry.path
             is_built = regular and _is_as_listed(path, entries.get(entry.path))
@@ -248,7 +241,7 @@ def _foreign(
                 yield entry.path
 
 
-def _is_as_listed(path: Path, entry: ManifestEntry | None) -> bool:
+def _is_as_listed(path: Path, entry: manifest.ManifestEntry | None) -> bool:
     return entry is not None and (path.stat().st_size, _digest(path)) == (entry.size, entry.sha256)
 
 

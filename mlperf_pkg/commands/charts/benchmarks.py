@@ -10,29 +10,8 @@ from statistics import median_low
 from typing import Any
 
 from mlperf_pkg.checks.names import plain_name
-from mlperf_pkg.commands.charts.chart import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    RED,
-    TARGET_RULE,
-    Chart,
-    Look,
-    Rows,
-    Spec,
-    decades,
-    dots,
-    layer,
-    nominal,
-    prepared,
-    quantitative,
-    rounded,
-    styled,
-    thinned,
-    tooltip,
-    view,
-)
+from mlperf_pkg.commands.charts import chart as vega
+from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -40,9 +19,9 @@ from mlperf_pkg.run.evaluations import goals
 
 _OTHER = "no division"
 _DIVISIONS = {
-    "closed": Look(BLUE, "circle"),
-    "open": Look(GREEN, "square"),
-    _OTHER: Look(GREY, "cross"),
+    "closed": Look(vega.BLUE, "circle"),
+    "open": Look(vega.GREEN, "square"),
+    _OTHER: Look(vega.GREY, "cross"),
 }
 _LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 330, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
@@ -54,7 +33,7 @@ def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
     for benchmark in sorted({row.benchmark for row in scored}):
         of_benchmark = [row for row in scored if row.benchmark == benchmark]
-        [chart] = prepared("scoreboard", benchmark, partial(map, _board, [of_benchmark]))
+        [chart] = vega.prepared("scoreboard", benchmark, partial(map, _board, [of_benchmark]))
         yield benchmark, chart
 
 
@@ -80,7 +59,7 @@ def _board(rows: list[ResultSetRow]) -> Chart:
 def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
     return {
         "set": named(row.submitter, row.system) or row.id,
-        "minutes": rounded(row.score_minutes or 0, 7),
+        "minutes": vega.rounded(row.score_minutes or 0, 7),
         "label": wording.minutes(row.score_minutes),
         "division": row.division if row.division in _DIVISIONS else _OTHER,
         "official": wording.VERDICTS[row.verdict.official],
@@ -94,10 +73,10 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
     divisions = [division for division in _DIVISIONS if division in present]
     minutes = [score["minutes"] for score in scores]
     # A logarithmic axis would have nine ticks per decade.
-    ticks = {"values": decades(min(minutes), max(minutes))} if logarithmic else {}
+    ticks = {"values": vega.decades(min(minutes), max(minutes))} if logarithmic else {}
     sort = {"field": "order", "op": "min"}
     position: Spec = {
-        "y": nominal("set", title=None, sort=sort, axis=_LANES),
+        "y": vega.nominal("set", title=None, sort=sort, axis=_LANES),
         "x": {
             "field": "minutes",
             "type": "quantitative",
@@ -106,14 +85,14 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
             "axis": {"format": ",~r", **ticks},
         },
     }
-    looks = styled("division", _DIVISIONS, divisions)
-    facts = tooltip("set", "minutes", "division", "official", "rules")
+    looks = vega.styled("division", _DIVISIONS, divisions)
+    facts = vega.tooltip("set", "minutes", "division", "official", "rules")
     label = {"type": "text", "align": "left", "dx": 9}
     lanes = len({score["set"] for score in scores}) + 1  # and some room
-    return view(
+    return vega.view(
         [
-            layer("", dots(80), **position, **looks, tooltip=facts),
-            layer("", label, **position, text=nominal("label")),
+            vega.layer("", vega.dots(80), **position, **looks, tooltip=facts),
+            vega.layer("", label, **position, text=vega.nominal("label")),
         ],
         _LANE_HEIGHT * lanes,
         data={"name": "scores"},
@@ -123,19 +102,19 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
 
 PURPLE, TEAL, PINK = "#8f63c4", "#2a8fa3", "#c95fa0"
 PALETTE = (
-    Look(BLUE, "circle"),
-    Look(ORANGE, "square"),
-    Look(GREEN, "triangle-up"),
+    Look(vega.BLUE, "circle"),
+    Look(vega.ORANGE, "square"),
+    Look(vega.GREEN, "triangle-up"),
     Look(PURPLE, "diamond"),
     Look(TEAL, "triangle-down"),
-    Look(RED, "cross"),
+    Look(vega.RED, "cross"),
     Look(PINK, "triangle-right"),
 )
 """Looks of which each two differ in shape as well as in colour."""
 
 OTHERS = "others"
 _UNKNOWN = "unknown"
-_REST = Look(GREY, "triangle-left")
+_REST = Look(vega.GREY, "triangle-left")
 _LEGEND = {"columns": 2, "labelLimit": 135}
 _LEFT_OUT = {"NVIDIA", "AMD", "GPU"}  # words of names in a legend
 
@@ -168,7 +147,7 @@ class Looks:
         """Return the encodings of the field ``accelerator``, for the ``names`` of a chart."""
         present = set(names)
         ordered = [name for name in self._looks if name in present]
-        return styled("accelerator", self._looks, ordered, legend=_LEGEND)
+        return vega.styled("accelerator", self._looks, ordered, legend=_LEGEND)
 
 
 def _shortened(name: str) -> str:
@@ -207,18 +186,15 @@ def convergence(
             f"{metric or 'evaluation'} against {first.unit} trained; of each result set the run"
             f" with the median time.{aim}"
         ),
-        spec=view(_convergence_layers(metric or "evaluation", first.unit, look), 320),
+        spec=vega.view(_convergence_layers(metric or "evaluation", first.unit, look), 320),
         data={"points": points, "target": [] if target is None else [{"target": target}]},
     )
 
 
 def _typical(drawn: DrawnSet) -> DrawnRun | None:
     """Return the run with the median time among those that count and have evaluations."""
-    runs = [
-        run
-        for run in drawn.runs
-        if run.state == COUNTS and run.curve.evaluations and run.row.minutes is not None
-    ]
+    counting = (run for run in drawn.runs if run.state == COUNTS and run.curve.evaluations)
+    runs = [run for run in counting if run.row.minutes is not None]
     times = [run.row.minutes for run in runs]
     return runs[times.index(median_low(times))] if runs else None  # type: ignore[type-var]
 
@@ -226,18 +202,27 @@ def _typical(drawn: DrawnSet) -> DrawnRun | None:
 def _line(drawn: DrawnSet, accelerator: str, run: DrawnRun, metric: str, limit: int) -> Rows:
     names = {"set": named(drawn.row.submitter, drawn.row.system), "accelerator": accelerator}
     return [
-        {**names, "at": rounded(item.position, 5), "value": rounded(item.values[metric], 4)}
-        for item in thinned(run.evaluations(metric), limit)
+        {
+            **names,
+            "at": vega.rounded(item.position, 5),
+            "value": vega.rounded(item.values[metric], 4),
+        }
+        for item in vega.thinned(run.evaluations(metric), limit)
     ]
 
 
 def _convergence_layers(quality: str, unit: str, look: Mapping[str, Spec]) -> list[Spec]:
-    position = {"x": quantitative("at", f"{unit} trained"), "y": quantitative("value", quality)}
+    position = {
+        "x": vega.quantitative("at", f"{unit} trained"),
+        "y": vega.quantitative("value", quality),
+    }
     order = {"field": "at", "type": "quantitative"}
     line = {"type": "line", "size": 1.2, "opacity": 0.6}
-    facts = tooltip("set", "accelerator", "at", "value")
+    facts = vega.tooltip("set", "accelerator", "at", "value")
     return [
-        layer("target", TARGET_RULE, y={"field": "target", "type": "quantitative"}),
-        layer("points", line, **position, detail=nominal("set"), order=order, color=look["color"]),
-        layer("points", dots(18, 0.8), **position, **look, tooltip=facts),
+        vega.layer("target", vega.TARGET_RULE, y={"field": "target", "type": "quantitative"}),
+        vega.layer(
+            "points", line, **position, detail=vega.nominal("set"), order=order, color=look["color"]
+        ),
+        vega.layer("points", vega.dots(18, 0.8), **position, **look, tooltip=facts),
     ]

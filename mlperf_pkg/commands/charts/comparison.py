@@ -7,25 +7,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from mlperf_pkg.commands.charts.chart import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    Chart,
-    Spec,
-    decades,
-    layer,
-    nominal,
-    prepared,
-    rounded,
-    tooltip,
-    view,
-)
-from mlperf_pkg.commands.charts.drawing import PICTURES, drawn, library
-from mlperf_pkg.commands.compare.ratios import Result, Row
+from mlperf_pkg.commands.charts import chart as vega
+from mlperf_pkg.commands.charts.chart import Chart, Spec
+from mlperf_pkg.commands.charts.drawing import file_format, picture_of
+from mlperf_pkg.commands.compare.ratios import Row
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.parallel import WorkerLostError
 from mlperf_pkg.results import wording
 
 _LANE_HEIGHT = 16  # pixels, of each measure of a system
@@ -37,10 +23,10 @@ _LOG_FROM = 10  # smallest to largest ratio: above it the axis is logarithmic
 
 
 _MEASURES = {  # by name in the legend: the field of a row, and the colour
-    "speed": ("speed", BLUE),
-    "per dollar": ("performance_per_dollar", GREEN),
-    "per accelerator": ("speed_per_accelerator", GREY),
-    "per joule": ("performance_per_joule", ORANGE),
+    "speed": ("speed", vega.BLUE),
+    "per dollar": ("performance_per_dollar", vega.GREEN),
+    "per accelerator": ("speed_per_accelerator", vega.GREY),
+    "per joule": ("performance_per_joule", vega.ORANGE),
 }
 
 
@@ -62,24 +48,20 @@ def comparison(rows: Iterable[Row]) -> Chart | None:
 
 
 def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield the ratios of a row; its round is named if ``named``."""
+    """Yield the ratios of a row, which is in two lines; its round is named if ``named``."""
+    result = row.result
+    owner = f"{result.submitter}: " if result.submitter else ""
+    round_ = f"round {result.round}" if named and result.round else ""
+    group = ", ".join(filter(None, (*result.group, round_)))
     for name, (field, _) in _MEASURES.items():
         ratio = getattr(row, field)
         if ratio is not None and isfinite(ratio):
             yield {
-                "set": _label(row.result, named=named),
+                "set": f"{owner}{result.system}\n{group}",
                 "measure": name,
-                "ratio": rounded(ratio, 7),
+                "ratio": vega.rounded(ratio, 7),
                 "label": f"{ratio:.2f}" if ratio >= _SMALL else f"{ratio:.2g}",
             }
-
-
-def _label(result: Result, *, named: bool) -> str:
-    """Return two lines: the system with its submitter, and the group in which it is compared."""
-    owner = f"{result.submitter}: " if result.submitter else ""
-    round_ = f"round {result.round}" if named and result.round else ""
-    group = ", ".join(filter(None, (*result.group, round_)))
-    return f"{owner}{result.system}\n{group}"
 
 
 def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
@@ -91,20 +73,20 @@ def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
     logarithmic = most > _LOG_FROM * least
     split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
     position: Spec = {
-        "y": nominal("set", title=None, sort=None, axis=split),
-        "yOffset": nominal("measure", sort=measures),
+        "y": vega.nominal("set", title=None, sort=None, axis=split),
+        "yOffset": vega.nominal("measure", sort=measures),
         "x": _logarithmic_axis(least, most) if logarithmic else _AXIS,
     }
     # Bars begin at 0 or, on a logarithmic axis, at 1.
     begin: Spec = {"x2": {"datum": 1}} if logarithmic else {}
     scale = {"domain": measures, "range": [_MEASURES[name][1] for name in measures]}
-    color = nominal("measure", scale=scale)
-    facts = tooltip("set", "measure", "ratio")
+    color = vega.nominal("measure", scale=scale)
+    facts = vega.tooltip("set", "measure", "ratio")
     lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
-    return view(
+    return vega.view(
         [
-            layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
-            layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
+            vega.layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
+            vega.layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
             *_labels(position, beside_bars=logarithmic),
         ],
         _LANE_HEIGHT * lanes,
@@ -115,8 +97,8 @@ def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
 
 def _logarithmic_axis(least: float, most: float) -> Spec:
     room = _ROOM if least < 1 else 1
-    scale = {"type": "log", "domain": [rounded(least / room), most], "nice": False}
-    ticks = {"values": decades(least / room, most), "format": ",~r"}
+    scale = {"type": "log", "domain": [vega.rounded(least / room), most], "nice": False}
+    ticks = {"values": vega.decades(least / room, most), "format": ",~r"}
     return {**_AXIS, "title": "times the baseline, logarithmic", "scale": scale, "axis": ticks}
 
 
@@ -125,7 +107,7 @@ def _labels(position: Spec, *, beside_bars: bool) -> Iterator[Spec]:
     sides = {"left": {"gte": 1}, "right": {"lt": 1}} if beside_bars else {"left": {"gte": 0}}
     for align, bounds in sides.items():
         mark = {"type": "text", "align": align, "dx": 4 if align == "left" else -4}
-        label = layer("", mark, **position, text=nominal("label"))
+        label = vega.layer("", mark, **position, text=vega.nominal("label"))
         yield {"transform": [{"filter": {"field": "ratio", **bounds}}], **label}
 
 
@@ -136,18 +118,12 @@ def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
         UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
             function raises it if there is no ratio to draw.
     """
-    format_ = file.suffix.lower().removeprefix(".")
-    if format_ not in PICTURES:
-        raise UserError(f"{file}: not a chart format; expected .svg or .png")
-    library()
+    format_ = file_format(file, ".svg", ".png")
 
     def picture(rows: Sequence[Row]) -> bytes:
-        charts = prepared("comparison", str(file), lambda: [comparison(rows)])
+        charts = vega.prepared("comparison", str(file), lambda: [comparison(rows)])
         if not charts:
             raise UserError(f"{file}: no ratio to draw")
-        [picture] = drawn(charts, format_)
-        if isinstance(picture, WorkerLostError):
-            raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
-        return picture
+        return picture_of(charts[0], format_, file)
 
     return picture

@@ -10,25 +10,25 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.values import Checked, ScoredSet, scores
+from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
-from mlperf_pkg.commands.charts.rcp import rcp
-from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, timeline, times
+from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import unused
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.evaluations import Curve
-from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import set_name
 
 MAX_NAME = 150  # characters of a file name
@@ -47,20 +47,15 @@ _USUAL = Detail()
 
 def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
     """Return the result sets of a check with ``curves``, in the order of its report."""
-    runs = {run.path: run for run in checked.runs}
-    return tuple(_drawn(scored, runs) for scored in scores(checked).sets)
-
-
-def _drawn(scored: ScoredSet, runs: Mapping[str, Run]) -> DrawnSet:
-    usage = next((runs[run.path].usage for run in scored.runs), "training")
-    row = scored.row
-    return DrawnSet(
-        row=row,
-        runs=tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs),
-        usage=usage,
-        ruleset=load_round(usage, row.round).ruleset,
-        rules=load_benchmark(usage, row.round, row.benchmark),
-    )
+    runs, sets = {run.path: run for run in checked.runs}, []
+    for scored in scores(checked).sets:
+        row = scored.row
+        usage = next((runs[run.path].usage for run in scored.runs), "training")
+        drawn = tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs)
+        ruleset = load_round(usage, row.round).ruleset
+        rules = load_benchmark(usage, row.round, row.benchmark)
+        sets.append(DrawnSet(row, drawn, usage, ruleset, rules))
+    return tuple(sets)
 
 
 def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
@@ -84,19 +79,14 @@ def files(checked: Checked, names: Collection[str]) -> dict[str, Chart]:
     File names consist of letters, digits, ``.``, ``_`` and ``-``, whatever the names of folders.
     """
     charts: dict[str, Chart] = {}
-    for name, chart in _by_name(checked):
+    drawn = [(item.row, chart) for item in drawn_sets(checked) for chart in set_charts(item)]
+    # Several sets may be in one folder.
+    named = [(row.path if set_name(row.path) else row.id, chart) for row, chart in drawn]
+    for name, chart in (*named, *scoreboard(checked.report.result_sets)):
         if chart.name.partition("-")[0] in names:
             plain = _UNSAFE.sub("-", f"{name}.{chart.name}").lstrip(".-")[-MAX_NAME:]
             charts[unused(plain, charts)] = chart
     return charts
-
-
-def _by_name(checked: Checked) -> Iterator[tuple[str, Chart]]:
-    for drawn in drawn_sets(checked):
-        row = drawn.row
-        name = row.path if set_name(row.path) else row.id  # several sets may be in one folder
-        yield from ((name, chart) for chart in set_charts(drawn))
-    yield from scoreboard(checked.report.result_sets)
 
 
 # ---- pictures, and the libraries for a page -----------------------------------------------
@@ -128,27 +118,17 @@ def runtime() -> str:
     return cached(f"vega-{version}.js", lambda: str(bundle("window.vegaEmbed = vegaEmbed;")))
 
 
-def svg(chart: Chart) -> bytes:
-    """Return a chart as an SVG file.
-
-    Raises:
-        MissingPackageError: vl-convert-python is not installed.
-    """
+def _svg(chart: Chart) -> bytes:
     text: str = library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
     return text.encode()
 
 
-def png(chart: Chart) -> bytes:
-    """Return a chart as a PNG file, with two pixels per point.
-
-    Raises:
-        MissingPackageError: vl-convert-python is not installed.
-    """
+def _png(chart: Chart) -> bytes:
     data: bytes = library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
     return data
 
 
-PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": svg, "png": png}
+PICTURES = {"svg": _svg, "png": _png}
 
 
 def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError]:
@@ -164,6 +144,31 @@ def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError
             else picture
             for chart, picture in zip(charts, pictures, strict=True)
         ]
+
+
+def file_format(file: Path, *endings: str) -> str:
+    """Return the format of a chart in a file, by its ending, which is one of ``endings``.
+
+    Raises:
+        UserError: the file has another ending, or vl-convert-python is not installed.
+    """
+    if file.suffix.lower() not in endings:
+        expected = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise UserError(f"{file}: not a chart format; expected {expected}")
+    library()
+    return file.suffix.lower().removeprefix(".")
+
+
+def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
+    """Return a chart for a file.
+
+    Raises:
+        UserError: it cannot be drawn.
+    """
+    [picture] = drawn([chart], format_)
+    if isinstance(picture, WorkerLostError):
+        raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+    return picture
 
 
 def _lost(error: WorkerLostError) -> bytes | WorkerLostError:

@@ -1,46 +1,39 @@
-"""A result set to be drawn, and the charts of its runs: convergence, times, phases."""
+"""A result set to be drawn, and its charts: convergence, times, phases, the RCP test."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import quantiles
+from functools import lru_cache
+from itertools import pairwise
+from statistics import median, quantiles
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.chart import (
-    BLUE,
-    GREY,
-    ORANGE,
-    RED,
-    TARGET_RULE,
-    Chart,
-    Look,
-    Rows,
-    Spec,
-    dots,
-    layer,
-    nominal,
-    quantitative,
-    rounded,
-    styled,
-    thinned,
-    tooltip,
-    view,
-)
+from mlperf_pkg.commands.charts import chart as vega
+from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow, RunRow
+from mlperf_pkg.results.rcp import (
+    NO_LIMIT,
+    ReferencePoint,
+    has_limit,
+    margin_in_words,
+    prune,
+    reference_points,
+)
+from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, Span, goals
 
 COUNTS, DROPPED, FAILED = "counts", "dropped", "did not converge"
 _STATES = {
-    COUNTS: Look(BLUE, "circle"),
-    DROPPED: Look(GREY, "cross"),
-    FAILED: Look(RED, "triangle-up"),
+    COUNTS: Look(vega.BLUE, "circle"),
+    DROPPED: Look(vega.GREY, "cross"),
+    FAILED: Look(vega.RED, "triangle-up"),
 }
 
 
@@ -100,7 +93,7 @@ class DrawnSet(Struct, frozen=True):
 def _by_state(runs: Sequence[DrawnRun]) -> dict[str, Spec]:
     """Return the encodings of the states of runs as ``color`` and ``shape``."""
     states = {run.state for run in runs}
-    return styled("state", _STATES, [name for name in _STATES if name in states])
+    return vega.styled("state", _STATES, [name for name in _STATES if name in states])
 
 
 # ---- convergence: quality against training, a line per run, with the target ---------------
@@ -131,11 +124,11 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
         {
             "run": run.name,
             "state": run.state,
-            "at": rounded(evaluation.position, 7),
-            "value": rounded(evaluation.values[metric]),
+            "at": vega.rounded(evaluation.position, 7),
+            "value": vega.rounded(evaluation.values[metric]),
         }
         for run in drawn.runs
-        for evaluation in thinned(run.evaluations(metric), max_points)
+        for evaluation in vega.thinned(run.evaluations(metric), max_points)
     ]
     goal = [] if target is None else [{"target": target, "label": f"target {target:g}"}]
     quality = metric[:MAX_METRIC] or "evaluation"
@@ -149,7 +142,7 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
         name=name,
         title="Convergence" + (f": {quality}" if metric else ""),
         description=text,
-        spec=view(layers, 260),
+        spec=vega.view(layers, 260),
         data={"points": rows, "target": goal},
     )
 
@@ -160,24 +153,24 @@ def _curve_layers(
     target = {"field": "target", "type": "quantitative"}
     label = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
     return [
-        layer("target", TARGET_RULE, y=target),
-        layer("target", label, y=target, text=nominal("label")),
-        layer(
+        vega.layer("target", vega.TARGET_RULE, y=target),
+        vega.layer("target", label, y=target, text=vega.nominal("label")),
+        vega.layer(
             "points",
             {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55},
-            x=quantitative("at", f"{unit} trained"),
-            y=quantitative("value", quality),
-            detail=nominal("run"),
+            x=vega.quantitative("at", f"{unit} trained"),
+            y=vega.quantitative("value", quality),
+            detail=vega.nominal("run"),
             order={"field": "at", "type": "quantitative"},
             color=looks["color"],
         ),
-        layer(
+        vega.layer(
             "points",
-            dots(7, 0.6) if crowded else dots(22, 0.8),
-            x=quantitative("at"),
-            y=quantitative("value"),
+            vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8),
+            x=vega.quantitative("at"),
+            y=vega.quantitative("value"),
             **looks,
-            tooltip=tooltip("run", "at", "value", "state"),
+            tooltip=vega.tooltip("run", "at", "value", "state"),
         ),
     ]
 
@@ -193,10 +186,10 @@ def times(drawn: DrawnSet) -> Chart | None:
     timed = [run for run in drawn.runs if run.row.minutes is not None]
     if not timed:
         return None
-    runs = [
+    runs: list[dict[str, Any]] = [
         {
             "run": run.name,
-            "minutes": rounded(run.row.minutes or 0, 7),
+            "minutes": vega.rounded(run.row.minutes or 0, 7),
             "state": run.state,
             "why": wording.outcome(run.row),
             "row": index % _ROWS,
@@ -206,10 +199,15 @@ def times(drawn: DrawnSet) -> Chart | None:
     counted = [run["minutes"] for run in runs if run["state"] == COUNTS]
     mean = drawn.row.unscaled_minutes
     label = f"olympic mean {wording.minutes(mean)}"
+    box: list[Mapping[str, Any]] = []
+    if len(counted) > 1:  # a box has two ends
+        cuts = (vega.rounded(cut, 7) for cut in quantiles(counted, method="inclusive"))
+        middle = dict(zip(("low", "median", "high"), cuts, strict=True))
+        box = [{"least": min(counted), "most": max(counted), **middle, "at": -1.6}]
     data: dict[str, Rows] = {
         "runs": runs,
-        "box": _quartiles(counted),
-        "mean": [] if mean is None else [{"minutes": rounded(mean, 7), "label": label}],
+        "box": box,
+        "mean": [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}],
     }
     layers = _time_layers(_by_state(timed))
     return Chart(
@@ -221,37 +219,35 @@ def times(drawn: DrawnSet) -> Chart | None:
             f" Olympic mean {wording.minutes(mean)} minutes."
         ),
         # A layer without data makes a warning in the console.
-        spec=view([one for one in layers if data[one["data"]["name"]]], 110),
+        spec=vega.view([one for one in layers if data[one["data"]["name"]]], 110),
         data=data,
     )
 
 
 def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
     """Return the mean, a box from the fastest to the slowest with its middle half, and points."""
-    x = quantitative("minutes", "minutes to train")
+    x = vega.quantitative("minutes", "minutes to train")
     y = {"field": "row", "type": "quantitative", "axis": None, "scale": {"domain": [-3, _ROWS]}}
-    half = {"type": "bar", "height": 14, "color": BLUE, "opacity": 0.45}
+    half = {"type": "bar", "height": 14, "color": vega.BLUE, "opacity": 0.45}
     median = {"type": "tick", "color": "currentColor", "height": 14, "thickness": 2}
     label = {"type": "text", "dx": 5, "align": "left", "y": 4}
     box = {**y, "field": "at"}
-    line = {"type": "rule", "color": BLUE}
+    line = {"type": "rule", "color": vega.BLUE}
     return [
-        layer("mean", TARGET_RULE, x=x, tooltip=tooltip("label")),
-        layer("mean", label, x=x, text={"field": "label"}),
-        layer("box", line, y=box, x={**x, "field": "least"}, x2={"field": "most"}),
-        layer("box", half, y=box, x={**x, "field": "low"}, x2={"field": "high"}),
-        layer("box", median, y=box, x={**x, "field": "median"}),
-        layer("runs", dots(60, 0.85), x=x, y=y, **looks, tooltip=tooltip("run", "minutes", "why")),
+        vega.layer("mean", vega.TARGET_RULE, x=x, tooltip=vega.tooltip("label")),
+        vega.layer("mean", label, x=x, text={"field": "label"}),
+        vega.layer("box", line, y=box, x={**x, "field": "least"}, x2={"field": "most"}),
+        vega.layer("box", half, y=box, x={**x, "field": "low"}, x2={"field": "high"}),
+        vega.layer("box", median, y=box, x={**x, "field": "median"}),
+        vega.layer(
+            "runs",
+            vega.dots(60, 0.85),
+            x=x,
+            y=y,
+            **looks,
+            tooltip=vega.tooltip("run", "minutes", "why"),
+        ),
     ]
-
-
-def _quartiles(minutes: Sequence[Any]) -> Rows:
-    """Return the five numbers of a box; none for fewer than two runs."""
-    if len(minutes) < 2:  # noqa: PLR2004 - a box has two ends
-        return []
-    low, median, high = (rounded(cut, 7) for cut in quantiles(minutes, method="inclusive"))
-    ends = {"least": min(minutes), "most": max(minutes)}
-    return [{**ends, "low": low, "median": median, "high": high, "at": -1.6}]
 
 
 # ---- timeline: initialisation, epochs and evaluations of each run, in minutes -------------
@@ -262,8 +258,8 @@ _SHORTEST = 1e-3  # minutes: the shortest axis
 _INIT_SHARE = 0.3  # of the longest run: the longest part of an initialisation that is drawn
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
-_COLORS = {Phase.INIT: GREY, _TRAINING: BLUE, Phase.EVALUATION: ORANGE}
-_LANE: Spec = nominal(
+_COLORS = {Phase.INIT: vega.GREY, _TRAINING: vega.BLUE, Phase.EVALUATION: vega.ORANGE}
+_LANE: Spec = vega.nominal(
     "run",
     title=None,
     sort={"field": "order", "op": "min"},
@@ -276,13 +272,15 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     rows = [row for index, run in enumerate(drawn.runs) for row in _bars(index, run, max_spans)]
     if not rows:
         return None
-    # Some runs evaluate after their end, which does not count.
-    longest = max(_SHORTEST, *map(_length, drawn.runs))
+    # Some runs evaluate after their end, which does not count; some have no end.
+    stops = (max((span.stop for span in run.curve.spans), default=0.0) for run in drawn.runs)
+    lengths = (to_finite(r.row.minutes) or stop for r, stop in zip(drawn.runs, stops, strict=True))
+    longest = max(_SHORTEST, *lengths)
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
     edges = [
         {"run": run.name, "order": index, "stop": span.stop}
         for index, run in enumerate(drawn.runs)
-        for span in thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans)
+        for span in vega.thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans)
     ]
     decimals = _DECIMALS - math.floor(math.log10(longest))
     logged = max(len(run.spans(phase)) for run in drawn.runs for phase in Phase)
@@ -298,7 +296,7 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
             f" {_INIT_SHARE:.0%} of the longest run), training, evaluations, and the ends of epochs"
             f" or blocks as lines.{partly}"
         ),
-        spec=view(layers, _LANE_HEIGHT * len(drawn.runs)),
+        spec=vega.view(layers, _LANE_HEIGHT * len(drawn.runs)),
         data={
             "spans": [_as_drawn(row, decimals) for row in rows],
             "edges": [_as_drawn(row, decimals) for row in edges],
@@ -306,18 +304,12 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     )
 
 
-def _length(run: DrawnRun) -> float:
-    """Return the minutes of a run; of one without an end, until its last phase."""
-    stops = (span.stop for span in run.curve.spans)
-    return to_finite(run.row.minutes) or max(stops, default=0.0)
-
-
 def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
     lane = {"run": run.name, "order": index}
     if (minutes := to_finite(run.row.minutes)) is not None:
         yield {**lane, "phase": _TRAINING, "start": 0.0, "stop": minutes}
     for phase in (Phase.INIT, Phase.EVALUATION):
-        for span in thinned(run.spans(phase), max_spans):
+        for span in vega.thinned(run.spans(phase), max_spans):
             yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
 
 
@@ -330,18 +322,175 @@ def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
 
 
 def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
-    x = quantitative("", "minutes from run_start", domain=[earliest, latest])
+    x = vega.quantitative("", "minutes from run_start", domain=[earliest, latest])
     edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
     scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
     return [
-        layer(
+        vega.layer(
             "spans",
             {"type": "bar", "height": {"band": 0.75}, "clip": True},
             y=_LANE,
             x={**x, "field": "start"},
             x2={"field": "stop"},
-            color=nominal("phase", scale=scale),
-            tooltip=tooltip("run", "phase", "start", "stop"),
+            color=vega.nominal("phase", scale=scale),
+            tooltip=vega.tooltip("run", "phase", "start", "stop"),
         ),
-        layer("edges", edge, y=_LANE, x={**x, "field": "stop"}),
+        vega.layer("edges", edge, y=_LANE, x={**x, "field": "stop"}),
     ]
+
+
+# ---- the RCP test: a result set among the reference convergence points --------------------
+
+_TITLE = "Reference convergence points"
+_STEPS = 8  # from one point to the next
+_FAR = 3  # times the median of its point: a reference run beyond it would flatten all others
+_MEAN, _LIMIT, _PRUNED = "reference mean", "smallest acceptable mean", "pruned reference"
+_PASS, _FAIL = "this set: pass", "this set: fail"
+_KINDS = {
+    _MEAN: Look(vega.BLUE, "circle"),
+    _PRUNED: Look(vega.GREY, "cross"),
+    _LIMIT: Look(vega.ORANGE, "stroke"),
+    _PASS: Look(vega.GREEN, "diamond"),
+    _FAIL: Look(vega.RED, "diamond"),
+}
+
+
+def rcp(drawn: DrawnSet) -> Chart | None:
+    """Return the chart; None if no test was made or there are no reference points."""
+    test, rules = drawn.row.rcp, drawn.rules
+    if test is None or rules is None:
+        return None
+    runs = rules.runs
+    reference = reference_points(
+        drawn.usage, drawn.ruleset, rules.name, runs=runs.required, drop=runs.drop
+    )
+    if not reference:
+        return None
+    own = _own(test, drawn.row.system)
+    kinds = [_MEAN, _PRUNED, _LIMIT, *(point["kind"] for point in own)]
+    means = f"their means, the smallest acceptable mean, and this set: {wording.rcp(drawn.row)}"
+    return _chart(_data(reference, runs.required), own, drawn.unit, kinds, means)
+
+
+def points_chart(
+    reference: Sequence[ReferencePoint], required: int, unit: str, subject: str
+) -> Chart:
+    """Return the chart of reference points alone, for submissions of ``required`` runs."""
+    data = _data(tuple(reference), required)
+    present = {point["kind"] for point in data["points"]}
+    kinds = [*(kind for kind in (_MEAN, _PRUNED) if kind in present), _LIMIT]
+    means = "their means, and the smallest acceptable mean"
+    return replace(_chart(data, [], unit, kinds, means), subject=subject)
+
+
+def _chart(
+    data: Mapping[str, Rows], own: Rows, unit: str, kinds: Sequence[str], means: str
+) -> Chart:
+    """Return the chart of reference data and ``own`` results; ``means`` says what else it shows."""
+    text = f"Batch size against {unit} to converge: every reference run as a tick, {means}."
+    if far := len(data["far"]):
+        runs = wording.counted(far, "reference run")
+        text += f" {runs} beyond {_FAR} times the median not shown."
+    return Chart("rcp", _TITLE, text, _spec(unit, kinds), {**data, "own": own})
+
+
+def _own(test: RcpRow, system: str | None) -> Rows:
+    """Return the point of a result set, if it has a mean at a batch size."""
+    if test.mean is None or not math.isfinite(test.mean) or test.batch_size <= 0:
+        return []
+    limit = None if test.minimum is None else vega.rounded(test.minimum, 7)
+    margin = "" if test.margin_percent is None else margin_in_words(test.margin_percent)
+    return [
+        {
+            "batch": test.batch_size,
+            "mean": vega.rounded(test.mean, 7),
+            "kind": _PASS if test.official_pass else _FAIL,
+            "name": system,
+            "limit": NO_LIMIT if test.no_limit_reason else limit,
+            "margin": NO_LIMIT if test.no_limit_reason else margin,
+        }
+    ]
+
+
+@lru_cache(maxsize=64)
+def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, Rows]:
+    """Return the reference data, the same rows for all result sets of one benchmark.
+
+    A page stores rows that are the same only once.
+    """
+    hull = prune(reference)
+    along = list(_along(hull, required))
+    kept = {point.name for point in hull}
+    runs: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
+    for point in reference:
+        for value in point.to_converge:
+            shown = {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
+            runs[value > _FAR * median(point.to_converge)].append(shown)
+    return {
+        "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in reference],
+        "runs": runs[False],
+        "far": runs[True],
+        "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
+        # None breaks the line where there is no lower limit.
+        "limit": [
+            _on_line(point.batch_size, point.minimum if has_limit(point) else None, _LIMIT)
+            for point in along
+        ],
+    }
+
+
+def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:
+    return {
+        "batch": point.batch_size,
+        "mean": vega.rounded(point.mean, 7),
+        "limit": vega.rounded(point.minimum, 7) if has_limit(point) else NO_LIMIT,
+        "kind": kind,
+        "name": point.name,
+    }
+
+
+def _on_line(batch: float, mean: float | None, kind: str) -> Mapping[str, Any]:
+    shown = None if mean is None else vega.rounded(mean, 6)
+    return {"batch": vega.rounded(batch), "mean": shown, "kind": kind}
+
+
+def _along(hull: Sequence[ReferencePoint], runs: int) -> Iterator[ReferencePoint]:
+    """Yield the points and some between them: straight lines of the test bend on a log axis."""
+    for low, high in pairwise(hull):
+        yield low
+        for step in range(1, _STEPS):
+            size = low.batch_size * (high.batch_size / low.batch_size) ** (step / _STEPS)
+            yield ReferencePoint.between(low, high, size, runs=runs)
+    yield from hull[-1:]
+
+
+def _spec(unit: str, kinds: Sequence[str]) -> Spec:
+    scale = {"type": "log", "base": 2, "nice": False, "padding": 20}
+    x = vega.quantitative("batch", "global batch size", {"format": ",d"}, **scale)
+    # Browsers may have a wider font.
+    y = vega.quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
+    looks = vega.styled("kind", _KINDS, kinds, legend={"columns": 2})
+    line = {"x": x, "y": y, "color": looks["color"]}
+    tick = {"type": "tick", "orient": "horizontal", "color": vega.GREY, "opacity": 0.45}
+    facts = ("name", "batch", "mean", "limit")
+    label = {"type": "text", "dy": 20, "fontWeight": "bold"}
+    return vega.view(
+        [
+            vega.layer("runs", tick, x=x, y=y),
+            vega.layer("hull", {"type": "line", "size": 2}, **line),
+            vega.layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
+            vega.layer(
+                "points", vega.dots(60), x=x, y=y, **looks, tooltip=vega.tooltip(*facts, "kind")
+            ),
+            vega.layer(
+                "own",
+                vega.dots(220),
+                x=x,
+                y=y,
+                **looks,
+                tooltip=vega.tooltip(*facts, "margin", "kind"),
+            ),
+            vega.layer("own", label, x=x, y=y, text=vega.nominal("margin")),
+        ],
+        260,
+    )

@@ -6,7 +6,7 @@ Text and Markdown show published results next to the user's own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -19,7 +19,6 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
-from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.wording import NOTHING, counted
@@ -121,18 +120,13 @@ _DATA_OF_JSON = (*_DATA, Column(key="hyperparameters", of=attrgetter("result.hyp
 
 def _used(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
     """Return the columns that are not empty; the ratios of baselines are always 1."""
-    others = [row for row in rows if not row.baseline]
-
-    def is_used(column: Column) -> bool:
-        texts = (_only(column, row) for row in (others if column in _RATIOS else rows))
-        return any(text != NOTHING or column.title == "Minutes" for text in texts)
-
-    return list(filter(is_used, columns))
-
-
-def _only(column: Column, row: Row) -> str:
-    ((text, _),) = Table((column,)).spans(row)
-    return text
+    used = []
+    for column in columns:
+        shown = [row for row in rows if not (row.baseline and column in _RATIOS)]
+        spans = (span for row in shown for span in Table((column,)).spans(row))
+        if any(text != NOTHING or column.title == "Minutes" for text, _ in spans):
+            used.append(column)
+    return used
 
 
 # ---- text and Markdown --------------------------------------------------------------------
@@ -165,7 +159,11 @@ def markdown(rows: Sequence[Row], view: View) -> str:
     shown = shown_rows(rows, view)
     used = _used((*_SPEED, *_RATIOS, *_RATES), shown)
     name = _naming(shown, owned=False)
-    columns = [_named("System", name), *(replace(c, title=_full_title(c)) for c in used)]
+    columns = [_named("System", name)]
+    for column in used:  # of all tables
+        title = f"Speed per {column.title}" if column in _RATIOS else column.title or ""
+        title = f"Per second {title}" if title.startswith("/") else title
+        columns.append(replace(column, title=title))
     groups = _titled(shown, rows, name)
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
     ending = map(escape_markdown, (*_prices(shown), *_legend(shown)))
@@ -181,25 +179,13 @@ def _titled(
     unit: bool = True,
 ) -> list[Group]:
     """Return the groups with remarks, and the units of their rates."""
-    return [
-        Group(
-            members[0].result.group.title,
-            members,
-            [
-                *(_remarks(members, all_rows, name) if remarked else ()),
-                *(_units(members) if unit else ()),
-            ],
-        )
-        for members in _in_groups(rows)
-    ]
-
-
-def _full_title(column: Column) -> str:
-    """Return the title of a column in a table that has those of all tables."""
-    title = column.title or ""
-    if column in _RATIOS:
-        return f"Speed per {title}"
-    return f"Per second {title}" if title.startswith("/") else title
+    groups = []
+    for members in _in_groups(rows):
+        remarks = list(_remarks(members, all_rows, name)) if remarked else []
+        units = sorted({row.result.unit for row in members if row.result.unit}) if unit else []
+        remarks += [f"{' or '.join(units)} per second"] if units else []
+        groups.append(Group(members[0].result.group.title, members, remarks))
+    return groups
 
 
 def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
@@ -281,11 +267,10 @@ def _settings(rows: Sequence[Row], *, verbose: bool) -> Iterator[Sequence[str]]:
 
 def _in_words(numbers: Counter[str]) -> str:
     """Return ``448 (4), 480 (2), 3 other values``."""
-    values = [f"{_plain(value)} ({number})" for value, number in numbers.most_common(_MOST_VALUES)]
-    others = len(numbers) - _MOST_VALUES
-    return (
-        ", ".join([*values, *([counted(others, "other value")] if others > 0 else [])]) or NOTHING
-    )
+    values = [f"{_plain(value)} ({number})" for value, number in numbers.most_common()]
+    if others := len(values[_MOST_VALUES:]):
+        values[_MOST_VALUES:] = [counted(others, "other value")]
+    return ", ".join(values) or NOTHING
 
 
 def _plain(value: str) -> str:
@@ -336,11 +321,6 @@ def _prices(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{', '.join(dict.fromkeys(systems))}: {price}"
 
 
-def _units(rows: Sequence[Row]) -> Iterator[str]:
-    if units := sorted({row.result.unit for row in rows if row.result.unit}):
-        yield f"{' or '.join(units)} per second"
-
-
 def _legend(rows: Sequence[Row]) -> Iterator[str]:
     yield _LEGEND
     if any(row.result.published for row in rows):
@@ -352,7 +332,7 @@ def _legend(rows: Sequence[Row]) -> Iterator[str]:
 
 def json(rows: Sequence[Row], _: View) -> str:
     """Return JSON: ``{"format": ..., "results": [...]}``, with the fields of result and row."""
-    return json_text({"format": FORMAT, "results": records(table_of(_DATA_OF_JSON, rows))})
+    return table.json_text({"format": FORMAT, "results": records(table_of(_DATA_OF_JSON, rows))})
 
 
 def csv(rows: Sequence[Row], _: View) -> str:
@@ -360,9 +340,4 @@ def csv(rows: Sequence[Row], _: View) -> str:
     return table.csv(table_of(_DATA, rows))
 
 
-COMPARE_FORMATS: Mapping[str, Callable[[Sequence[Row], View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-    "csv": csv,
-}
+COMPARE_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}

@@ -54,13 +54,18 @@ def read_rounds(
     groups = {result.group for result in own}
     chosen = {i: row for i, row in sets.items() if not own or _group(row) in groups}
     if not chosen:
-        raise UserError(_nothing(groups, scored.values()))
+        names = ", ".join(sorted(f"{name} ({division})" for name, division, _ in groups))
+        there = _rounds_in_words(row for row in scored.values() if _group(row) in groups)
+        raise UserError(f"--published: no result of {names} in these rounds{there}")
     settings = _settings(published, chosen)
     argument = max((result.argument + 1 for result in own), default=0)
     results = [_result(row, settings[index], argument) for index, row in chosen.items()]
     accepted = list(filter(result_filter.accepts, results))
     if not accepted:
-        raise UserError(_none_accepted(result_filter, results))
+        named = {result.submitter or "" for result in results} | {r.system for r in results}
+        hints = (did_you_mean(pattern, sorted(named)) for pattern in result_filter.systems)
+        message = "no published result matches --system, --division and --accelerators"
+        raise UserError(f"{message}{next(filter(None, hints), '')}")
     identities = {_identity(result) for result in own}
     others = (result for result in accepted if _identity(result) not in identities)
     return sorted(others, key=lambda result: result.minutes or 0)
@@ -99,23 +104,9 @@ def _refuse_unknown(
             )
 
 
-def _nothing(groups: Iterable[ResultGroup], sets: Iterable[PublishedSet]) -> str:
-    """Return a message that no result has these groups, with the rounds that have one."""
-    names = ", ".join(sorted(f"{name} ({division})" for name, division, _ in groups))
-    rounds = _rounds_in_words(row for row in sets if _group(row) in groups)
-    return f"--published: no result of {names} in these rounds{rounds}"
-
-
 def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
     rounds = dict.fromkeys(row.round for row in sets)
     return f"; published in {', '.join(rounds)}" if rounds else "; published in none"
-
-
-def _none_accepted(result_filter: Filter, results: Sequence[Result]) -> str:
-    names = {result.submitter or "" for result in results} | {result.system for result in results}
-    suggestions = (did_you_mean(pattern, sorted(names)) for pattern in result_filter.systems)
-    message = "no published result matches --system, --division and --accelerators"
-    return f"{message}{next(filter(None, suggestions), '')}"
 
 
 def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
@@ -140,22 +131,15 @@ def _identity(result: Result) -> tuple[ResultGroup, float | None]:
 
 
 def _result(row: PublishedSet, hyperparameters: Mapping[str, str], argument: int) -> Result:
+    names = ("round", "submitter", "system", "benchmark", "path", "scaling", "accelerators")
     return Result(
+        **{name: getattr(row, name) for name in (*names, "nodes", "energy_joules")},
         argument=argument,
-        round=row.round,
-        submitter=row.submitter,
-        system=row.system,
         system_name=row.system_name or None,
-        benchmark=row.benchmark,
         division=known_division(row.division) or None,
         minutes=row.score_minutes,
-        path=row.path,
-        scaling=row.scaling,
-        accelerators=row.accelerators,
-        nodes=row.nodes,
         hardware=hardware_of(row.accelerator_model),
         framework=framework_of(row.framework),
-        energy_joules=row.energy_joules,
         target=target_of(load_benchmark(row.usage, row.round, row.benchmark)),
         availability=row.status or None,
         published=True,
@@ -173,7 +157,7 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
         PublishedResultsError: the published results cannot be read.
     """
     ranking = _Ranking(checked)
-    return replace(scores, sets=tuple(ranking.ranked(scored) for scored in scores.sets))
+    return replace(scores, sets=tuple(map(ranking.ranked, scores.sets)))
 
 
 class _Ranking:

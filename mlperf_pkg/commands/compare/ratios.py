@@ -9,8 +9,10 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import product
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -209,8 +211,7 @@ def baseline_test(name: str | None, results: Sequence[Result]) -> Callable[[Resu
     if name is None:
         return lambda result: result.argument == 0
     if not any(result.matches(name) for result in results):
-        names = {result.system for result in results}
-        names |= {result.submitter or "" for result in results}
+        names = {name or "" for result in results for name in (result.system, result.submitter)}
         suggestion = did_you_mean(name, sorted(names))
         raise UserError(
             f"--baseline {name}: no such system or submitter among the results{suggestion}"
@@ -226,36 +227,26 @@ def _previous(result: Result, members: Sequence[Result]) -> Result | None:
 
     If there are several: one of the same name, else of the same framework, else the fastest.
     """
-    earlier = [
-        other
-        for other in members
-        if other.minutes
-        and _same_system(result, other)
-        and _version(other.round) < _version(result.round)
-    ]
+    scored = [o for o in members if o.minutes and _same_system(result, o)]
+    earlier = [other for other in scored if _version(other.round) < _version(result.round)]
     if result.minutes is None or not earlier:
         return None
     latest = max(_version(other.round) for other in earlier)
-    of_round = [other for other in earlier if _version(other.round) == latest]
-    return min(
-        of_round, key=lambda other: (*_differences(result, other), other.minutes, other.path)
-    )
 
+    def rank(other: Result) -> tuple[Any, ...]:
+        is_other = plain(result.system) != plain(other.system)
+        return is_other, result.framework != other.framework, other.minutes, other.path
 
-def _differences(result: Result, other: Result) -> tuple[bool, bool]:
-    return plain(result.system) != plain(other.system), result.framework != other.framework
+    return min((o for o in earlier if _version(o.round) == latest), key=rank)
 
 
 def _same_system(one: Result, other: Result) -> bool:
     if not one.round or not other.round or one.submitter != other.submitter:
         return False
     if one.hardware and other.hardware:
-        return _machine(one) == _machine(other)
+        machine = attrgetter("hardware", "accelerators", "nodes")
+        return bool(machine(one) == machine(other))
     return plain(one.system) == plain(other.system)
-
-
-def _machine(result: Result) -> tuple[str | None, int | None, int | None]:
-    return result.hardware, result.accelerators, result.nodes
 
 
 def _version(round_: str | None) -> tuple[int, ...]:
@@ -287,11 +278,10 @@ def price_of(prices: Prices, *names: str | None) -> Price | None:
     searched = [plain(name) for name in names if name and plain(name)]
     own = [(plain(system), price) for system, price in prices.items()]
     also = [(plain(name), price) for price in prices.values() for name in price.also]
-    for patterns in (own, also):
-        for name in searched:
-            for pattern, price in patterns:
-                if fnmatchcase(name, pattern):
-                    return price
+    for patterns, name in product((own, also), searched):
+        for pattern, price in patterns:
+            if fnmatchcase(name, pattern):
+                return price
     return None
 
 

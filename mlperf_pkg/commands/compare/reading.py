@@ -1,4 +1,4 @@
-"""The results in the arguments of ``compare``, with what their logs and systems say."""
+"""The results in the arguments of ``compare``, with what their logs say of their speed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.compare.ratios import Result, plain
-from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.paths import AnyPath, read_file
+from mlperf_pkg.infra.source import Source
+from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
+from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.evaluations import position_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.find import find_part, labels
 
@@ -111,10 +117,8 @@ def _results_of(
             numbers[named] += 1
             # What the logs of the runs that count in the score say of their speed.
             counting = [run.path for run in scored.runs if run.dropped is None]
-            trainings = [
-                read_training(places[path].source, runs[path])
-                for path in (() if row.scaling == "weak" else counting)
-            ]
+            counting = [] if row.scaling == "weak" else counting
+            trainings = [read_training(places[path].source, runs[path]) for path in counting]
             result = _result(row, first, context.system, trainings, argument)
             yield (*named, numbers[named]), result
 
@@ -214,69 +218,180 @@ def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
         for row in reader:
             cells = {name: (row[name] or "").strip() for name in names}
             if cells[minutes]:
-                line = _Line(f"{path}:{reader.line_num}", cells)
-                yield line.result(minutes, argument)
+                yield _of_line(f"{path}:{reader.line_num}", cells, minutes, argument)
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: {error}") from error
 
 
-class _Line(Struct, frozen=True):
-    """A line of the table: where it is, and its cells by column."""
+def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) -> Result:
+    """Return the score in the cells of a line; ``minutes`` is the column that holds it.
 
-    location: str
-    cells: Mapping[str, str]
-
-    def result(self, minutes: str, argument: int) -> Result:
-        """Return the score; ``minutes`` is the column that holds it.
-
-        Raises:
-            UserError: a cell is not as it should be.
-        """
-        cells = self.cells
-        if not cells["benchmark"]:
-            raise UserError(f"{self.location}: benchmark is empty; expected a name")
-        return Result(
-            argument=argument,
-            round=self._round(),
-            submitter=cells.get("submitter") or None,
-            system=cells["system"] or "unnamed system",
-            system_name=None,
-            benchmark=cells["benchmark"],
-            division=cells.get("division") or None,
-            minutes=self._number(minutes),
-            path=self.location,
-            note="a published score",
-            accelerators=self._count("accelerators"),
-            nodes=self._count("nodes"),
-            energy_joules=self._number("energy_joules"),
-            availability=cells.get("availability") or None,
-        )
-
-    def _round(self) -> str | None:
-        text = self.cells.get("round")
-        if not text:
-            return None
-        match = _ROUND.fullmatch(text)
-        if match is None:
-            raise UserError(f"{self.location}: round is {text!r}; expected a round such as 2.0")
-        return match[1]
-
-    def _number(self, name: str) -> float | None:
-        text = self.cells.get(name)
-        if not text:
-            return None
+    Raises:
+        UserError: a cell is not as it should be.
+    """
+    if not cells["benchmark"]:
+        raise UserError(f"{where}: benchmark is empty; expected a name")
+    round_ = _ROUND.fullmatch(cells.get("round", ""))
+    if cells.get("round") and not round_:
+        raise UserError(f"{where}: round is {cells['round']!r}; expected a round such as 2.0")
+    texts = ("submitter", "division", "availability")
+    others: dict[str, Any] = {name: cells.get(name) or None for name in texts}
+    for name in (minutes, "accelerators", "nodes", "energy_joules"):
+        text, is_count = cells.get(name), name in ("accelerators", "nodes")
         try:
-            value = float(text)
+            value = float(text) if text else None
         except ValueError:
             value = math.nan
-        if not 0 < value < math.inf:
-            raise UserError(f"{self.location}: {name} is {text!r}; expected a number above 0")
-        return value
+        if value is not None and not 0 < value < math.inf:
+            raise UserError(f"{where}: {name} is {text!r}; expected a number above 0")
+        if value is not None and is_count and not value.is_integer():
+            raise UserError(f"{where}: {name} is {text!r}; expected a whole number")
+        others[name] = int(value) if value is not None and is_count else value
+    return Result(
+        argument=argument,
+        round=round_ and round_[1],
+        system=cells["system"] or "unnamed system",
+        system_name=None,
+        benchmark=cells["benchmark"],
+        minutes=others.pop(minutes),
+        path=where,
+        note="a published score",
+        **others,
+    )
 
-    def _count(self, name: str) -> int | None:
-        value = self._number(name)
-        if value is not None and not value.is_integer():
-            raise UserError(
-                f"{self.location}: {name} is {self.cells[name]!r}; expected a whole number"
-            )
-        return None if value is None else int(value)
+
+# ---- how fast a run trained ---------------------------------------------------------------
+
+_PRECISIONS = frozenset({"precision", "precision_mode", "numerical_precision"})
+_X_Y = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
+# No benchmark converges in fewer steps: a smaller number does not count samples. Some runs of
+# BERT log the number of a step or an epoch.
+_FEWEST_STEPS = 50
+_DECIMALS = 3  # of the position at which the RCP checker sees a run converge
+
+
+class Training(Struct, frozen=True):
+    """What one log says of its speed.
+
+    ``samples_per_second`` counts from ``run_start`` to the evaluation that converged; tokens if
+    the benchmark counts those. ``logged_throughput`` is the median of the values that are logged
+    under ``throughput`` or, in ``tracked_stats``, of that name, in whatever unit the log uses.
+    ``precision`` is the logged format of numbers, as X.Y (activations.weights) if it has that form.
+    """
+
+    samples_per_second: float | None = None
+    logged_throughput: float | None = None
+    precision: tuple[str, ...] = ()
+
+
+def read_training(source: Source, run: Run) -> Training:
+    """Read the log of a run once more, and return what it says of its speed.
+
+    Raises:
+        OSError: the log cannot be read.
+    """
+    rules = load_benchmark(run.usage, run.round, run.benchmark)
+    reading = _Reading(run, rules)
+    with source.open() as stream:
+        for record in LogReader(stream, source.label, lambda _: None):
+            if record is not None and isinstance(record.key, str):
+                reading.take(record)
+    rate = _rate(reading, run, rules) if rules else None
+    logged = median(reading.throughputs) if reading.throughputs else None
+    return Training(rate, logged, tuple(reading.precisions))
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values other than None; None if there are none."""
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
+
+
+class _Reading(Struct):
+    """The state of the pass; ``batch`` and ``samples`` are the last logged numbers.
+
+    ``trained`` is a number of samples that was logged after ``run_start``.
+    """
+
+    run: Run
+    rules: Benchmark | None
+    converged_ms: float | None = None
+    last_ms: float | None = None
+    batch: float | None = None
+    samples: float | None = None
+    trained: float | None = None
+    throughputs: list[float] = field(default_factory=list)
+    precisions: dict[str, None] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        if record.key in evaluations.KEYS:
+            self._evaluation(record)
+        elif record.key == "train_samples":
+            value = record.value
+            self.samples = _positive(value[-1] if isinstance(value, list) and value else value)
+            if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
+                self.trained = self.samples
+        elif record.key == "global_batch_size":
+            self.batch = _positive(record.value)
+        elif record.key in _PRECISIONS:
+            self.precisions |= dict.fromkeys(_precision(record.value))
+        elif record.key in ("throughput", "tracked_stats"):
+            self._throughput(record.value)
+
+    def _evaluation(self, record: Record) -> None:
+        start, stop = self.run.start_ms, self.run.stop_ms
+        if start is None or stop is None or not start < record.time_ms <= stop:
+            return
+        self.last_ms = float(record.time_ms)
+        position = position_of(record, self.rules)
+        reached = to_finite(self.run.convergence.to_converge)
+        if position is None or reached is None:
+            return
+        if round(position.amount, _DECIMALS) == round(reached, _DECIMALS):
+            self.converged_ms = self.last_ms
+
+    def _throughput(self, value: Any) -> None:
+        rate = _positive(value.get("throughput") if isinstance(value, dict) else value)
+        if rate is not None:
+            self.throughputs.append(rate)
+
+
+def _positive(value: Any) -> float | None:
+    number = to_finite(value)
+    return number if number is not None and number > 0 else None
+
+
+def _precision(value: Any) -> list[str]:
+    """``FLOAT 16.16`` is 16.16; text of another form stays as it is."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return []
+    text = str(value).strip()
+    return _X_Y.findall(text) or ([text] if text else [])
+
+
+# ---- samples per second -------------------------------------------------------------------
+
+
+def _rate(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
+    end = reading.converged_ms or reading.last_ms or run.stop_ms
+    if not run.converged or run.start_ms is None or end is None:
+        return None
+    samples, seconds = _trained(reading, run, rules), (end - run.start_ms) / 1000
+    return _positive(samples / seconds) if samples and seconds > 0 else None
+
+
+def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
+    """The samples until convergence; None if the log does not say."""
+    reached = _positive(run.convergence.to_converge) if run.convergence.converged else None
+    if reached is None or rules.unit == "tokens":
+        return reached
+    if rules.unit == "epochs":
+        # The data set of the Closed division has the size in the rules: some logs count batches.
+        epochs, of_rules = rules.epochs, run.division == "closed" and rules.epochs.samples
+        size, done = of_rules or reading.samples, reached - rules.epochs.numbered_from
+        is_possible = done > 0 and (epochs.at_most is None or done <= epochs.at_most)
+        return done * size if size is not None and is_possible else None
+    if rules.unit == "steps":
+        return reached * reading.batch if reading.batch else None
+    plausible = not reading.batch or reached >= _FEWEST_STEPS * reading.batch
+    return reached if plausible else reading.trained

@@ -18,22 +18,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.diff.model import (
-    Change,
-    Comparison,
-    Edit,
-    EditedRun,
-    FindingChange,
-    Log,
-    NameChanges,
-    ResultSet,
-    SameRuns,
-    SetChange,
-    SettingChange,
-    Side,
-    System,
-    SystemChange,
-)
+from mlperf_pkg.commands.diff import model
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdicts, in_words
 from mlperf_pkg.infra.source import Source
@@ -49,7 +34,7 @@ _Item = TypeVar("_Item")
 _Key = Callable[[_Item], Hashable]
 
 
-def compare(old: Side, new: Side) -> Comparison:
+def compare(old: model.Side, new: model.Side) -> model.Comparison:
     """Return what changed from ``old`` to ``new``.
 
     Systems are paired by their path; result sets by their name, or by path, system and benchmark,
@@ -58,9 +43,13 @@ def compare(old: Side, new: Side) -> Comparison:
     """
     systems, removed_systems, added_systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
     sets, removed_sets, added_sets = paired(old.sets, new.sets, _SET_KEYS)
-    return Comparison(
+    return model.Comparison(
         verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
-        systems=tuple(filter(None, (_system_change(*pair) for pair in systems))),
+        systems=tuple(
+            model.SystemChange(before, after, tuple(_differing(before.fields, after.fields)))
+            for before, after in systems
+            if (before.path, before.digest) != (after.path, after.digest)
+        ),
         removed_systems=tuple(removed_systems),
         added_systems=tuple(added_systems),
         sets=tuple(set_change(*pair) for pair in sets),
@@ -73,12 +62,12 @@ def compare(old: Side, new: Side) -> Comparison:
 
 # ---- pairs --------------------------------------------------------------------------------
 
-_SYSTEM_KEYS: tuple[_Key[System], ...] = (
+_SYSTEM_KEYS: tuple[_Key[model.System], ...] = (
     lambda system: system.path,
     lambda system: system.id,
     lambda _: "the only one",
 )
-_SET_KEYS: tuple[_Key[ResultSet], ...] = (
+_SET_KEYS: tuple[_Key[model.ResultSet], ...] = (
     lambda result: (result.name, result.row.round, result.row.system, result.row.division),
     lambda result: (result.name, result.row.system, result.row.benchmark, result.row.division),
     lambda result: (result.path, result.row.system, result.row.benchmark),
@@ -117,25 +106,19 @@ def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
 # ---- changes ------------------------------------------------------------------------------
 
 
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[model.Change]:
     for name in [*old, *(name for name in new if name not in old)]:
         before, after = as_json(old.get(name)), as_json(new.get(name))
         if before != after:
-            yield Change(name, before, after)
+            yield model.Change(name, before, after)
 
 
-def _system_change(old: System, new: System) -> SystemChange | None:
-    if (old.path, old.digest) == (new.path, new.digest):
-        return None
-    return SystemChange(old, new, tuple(_differing(old.fields, new.fields)))
-
-
-def set_change(old: ResultSet, new: ResultSet) -> SetChange:
+def set_change(old: model.ResultSet, new: model.ResultSet) -> model.SetChange:
     """Return what changed in a result set."""
     # Logs of equal bytes are the same run, whatever their names.
     before, after = (Counter(log.digest for log in logs) for logs in (old.logs, new.logs))
     same = before & after
-    return SetChange(
+    return model.SetChange(
         old=old,
         new=new,
         results=tuple(_differing(_results(old.row), _results(new.row))),
@@ -147,17 +130,10 @@ def set_change(old: ResultSet, new: ResultSet) -> SetChange:
 
 
 def _results(row: ResultSetRow) -> dict[str, Any]:
+    of_set = ("system", "scaling", "division", "round", "runs_found", "runs_required")
+    of_score = ("score_minutes", "official_minutes", "scaling_factor", "energy_joules")
     return {
-        "system": row.system,
-        "scaling": row.scaling,
-        "division": row.division,
-        "round": row.round,
-        "runs": row.runs_found,
-        "runs_required": row.runs_required,
-        "score_minutes": row.score_minutes,
-        "official_minutes": row.official_minutes,
-        "scaling_factor": row.scaling_factor,
-        "energy_joules": row.energy_joules,
+        **{name.removesuffix("_found"): getattr(row, name) for name in of_set + of_score},
         "rcp": wording.rcp_state(row),
         "rcp_margin_percent": row.rcp and row.rcp.margin_percent,
         **_verdicts(row.verdict),
@@ -168,35 +144,36 @@ def _verdicts(verdicts: Verdicts) -> dict[str, Any]:
     return {"official": verdicts.official, "rules": verdicts.rules}
 
 
-def _setting_changes(old: Sequence[Log], new: Sequence[Log]) -> Iterator[SettingChange]:
+def _setting_changes(
+    old: Sequence[model.Log], new: Sequence[model.Log]
+) -> Iterator[model.SettingChange]:
     """Yield keys with other values, or with the same in other runs if there are as many runs."""
     for key in sorted({key for log in (*old, *new) for key in log.settings}):
         before, after = (Counter(log.settings.get(key) for log in logs) for logs in (old, new))
         same = before == after if len(old) == len(new) else before.keys() == after.keys()
         if not same:
-            yield SettingChange(key, _by_frequency(before), _by_frequency(after))
+            yield model.SettingChange(key, _by_frequency(before), _by_frequency(after))
 
 
 def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], ...]:
     return tuple(sorted(values.items(), key=lambda item: (-item[1], item[0] or "")))
 
 
-def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> tuple[FindingChange, ...]:
+def _finding_changes(
+    old: Iterable[Finding], new: Iterable[Finding]
+) -> tuple[model.FindingChange, ...]:
     """Return the codes that were found more often, or less often, than before."""
     before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
     changes = []
     for code in sorted(before.keys() | after.keys()):
-        old_count, new_count = (
-            sum(finding.count for finding in side.get(code, ())) for side in (before, after)
-        )
-        if old_count != new_count:
+        counts = [sum(f.count for f in side.get(code, ())) for side in (before, after)]
+        if counts[0] != counts[1]:
             first = (after.get(code) or before[code])[0]
-            words = (first.severity, first.text)
-            changes.append(FindingChange(code, *words, old_count, new_count))
+            changes.append(model.FindingChange(code, first.severity, first.text, *counts))
     return tuple(changes)
 
 
-def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:
+def _without(logs: Sequence[model.Log], digests: Counter[str]) -> dict[str, str]:
     """Return the digests of logs by name, without as many of each as ``digests`` counts."""
     left = Counter(digests)
     rest = {}
@@ -208,10 +185,10 @@ def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:
     return rest
 
 
-def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> NameChanges:
+def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> model.NameChanges:
     both = old.keys() & new.keys()
     changed = sorted(name for name in both if old[name] != new[name])
-    return NameChanges(
+    return model.NameChanges(
         unchanged=unchanged + len(both) - len(changed),
         changed=tuple(changed),
         removed=tuple(sorted(old.keys() - new.keys())),
@@ -268,7 +245,7 @@ class _Contents(Struct, frozen=True):
     series: Counter[tuple[str, str]]
 
 
-def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
+def same_runs(old: Sequence[model.Log], new: Sequence[model.Log]) -> model.SameRuns:
     """Return the runs that are the same in two versions of a result set."""
     pairs, before, after = _paired(old, new, lambda log: log.digest)
     identical, kept = len(pairs), [log for log, _ in pairs]
@@ -279,7 +256,7 @@ def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
     rest = [log for log in after if log.name not in edited]
     originals = {log.run: log for log in reversed(kept) if log.run is not None}
     copied = [(originals[log.run], log) for log in rest if log.run in originals]
-    return SameRuns(
+    return model.SameRuns(
         identical,
         tuple(edited[name] for name in sorted(edited)),
         tuple(_edited(first, log) for first, log in copied),
@@ -288,8 +265,8 @@ def same_runs(old: Sequence[Log], new: Sequence[Log]) -> SameRuns:
 
 
 def _paired(
-    old: Iterable[Log], new: Iterable[Log], key: Callable[[Log], Hashable]
-) -> tuple[list[tuple[Log, Log]], list[Log], list[Log]]:
+    old: Iterable[model.Log], new: Iterable[model.Log], key: Callable[[model.Log], Hashable]
+) -> tuple[list[tuple[model.Log, model.Log]], list[model.Log], list[model.Log]]:
     """Return the pairs of logs with the same key, and the others; those of one name come first."""
     left = sorted(old, key=lambda log: log.name)
     pairs, rest = [], []
@@ -304,7 +281,9 @@ def _paired(
     return pairs, left, rest
 
 
-def _alike(old: Sequence[Log], new: Sequence[Log]) -> Iterator[tuple[Log, Log]]:
+def _alike(
+    old: Sequence[model.Log], new: Sequence[model.Log]
+) -> Iterator[tuple[model.Log, model.Log]]:
     """Yield each new log with the old one that it is most like, whatever was edited in it."""
     if not (old and new):
         return
@@ -322,9 +301,9 @@ def _alike(old: Sequence[Log], new: Sequence[Log]) -> Iterator[tuple[Log, Log]]:
             yield old[i], new[j]
 
 
-def _edited(old: Log, new: Log) -> EditedRun:
+def _edited(old: model.Log, new: model.Log) -> model.EditedRun:
     entries = (_contents(log.source).entries for log in (old, new))
-    return EditedRun(old.name, new.name, tuple(_edits(*entries)))
+    return model.EditedRun(old.name, new.name, tuple(_edits(*entries)))
 
 
 def _likeness(old: _Contents, new: _Contents) -> int:
@@ -344,18 +323,12 @@ def _contents(source: Source | None) -> _Contents:
         for number, record in enumerate(islice(reader, _MOST_RECORDS)):
             if record is not None:
                 entries.append(_entry(record, reader.line_of(number)))
-    starts = (entry.time_ms for entry in entries if entry.key == "run_start")
-    series = (
-        (entry.key, entry.value)
-        for entry in entries
-        if entry.key in evaluations.KEYS or entry.key in _LOSSES
-    )
-    return _Contents(
-        entries=tuple(entries),
-        start_ms=next(starts, None),
-        seeds=frozenset(entry.value for entry in entries if entry.key == "seed"),
-        series=Counter(series),
-    )
+    start_ms = next((entry.time_ms for entry in entries if entry.key == "run_start"), None)
+    seeds = frozenset(entry.value for entry in entries if entry.key == "seed")
+    keys = evaluations.KEYS | _LOSSES
+    of_series = (entry for entry in entries if entry.key in keys)
+    series = Counter((entry.key, entry.value) for entry in of_series)
+    return _Contents(tuple(entries), start_ms, seeds, series)
 
 
 def _entry(record: Any, line: int) -> _Entry:
@@ -369,13 +342,13 @@ def _entry(record: Any, line: int) -> _Entry:
 # ---- edits ----------------------------------------------------------------------------------
 
 
-def _edits(old: Sequence[_Entry], new: Sequence[_Entry]) -> Iterator[Edit]:
+def _edits(old: Sequence[_Entry], new: Sequence[_Entry]) -> Iterator[model.Edit]:
     """Yield what differs between two logs of one run; at least one, as their bytes differ."""
     both, removed, added = _split(old, new)
     of_kinds = [*_of_records(removed, added), *_of_times(both), *_of_code(both)]
     if not of_kinds and [one.statement for one in old] != [one.statement for one in new]:
-        of_kinds = [Edit("records in another order", "")]
-    yield from of_kinds or [Edit("text outside the records", "")]
+        of_kinds = [model.Edit("records in another order", "")]
+    yield from of_kinds or [model.Edit("text outside the records", "")]
 
 
 def _split(
@@ -395,7 +368,7 @@ def _split(
     return both, removed, added
 
 
-def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[Edit]:
+def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[model.Edit]:
     for kind, _ in _KINDS:
         gone = [entry for entry in removed if _kind(entry.key) == kind]
         come = [entry for entry in added if _kind(entry.key) == kind]
@@ -406,12 +379,12 @@ def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[
                 else f"metadata of {a.key} (line {b.line})"
                 for a, b in altered
             ]
-            yield Edit(f"{kind} altered", in_words(texts, "s"))
+            yield model.Edit(f"{kind} altered", in_words(texts, "s"))
         else:
             if gone:
-                yield Edit(f"{kind} removed", _listed(gone, "of the old log"))
+                yield model.Edit(f"{kind} removed", _listed(gone, "of the old log"))
             if come:
-                yield Edit(f"{kind} added", _listed(come, "of the new log"))
+                yield model.Edit(f"{kind} added", _listed(come, "of the new log"))
 
 
 def _kind(key: str) -> str:
@@ -424,26 +397,26 @@ def _listed(entries: Sequence[_Entry], where: str) -> str:
     return f"{len(entries)}: line{'s' * (len(entries) > 1)} {lines}{more} {where}"
 
 
-def _of_times(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[Edit]:
+def _of_times(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[model.Edit]:
     shifts = [(new.time_ms - old.time_ms, new) for old, new in both]
     different = [(shift, entry) for shift, entry in shifts if shift]
     if len({shift for shift, _ in shifts}) == 1 and different:
-        yield Edit("times moved", f"all of them, {_seconds(different[0][0])}")
+        yield model.Edit("times moved", f"all of them, {_seconds(different[0][0])}")
     elif different:
         first = sorted(different, key=lambda item: item[1].key not in _CLOCK)[:_MOST_LINES]
         texts = [f"{e.key} {_seconds(shift)} (line {e.line})" for shift, e in first]
-        yield Edit("times moved", f"{len(different)} of {len(both)}: {', '.join(texts)}")
+        yield model.Edit("times moved", f"{len(different)} of {len(both)}: {', '.join(texts)}")
 
 
 def _seconds(shift: float) -> str:
     return f"{abs(shift) / 1000:,.3f} s {'later' if shift > 0 else 'earlier'}"
 
 
-def _of_code(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[Edit]:
+def _of_code(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[model.Edit]:
     moved = [(old, new) for old, new in both if old.place != new.place]
     if moved:
         texts = [f"{a.key} {a.place} -> {b.place} (line {b.line})" for a, b in moved[:_MOST_LINES]]
-        yield Edit("lines of code altered", f"{len(moved)}: {', '.join(texts)}")
+        yield model.Edit("lines of code altered", f"{len(moved)}: {', '.join(texts)}")
 
 
 # ---- values -----------------------------------------------------------------------------------

@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
-from mlperf_pkg.checks.descriptions import PREVIEW, category, differing
+from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.commands.diff.changes import NAMES, paired, set_change
 from mlperf_pkg.commands.diff.model import (
+    BATCH_SIZES,
     Comparison,
     EntryVerdict,
     Kind,
     ResultSet,
-    SameRuns,
     SetChange,
     Side,
-    System,
-    percent,
+    different_fields,
 )
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
-from mlperf_pkg.run.readers import is_hyperparameter
 
 _NODES, _SCALING = "number_of_nodes", "scaling.json"
 _AGAINST_LOGS = ("SET111", "SET140", "SET141", "SET142")
@@ -52,7 +49,9 @@ def entry_verdicts(
     """
     rounds = [{result_set.row.round for result_set in side.sets} for side in (old, new)]
     one_round = len(rounds[0] | rounds[1]) == 1
-    are_versions = _are_versions(old, new)
+    # They are if the sides have a common submitter, or one of them is empty.
+    names = [{item.submitter for item in side.sets} for side in (old, new)]
+    are_versions = not all(names) or any(is_same_submitter(*both) for both in product(*names))
     pairs = _pairs(comparison, one_round=one_round) if are_versions else []
     # The first set that has each run.
     owners: dict[Hashable, ResultSet] = {
@@ -64,7 +63,7 @@ def entry_verdicts(
         copies = list(_copies(before, after, owners)) if after else []
         verdicts += copies
         if isinstance(pair, SetChange):
-            verdicts += _changes(EntryChange(pair), old.sets, lenders)
+            verdicts += _changes(pair, old.sets, lenders)
         elif before and before.row.round in (rounds[1] or rounds[0]):
             verdicts.append(
                 entry_verdict(Kind.WITHDRAWN, before.name, _in_short(before), allowed=True)
@@ -76,12 +75,6 @@ def entry_verdicts(
             verdicts += _availability(change)
     kinds = tuple(Kind)
     return tuple(sorted(verdicts, key=lambda item: (item.entry, kinds.index(item.kind))))
-
-
-def _are_versions(old: Side, new: Side) -> bool:
-    """Return whether the sides have a common submitter, or one of them is empty."""
-    names = [{item.submitter for item in side.sets} for side in (old, new)]
-    return not all(names) or any(is_same_submitter(*both) for both in product(*names))
 
 
 # ---- pairs --------------------------------------------------------------------------------
@@ -123,11 +116,9 @@ def _copies(
     old: ResultSet | None, new: ResultSet, owners: dict[Hashable, ResultSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on runs of other entries of the old side."""
-    own = {log.run for log in old.logs} if old else set()
-    copied = (
-        owners[log.run] for log in new.logs if log.run in owners and log.run not in own | {None}
-    )
-    originals = by_key((original.name, original) for original in copied)
+    own = {None, *(log.run for log in old.logs)} if old else {None}
+    runs_of_others = (log.run for log in new.logs if log.run in owners and log.run not in own)
+    originals = by_key((owners[run].name, owners[run]) for run in runs_of_others)
     for name in sorted(originals):
         runs = f"{len(originals[name])} of {wording.counted(len(new.logs), 'run')}"
         yield _copy(originals[name][0], new, runs)
@@ -171,10 +162,9 @@ def _files(comparison: Comparison) -> Iterator[EntryVerdict]:
     And those on sets of which a factor of the score was written or removed.
     """
     files = comparison.files
-    paths = (*files.changed, *files.added, *files.removed)
-    counts = Counter(_code_folder(path) for path in paths)
-    changed = {_code_folder(path) for path in (*files.changed, *files.added)} - {""}
-    for folder in sorted(changed):
+    there = list(map(_code_folder, (*files.changed, *files.added)))
+    counts = Counter([*there, *map(_code_folder, files.removed)])
+    for folder in sorted({*there} - {""}):
         text = wording.counted(counts[folder], "file")
         yield entry_verdict(Kind.CODE, folder, text, allowed=None)
     for word in ("changed", "added", "removed"):
@@ -194,7 +184,7 @@ def _code_folder(path: str) -> str:
 
 
 def _changes(
-    change: EntryChange, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
+    change: SetChange, originals: Sequence[ResultSet], lenders: Sequence[ResultSet]
 ) -> Iterator[EntryVerdict]:
     old, path = change.old, change.new.name
     divisions = [(item.row.division or "").lower() for item in (old, change.new)]
@@ -215,11 +205,11 @@ def _changes(
     yield from _score(change, allowed=is_allowed)
 
 
-def _description(change: EntryChange) -> Iterator[EntryVerdict]:
+def _description(change: SetChange) -> Iterator[EntryVerdict]:
     """Yield the verdicts on the description of an entry: its fields, and what the logs say."""
     path = change.new.name
     runs = "new runs" if change.same.new else "the same runs"
-    yield from _availability(change.change)
+    yield from _availability(change)
     systems = [item.system.fields if item.system else {} for item in (change.old, change.new)]
     if _NODES in change.fields:
         text = f"{' to '.join(str(fields.get(_NODES)) for fields in systems)} ({runs})"
@@ -233,7 +223,7 @@ def _description(change: EntryChange) -> Iterator[EntryVerdict]:
             yield entry_verdict(Kind.AGAINST_LOGS, path, finding.text, allowed=None)
 
 
-def _logs(change: EntryChange, expected: str, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator[EntryVerdict]:
     """Yield the verdicts on the logs of an entry: copied, edited (but as expected), replaced."""
     old, new, same = change.old, change.new, change.same
     if same.copied:
@@ -241,11 +231,8 @@ def _logs(change: EntryChange, expected: str, *, allowed: bool | None) -> Iterat
         text = f"{wording.counted(len(same.copied), 'run')} from this entry itself: {names}"
         yield entry_verdict(Kind.COPIED, new.name, text, allowed=False, other=old.name)
     edits = Counter(edit.what for run in same.edited for edit in run.edits)
-    if texts := [
-        f"{what} in {wording.counted(number, 'log')}"
-        for what, number in edits.items()
-        if what != expected
-    ]:
+    logs = {what: wording.counted(number, "log") for what, number in edits.items()}
+    if texts := [f"{what} in {number}" for what, number in logs.items() if what != expected]:
         yield entry_verdict(Kind.EDITED, new.name, "; ".join(texts), allowed=None)
     if same.new:
         gone = len(old.logs) - same.identical - len(same.edited)
@@ -267,11 +254,11 @@ def _availability(change: SetChange) -> Iterator[EntryVerdict]:
         )
 
 
-def _score(change: EntryChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
+def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
     old, new = (item.row.score_minutes for item in (change.old, change.new))
-    percent = change.percent
-    if old != new and (percent is None or abs(percent) >= _LEAST_CHANGE):
-        by = "" if percent is None else f"by {percent:+.1f} %: "
+    share = change.percent
+    if old != new and (share is None or abs(share) >= _LEAST_CHANGE):
+        by = "" if share is None else f"by {share:+.1f} %: "
         runs = "" if change.same.new or change.same.copied else ", with the same runs"
         text = f"{by}{wording.minutes(old)} to {wording.minutes(new)} minutes{runs}"
         yield entry_verdict(Kind.SCORE, change.new.name, text, allowed=allowed)
@@ -383,71 +370,6 @@ _NOT_LENT = frozenset({"gpt3", "llama31_405b"})
 _SOFTWARE = ("framework", "operating_system", "other_software_stack")
 _NO_SYSTEM = frozenset({*_SOFTWARE, "division", "hw_notes", "notes", "status", "sw_notes"})
 _OF_SCALE = frozenset({"number_of_nodes", "system_name"})
-_BATCH_SIZES = frozenset(
-    {
-        "batchnorm_group_size",
-        "global_batch_size",
-        "gradient_accumulation_frequency",
-        "gradient_accumulation_steps",
-        "local_batch_size",
-        "model_bn_span",
-        "opt_gradient_accumulation_steps",
-    }
-)
-
-_Values: TypeAlias = Mapping[str, frozenset[str | None]]
-"""The values in the runs of a set as JSON, by key; None for runs that do not log it."""
-
-
-class EntryChange(Struct, frozen=True, dict=True):
-    """An entry before and after."""
-
-    change: SetChange
-
-    @property
-    def old(self) -> ResultSet:
-        """The entry before."""
-        return self.change.old
-
-    @property
-    def new(self) -> ResultSet:
-        """The entry after."""
-        return self.change.new
-
-    @property
-    def same(self) -> SameRuns:
-        """The runs that the entry had before."""
-        return self.change.same
-
-    @property
-    def percent(self) -> float | None:
-        """By how much the score changed."""
-        return percent(self.old.row.score_minutes, self.new.row.score_minutes)
-
-    @property
-    def fields(self) -> list[str]:
-        """The fields of its description that changed, without a change of the division."""
-        fields = different_fields(self.old.system, self.new.system)
-        same_division = self.old.row.division == self.new.row.division
-        return [field for field in fields if same_division or field != "division"]
-
-    @cached_property
-    def settings(self) -> tuple[str, ...]:
-        """The hyperparameters that changed, with batch sizes."""
-        before, after = _values(self.old), _values(self.new)
-        keys = sorted(before.keys() | after.keys())
-        return tuple(key for key in keys if before.get(key) != after.get(key))
-
-    @cached_property
-    def hyperparameters(self) -> tuple[str, ...]:
-        """The hyperparameters that changed, other than batch sizes."""
-        return tuple(key for key in self.settings if key not in _BATCH_SIZES)
-
-    @property
-    def scales(self) -> tuple[int, int] | None:
-        """The numbers of accelerators before and after, if they differ."""
-        old, new = self.old.accelerators, self.new.accelerators
-        return (old, new) if old and new and old != new else None
 
 
 class _Loan(Struct, frozen=True):
@@ -462,23 +384,17 @@ class _Loan(Struct, frozen=True):
     different: tuple[str, ...]
 
 
-def different_fields(old: System | None, new: System | None) -> list[str]:
-    """Return the names of the fields in which two descriptions differ, none if one is missing."""
-    before, after = (system.fields if system else {} for system in (old, new))
-    return differing(before, after) if before and after else []
-
-
 def borrowings(
-    change: EntryChange, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
+    change: SetChange, originals: Sequence[ResultSet], lenders: Iterable[ResultSet]
 ) -> Iterator[EntryVerdict]:
     """Yield the verdicts on changes of the hyperparameters and the scale of an entry.
 
     ``originals`` are the sets of the old side, ``lenders`` those of the whole round.
     """
     loan, is_open = None, (change.new.row.division or "").lower() == "open"
-    if change.hyperparameters and not is_open:
+    if not (is_open or BATCH_SIZES.issuperset(change.hyperparameters)):
         loan = _find_loan(change, lenders)
-    if change.settings:
+    if change.hyperparameters:
         yield _borrowed(change, loan) if loan else _changed(change, allowed=is_open or None)
     if change.scales and is_open:
         old, new = change.scales
@@ -488,18 +404,17 @@ def borrowings(
         yield _scaled(change, change.scales, originals, borrowed=loan is not None)
 
 
-def _changed(change: EntryChange, *, allowed: bool | None) -> EntryVerdict:
-    before, after = _values(change.old), _values(change.new)
-    words = [f"{key} {_words(before, key)} -> {_words(after, key)}" for key in change.settings]
+def _changed(change: SetChange, *, allowed: bool | None) -> EntryVerdict:
+    sides = [item.hyperparameters for item in (change.old, change.new)]
+    words = []
+    for key in change.hyperparameters:
+        values = (sorted(v or "not logged" for v in side.get(key, (None,))) for side in sides)
+        words.append(f"{key} {' -> '.join(in_words(of_side, 's') for of_side in values)}")
     text = in_words(words, "s")
     return entry_verdict(Kind.HYPERPARAMETERS, change.new.name, text, allowed=allowed)
 
 
-def _words(values: _Values, key: str) -> str:
-    return in_words(sorted(value or "not logged" for value in values.get(key, (None,))), "s")
-
-
-def _borrowed(change: EntryChange, loan: _Loan) -> EntryVerdict:
+def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
     path = loan.lender.name
     total = loan.same + len(loan.different)
     if loan.different:
@@ -513,7 +428,7 @@ def _borrowed(change: EntryChange, loan: _Loan) -> EntryVerdict:
     return entry_verdict(kind, change.new.name, text, allowed=allowed, other=path)
 
 
-def _problems(change: EntryChange) -> Iterator[str]:
+def _problems(change: SetChange) -> Iterator[str]:
     """Yield the reasons why a loan is against the rules, except its contents."""
     benchmark = change.new.row.benchmark
     if benchmark in _NOT_LENT:
@@ -530,7 +445,7 @@ def _problems(change: EntryChange) -> Iterator[str]:
 
 
 def _scaled(
-    change: EntryChange, scales: tuple[int, int], originals: Sequence[ResultSet], *, borrowed: bool
+    change: SetChange, scales: tuple[int, int], originals: Sequence[ResultSet], *, borrowed: bool
 ) -> EntryVerdict:
     of_system = [item for item in originals if _family(item) == _family(change.old)]
     sizes = [(item.row.benchmark, item.accelerators or 0) for item in of_system]
@@ -557,29 +472,15 @@ def _family(result_set: ResultSet) -> tuple[str | None, str]:
 # ---- lenders ------------------------------------------------------------------------------
 
 
-def _values(result_set: ResultSet) -> _Values:
-    """Return the hyperparameters of a set, with its batch sizes."""
-    logs = result_set.logs
-    keys = {key for log in logs for key in log.settings}
-    return {
-        key: frozenset(log.settings.get(key) for log in logs)
-        for key in keys
-        if key in _BATCH_SIZES or is_hyperparameter(key)
-    }
-
-
-def _find_loan(change: EntryChange, lenders: Iterable[ResultSet]) -> _Loan | None:
+def _find_loan(change: SetChange, lenders: Iterable[ResultSet]) -> _Loan | None:
     """Return the most likely loan; None if there is no lender.
 
     The lender is another submitter's set that has at least one of the new values.
     """
     new = change.new
-    loans = [
-        _loan(change, lender)
-        for lender in lenders
-        if lender.row.benchmark == new.row.benchmark
-        and not is_same_submitter(lender.submitter, new.submitter)
-    ]
+    of_benchmark = (lender for lender in lenders if lender.row.benchmark == new.row.benchmark)
+    others = (o for o in of_benchmark if not is_same_submitter(o.submitter, new.submitter))
+    loans = (_loan(change, lender) for lender in others)
     return min(
         (loan for loan in loans if loan.taken),
         key=lambda loan: (len(loan.different), -loan.taken, loan.lender.name),
@@ -587,15 +488,15 @@ def _find_loan(change: EntryChange, lenders: Iterable[ResultSet]) -> _Loan | Non
     )
 
 
-def _loan(change: EntryChange, lender: ResultSet) -> _Loan:
+def _loan(change: SetChange, lender: ResultSet) -> _Loan:
     """Compare the keys that both sets log, and the changed keys that only one of them logs."""
-    own, others = _values(change.new), _values(lender)
-    both = (own.keys() & others.keys()) - _BATCH_SIZES
-    compared = sorted(both.union(change.hyperparameters))
+    own, others = change.new.hyperparameters, lender.hyperparameters
+    changed = {*change.hyperparameters} - BATCH_SIZES
+    compared = sorted((own.keys() & others.keys()) - BATCH_SIZES | changed)
     same = [key for key in compared if own.get(key) == others.get(key)]
     return _Loan(
         lender=lender,
-        taken=len(set(same).intersection(change.hyperparameters)),
+        taken=len(changed.intersection(same)),
         same=len(same),
         different=tuple(key for key in compared if key not in same),
     )

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mlperf_pkg.commands.diff.model import (
-    Change,
-    Comparison,
-    EditedRun,
-    EntryVerdict,
-    FindingChange,
-    Kind,
-    NameChanges,
-    ResultSet,
-    SetChange,
-    SystemChange,
-    percent,
-)
+from mlperf_pkg.commands.diff import model
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
-from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import View, sentence
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, document
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, document, json_text
 from mlperf_pkg.render.table import markdown as markdown_table
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
@@ -42,9 +29,10 @@ _ALLOWED = {False: "against the rules", None: "to be decided", True: "allowed"}
 _VERDICTS = {verdict.value: word for verdict, word in wording.VERDICTS.items()}
 _LABELS = {"official": "official verdict", "rules": "rules verdict", "rcp": "RCP test"}
 _MINUTES = ("score_minutes", "official_minutes")
+_BETWEEN = ("across_rounds", "entries")
 
 
-def text(comparison: Comparison, view: View) -> str:
+def text(comparison: model.Comparison, view: View) -> str:
     """Return the changes for a terminal or a pipe.
 
     What the review decides comes first. If all is more than a screen of lines, the details are left
@@ -72,7 +60,7 @@ def text(comparison: Comparison, view: View) -> str:
     return terminal.text()
 
 
-def _verdict_changes(comparison: Comparison) -> Iterator[str]:
+def _verdict_changes(comparison: model.Comparison) -> Iterator[str]:
     """Yield a line for each kind of change of a verdict, of the whole and of result sets."""
     for row in map(_result, comparison.verdicts):
         yield "{}: {} -> {}".format(*row)
@@ -83,7 +71,7 @@ def _verdict_changes(comparison: Comparison) -> Iterator[str]:
         yield "{}: {} -> {} of {}: {}".format(*kind, number, few)
 
 
-def _short(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
+def _short(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, a line each, as many as are shown on a screen."""
     groups = list(_of_kinds(entries))
     most = max(1, (_SCREEN - _OTHERS - len(groups)) // len(groups))
@@ -93,7 +81,7 @@ def _short(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
         yield Group(f"{title}{number}", [], shown)
 
 
-def _removed_and_added(comparison: Comparison) -> Iterator[str]:
+def _removed_and_added(comparison: model.Comparison) -> Iterator[str]:
     for word, systems, sets in (
         ("removed", comparison.removed_systems, comparison.removed_sets),
         ("added", comparison.added_systems, comparison.added_sets),
@@ -102,13 +90,13 @@ def _removed_and_added(comparison: Comparison) -> Iterator[str]:
         yield from (f"{word}: result set {_described(result_set)}" for result_set in sets)
 
 
-def _described(result_set: ResultSet) -> str:
+def _described(result_set: model.ResultSet) -> str:
     runs = wording.counted(result_set.row.runs_found, "run")
     score = f"{wording.minutes(result_set.row.score_minutes)} minutes"
     return f"{_name(result_set)}, {runs}, {score}"
 
 
-def _name(result_set: ResultSet) -> str:
+def _name(result_set: model.ResultSet) -> str:
     """Return the path of a submission's result set; for raw logs, what they are and where."""
     row, path = result_set.row, result_set.path
     division = row.division or "no division"
@@ -118,7 +106,7 @@ def _name(result_set: ResultSet) -> str:
     return f"{row.benchmark}: {row.system or 'no system'} ({division}{folder})"
 
 
-def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
+def _groups(comparison: model.Comparison, view: View) -> Iterator[Group]:
     rows = [*map(_result, comparison.verdicts), *map(_finding, comparison.findings)]
     remarks = [
         *_messages(comparison.findings),
@@ -134,7 +122,7 @@ def _groups(comparison: Comparison, view: View) -> Iterator[Group]:
             yield _set_group(change, view)
 
 
-def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group]:
+def _entry_groups(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, below what the rules require."""
     for (title, rule, source), lines in _of_kinds(entries):
         shown = lines if view.verbose else lines[:_ENTRIES]
@@ -143,9 +131,11 @@ def _entry_groups(entries: Sequence[EntryVerdict], view: View) -> Iterator[Group
         yield Group(title, [], [f"Rule: {rule} ({source})", *shown, *rest])
 
 
-def _of_kinds(entries: Sequence[EntryVerdict]) -> Iterable[tuple[tuple[str, str, str], list[str]]]:
+def _of_kinds(
+    entries: Sequence[model.EntryVerdict],
+) -> Iterable[tuple[tuple[str, str, str], list[str]]]:
     """Return the lines of each kind by its title, rule and source, the worst first."""
-    worst_first, kinds = tuple(_ALLOWED), tuple(Kind)
+    worst_first, kinds = tuple(_ALLOWED), tuple(model.Kind)
     ranked = sorted(entries, key=lambda e: (worst_first.index(e.allowed), kinds.index(e.kind)))
     return by_key(
         ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
@@ -153,7 +143,7 @@ def _of_kinds(entries: Sequence[EntryVerdict]) -> Iterable[tuple[tuple[str, str,
     ).items()
 
 
-def _system_group(system: SystemChange) -> Group:
+def _system_group(system: model.SystemChange) -> Group:
     renamed = system.old.digest == system.new.digest
     same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
@@ -161,7 +151,7 @@ def _system_group(system: SystemChange) -> Group:
     return Group(title, rows, [] if rows else [same])
 
 
-def _set_group(change: SetChange, view: View) -> Group:
+def _set_group(change: model.SetChange, view: View) -> Group:
     rows = [
         *map(_result, change.results),
         *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
@@ -178,7 +168,7 @@ def _set_group(change: SetChange, view: View) -> Group:
     return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
 
-def _edits(run: EditedRun) -> str:
+def _edits(run: model.EditedRun) -> str:
     return "; ".join(f"{e.what} ({e.details})" if e.details else e.what for e in run.edits)
 
 
@@ -189,11 +179,11 @@ def _to(old: str, new: str) -> str:
 # ---- rows ---------------------------------------------------------------------------------
 
 
-def _result(change: Change) -> list[str]:
+def _result(change: model.Change) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
     name = _LABELS.get(change.name, change.name.replace("_", " "))
     if change.name in _MINUTES:
-        by = percent(change.old, change.new)
+        by = model.percent(change.old, change.new)
         share = "" if by is None else f" ({by:+.2f} %)"
         return [name, wording.minutes(change.old), wording.minutes(change.new) + share]
     return [name, *(_VERDICTS.get(value) or _plain(value) for value in (change.old, change.new))]
@@ -217,16 +207,17 @@ def _values(values: Iterable[tuple[str | None, int]]) -> str:
         f"{'not logged' if value is None else _cut(value)} ({wording.counted(number, 'run')})"
         for value, number in values
     ]
-    more = len(texts) - _LISTED
-    return "; ".join(texts[:_LISTED] + ([f"and {more} other values"] if more > 0 else []))
+    if more := len(texts[_LISTED:]):
+        texts[_LISTED:] = [f"and {more} other values"]
+    return "; ".join(texts)
 
 
-def _finding(change: FindingChange) -> list[str]:
+def _finding(change: model.FindingChange) -> list[str]:
     old, new = (wording.counted(n, "finding") if n else "none" for n in (change.old, change.new))
     return [change.code, old, new]
 
 
-def _messages(changes: Iterable[FindingChange]) -> Iterator[str]:
+def _messages(changes: Iterable[model.FindingChange]) -> Iterator[str]:
     """Yield the messages of findings that appeared or disappeared."""
     for change in changes:
         if not (change.old and change.new):
@@ -243,7 +234,7 @@ def _across_rounds(findings: Sequence[Finding], view: View) -> Iterator[str]:
         yield f"and {len(findings) - number} more between the rounds; -v shows them"
 
 
-def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
+def _names(noun: str, names: model.NameChanges, view: View) -> Iterator[str]:
     if not names.any:
         return
     if names.unchanged:
@@ -255,7 +246,7 @@ def _names(noun: str, names: NameChanges, view: View) -> Iterator[str]:
             yield f"{wording.counted(len(files), noun)} {word}: {shown}"
 
 
-def _summary(comparison: Comparison) -> str:
+def _summary(comparison: model.Comparison) -> str:
     changed = sum(change.any for change in comparison.sets)
     same = wording.counted(len(comparison.sets) - changed, "result set")
     if not comparison.any:
@@ -270,7 +261,7 @@ def _summary(comparison: Comparison) -> str:
 # ---- other formats ------------------------------------------------------------------------
 
 
-def json(comparison: Comparison, _: View) -> str:
+def json(comparison: model.Comparison, _: View) -> str:
     """Return JSON; values of settings are JSON within JSON, each with its number of runs."""
     systems = {
         "removed": [system.path for system in comparison.removed_systems],
@@ -286,32 +277,29 @@ def json(comparison: Comparison, _: View) -> str:
         "changed": [_changed_json(change) for change in comparison.sets if change.any],
         "unchanged": [change.new.name for change in comparison.sets if not change.any],
     }
-    return tables.json_text(
+    return json_text(
         {
             "format": FORMAT,
             "changed": comparison.any,
             "verdicts": comparison.verdicts,
             "systems": systems,
             "result_sets": sets,
-            "findings": comparison.findings,
-            "files": comparison.files,
-            "across_rounds": comparison.across_rounds,
-            "entries": comparison.entries,
+            **{n: getattr(comparison, n) for n in ("findings", "files", *_BETWEEN)},
         }
     )
 
 
-def _set_json(result_set: ResultSet) -> dict[str, Any]:
+def _set_json(result_set: model.ResultSet) -> dict[str, Any]:
     names = ("id", "submitter", "system", "benchmark", "division", "round", "score_minutes")
     return {"path": result_set.path, **{name: getattr(result_set.row, name) for name in names}}
 
 
-def _changed_json(change: SetChange) -> dict[str, Any]:
+def _changed_json(change: model.SetChange) -> dict[str, Any]:
     old, new = change.old.row.score_minutes, change.new.row.score_minutes
     return {
         "old": _set_json(change.old),
         "new": _set_json(change.new),
-        "score_percent": percent(old, new),
+        "score_percent": model.percent(old, new),
         "results": change.results,
         "hyperparameters": [
             {"key": setting.key, "old": _counted(setting.old), "new": _counted(setting.new)}
@@ -327,7 +315,7 @@ def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
     return [{"value": value, "runs": number} for value, number in values]
 
 
-def markdown(comparison: Comparison, view: View) -> str:
+def markdown(comparison: model.Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]
@@ -336,8 +324,4 @@ def markdown(comparison: Comparison, view: View) -> str:
     return document("## MLPerf changes", gone, changes, ending)
 
 
-DIFF_FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-}
+DIFF_FORMATS = {"text": text, "json": json, "markdown": markdown}

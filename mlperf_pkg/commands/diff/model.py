@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
+from mlperf_pkg.checks.descriptions import differing
 from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import ResultSetRow
+from mlperf_pkg.run.readers import is_hyperparameter
 
 
 def percent(old: float | None, new: float | None) -> float | None:
@@ -72,6 +75,22 @@ class ResultSet(Struct, frozen=True):
     def accelerators(self) -> int | None:
         """The accelerators of its system over all nodes."""
         return self.system.accelerators if self.system else None
+
+    @property
+    def hyperparameters(self) -> Mapping[str, frozenset[str | None]]:
+        """The values in its runs as JSON, with its batch sizes; None for runs that log none."""
+        keys = {key for log in self.logs for key in log.settings}
+        return {
+            key: frozenset(log.settings.get(key) for log in self.logs)
+            for key in keys
+            if key in BATCH_SIZES or is_hyperparameter(key)
+        }
+
+
+def different_fields(old: System | None, new: System | None) -> list[str]:
+    """Return the names of the fields in which two descriptions differ, none if one is missing."""
+    before, after = (system.fields if system else {} for system in (old, new))
+    return differing(before, after) if before and after else []
 
 
 class Side(Struct, frozen=True):
@@ -168,7 +187,20 @@ class SystemChange(Struct, frozen=True):
     fields: tuple[Change, ...]
 
 
-class SetChange(Struct, frozen=True):
+BATCH_SIZES = frozenset(
+    {
+        "batchnorm_group_size",
+        "global_batch_size",
+        "gradient_accumulation_frequency",
+        "gradient_accumulation_steps",
+        "local_batch_size",
+        "model_bn_span",
+        "opt_gradient_accumulation_steps",
+    }
+)
+
+
+class SetChange(Struct, frozen=True, dict=True):
     """A result set before and after."""
 
     old: ResultSet
@@ -183,6 +215,31 @@ class SetChange(Struct, frozen=True):
     def any(self) -> bool:
         """Whether anything changed."""
         return bool(self.results or self.settings or self.findings or self.runs.any)
+
+    @property
+    def percent(self) -> float | None:
+        """By how much the score changed."""
+        return percent(self.old.row.score_minutes, self.new.row.score_minutes)
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of its description that changed, without a change of the division."""
+        fields = different_fields(self.old.system, self.new.system)
+        same_division = self.old.row.division == self.new.row.division
+        return [field for field in fields if same_division or field != "division"]
+
+    @cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The hyperparameters that changed, with batch sizes."""
+        before, after = self.old.hyperparameters, self.new.hyperparameters
+        keys = sorted(before.keys() | after.keys())
+        return tuple(key for key in keys if before.get(key) != after.get(key))
+
+    @property
+    def scales(self) -> tuple[int, int] | None:
+        """The numbers of accelerators before and after, if they differ."""
+        old, new = self.old.accelerators, self.new.accelerators
+        return (old, new) if old and new and old != new else None
 
 
 class Kind(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -45,11 +46,13 @@ def compare_paths(
     """
     before, after = (check([path], options) for path in (old, new))
     lending = check([borrowed_from], options) if borrowed_from else before
-    if own := _counterpart(before, after):
-        old = str(own.path)
-        before = check(
-            [old], replace(options, usage=before.report.usage, round=before.report.round)
-        )
+    olds, news = (checked.inputs[0].submissions for checked in (before, after))
+    is_alone = [item.place.label for item in news] == [""]
+    is_round = is_alone and not any(item.place.label == "" for item in olds)
+    own = next((o.place for o in olds if o.name == news[0].name), None) if is_round else None
+    if own:
+        old, of_round = str(own.path), before.report
+        before = check([old], replace(options, usage=of_round.usage, round=of_round.round))
     checks = (before, after)
     rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
     keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
@@ -63,14 +66,6 @@ def compare_paths(
         across_rounds=across_rounds((old, new), checks),
         entries=entry_verdicts(comparison, first, second, lenders),
     )
-
-
-def _counterpart(before: Checked, after: Checked) -> Place | None:
-    """Return the submission of an old round for the single submission on the new side."""
-    old, new = (checked.inputs[0].submissions for checked in (before, after))
-    if any(item.place.label == "" for item in old) or [item.place.label for item in new] != [""]:
-        return None
-    return next((item.place for item in old if item.name == new[0].name), None)
 
 
 class _Logs:
@@ -278,24 +273,20 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
         for name, checked in zip(names, checks, strict=True)
         for label, place in checked.inputs[0].places.items()
     }
-    of_sides, old = shared_runs(contexts), len(sides[0])
-    pairs = (
-        pair
-        for pair in find_pairs(contexts, of_sides, sources)
-        if (pair.original.index < old) != (pair.copy.index < old)
-        and pair.original.context.round.name != pair.copy.context.round.name
-    )
-    findings = copies_in(contexts, pairs)
+    every, old = find_pairs(contexts, shared_runs(contexts), sources), len(sides[0])
+    pairs = (p for p in every if (p.original.index < old) != (p.copy.index < old))
+    rounds = attrgetter("original.context.round.name", "copy.context.round.name")
+    findings = copies_in(contexts, (pair for pair in pairs if len({*rounds(pair)}) > 1))
     if not any(map(has_several_rounds, sides)):
         minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
         for index, finding in check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
-    every = []
+    folded_findings: list[Finding] = []
     for index, of_set in findings.items():
         context = contexts[index]
         runs = [run.path for run in context.runs]
-        every += folded(of_set, context.label, runs, context.id)
-    return in_order(every)
+        folded_findings += folded(of_set, context.label, runs, context.id)
+    return in_order(folded_findings)
 
 
 def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:

@@ -1,4 +1,4 @@
-"""The formats of an export: Parquet, CSV, SQLite and DuckDB.
+"""The formats of an export (Parquet, CSV, SQLite and DuckDB), and where it is written.
 
 Each has a function that writes a new file and one that reads it. The latter raises one of
 ``NOT_AN_EXPORT`` for a file of other contents, whatever they are. A file is opened as it was
@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 from mlperf_pkg.commands.export.rows import Row, Rows, accepted, iso, round_of
-from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Column, Table
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.commands.export.schema import LARGEST, MOST_ROWS, TABLES, VERSION, Table
+from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.infra.files import new_folder, private_folder, refuse_within
 from mlperf_pkg.infra.paths import open_file, refuse_larger
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import unescape_formula
@@ -139,11 +140,11 @@ def _read_csv(path: Path, table: Table) -> list[Row]:
         reader = csv.reader(_lines(stream), strict=True)
         _refuse_others(table, next(reader, []))
         rows = (zip(cells, table.columns, strict=True) for cells in reader)
-        return accepted(table, (tuple([_from_csv(*cell) for cell in row]) for row in rows))
-
-
-def _from_csv(cell: str, column: Column) -> Any:
-    return None if not cell and column.nullable else _FROM_CSV[column.type](cell)
+        values = (
+            tuple([None if not v and c.nullable else _FROM_CSV[c.type](v) for v, c in row])
+            for row in rows
+        )
+        return accepted(table, values)
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
@@ -323,26 +324,120 @@ def _refuse_others(
         raise ValueError(f"{table.name} has {number:,} rows; expected at most {MOST_ROWS:,}")
 
 
-class TableFormat(Struct, frozen=True):
-    """A format of one table in a file; ``library`` raises MissingPackageError if one is missing."""
+class Format(Struct, frozen=True):
+    """A format of a file with all tables (a ``database``) or with one table.
 
-    write: Callable[[Path, Table, Sequence[Row]], None]
-    read: Callable[[Path, Table], list[Row]]
+    ``library`` raises MissingPackageError if one is missing.
+    """
+
+    write: Callable[..., None]
+    read: Callable[..., Any]
     library: Callable[[], object] = lambda: None
+    database: bool = False
 
 
-class DatabaseFormat(Struct, frozen=True):
-    """A format of all tables in one file; see ``TableFormat``."""
-
-    write: Callable[[Path, Rows], None]
-    read: Callable[[Path], Rows]
-    library: Callable[[], object] = lambda: None
-
-
-FORMATS: Mapping[str, TableFormat | DatabaseFormat] = {
-    ".parquet": TableFormat(_write_parquet, _read_parquet, _parquet),
-    ".csv": TableFormat(_write_csv, _read_csv),
-    ".sqlite": DatabaseFormat(_write_sqlite, _read_sqlite),
-    ".duckdb": DatabaseFormat(_write_duckdb, _read_duckdb, _duckdb),
+FORMATS = {
+    ".parquet": Format(_write_parquet, _read_parquet, _parquet),
+    ".csv": Format(_write_csv, _read_csv),
+    ".sqlite": Format(_write_sqlite, _read_sqlite, database=True),
+    ".duckdb": Format(_write_duckdb, _read_duckdb, _duckdb, database=True),
 }
 """The formats by file ending."""
+
+
+# ---- the destination of an export ---------------------------------------------------------
+
+
+class Destination(Struct, frozen=True):
+    """The destination of tables: a file, or a folder with a file for each table.
+
+    ``table`` is the only table to write, None for all tables, as in a database.
+    """
+
+    path: Path
+    table: str | None = None
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether this is a database, which holds all tables."""
+        return self._format.database
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the tables are files of a folder."""
+        return self.table is None and not self.holds_all
+
+    def refuse_early(self, inputs: Sequence[str], *, replace: bool) -> None:
+        """Check before the work starts that the tables can be written.
+
+        Raises:
+            UserError: the path exists and is not an export or ``replace`` is not set, or a library
+                is not installed (``MissingPackageError``).
+        """
+        refuse_within(self.path, inputs)
+        self._format.library()
+        if not self.path.parent.is_dir():
+            raise UserError(f"{self.path}: the folder {self.path.parent} does not exist")
+        if not self.path.exists():
+            return
+        if not replace:
+            raise UserError(f"{self.path}: exists already; --append adds to it, --force overwrites")
+        if self.is_folder and not self._holds_only_tables(self.path):
+            raise UserError(f"{self.path}: is not a folder that contains only tables")
+        if not self.is_folder and not self.path.is_file():
+            raise UserError(f"{self.path}: is not a regular file")
+
+    def read(self) -> Rows:
+        """Return the rows of an earlier export.
+
+        Raises:
+            UserError: the path cannot be read, is not an export, or a library is not installed.
+        """
+        self._format.library()
+        try:
+            files = {} if self.holds_all else self._files(self.path)
+            of_files = {n: self._format.read(file, TABLES[n]) for n, file in files.items()}
+            rows: Rows = self._format.read(self.path) if self.holds_all else of_files
+            return rows
+        except NOT_AN_EXPORT as error:
+            reason = f"is not an export of this version (format {VERSION}): {reason_of(error)}"
+            raise UserError(f"{self.path}: {reason}; --force overwrites it") from error
+
+    def write(self, rows: Rows, *, replace: bool) -> None:
+        """Write the rows.
+
+        Raises:
+            UserError: the path exists and ``replace`` is not set, or it cannot be written.
+        """
+        if not self.is_folder:
+            with private_folder(self.path.parent, [self.path.name], replace=replace) as private:
+                self._write(private / self.path.name, rows)
+            return
+        try:
+            with new_folder(self.path, lambda old: replace and self._holds_only_tables(old)) as new:
+                self._write(new, rows)
+        except FileExistsError as error:
+            raise UserError(f"{self.path}: exists already and is not overwritten") from error
+        except OSError as error:
+            reason = error.strerror or error
+            raise UserError(f"{self.path}: cannot be written: {reason}") from error
+
+    @property
+    def _format(self) -> Format:
+        return FORMATS[self.path.suffix]
+
+    def _files(self, path: Path) -> dict[str, Path]:
+        """Return the files of the tables by their names."""
+        if self.table:
+            return {self.table: path}
+        return {name: path / f"{name}{self.path.suffix}" for name in TABLES}
+
+    def _write(self, path: Path, rows: Rows) -> None:
+        if self.holds_all:
+            self._format.write(path, rows)
+        for name, file in () if self.holds_all else self._files(path).items():
+            self._format.write(file, TABLES[name], rows.get(name, ()))
+
+    def _holds_only_tables(self, folder: Path) -> bool:
+        files = set(self._files(folder).values())
+        return folder.is_dir() and all(path in files for path in folder.iterdir())

@@ -1,4 +1,4 @@
-"""The rows of the tables: their order and values, and those of a check."""
+"""The rows of the tables: their order, and those of a check and of published results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
 from mlperf_pkg.checker.check import evaluations_of
 from mlperf_pkg.checker.values import Checked, scores
@@ -24,11 +24,14 @@ from mlperf_pkg.commands.export.schema import LONGEST, MOST_ROWS, MOST_TEXT, TAB
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding, Verdicts
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.infra.text import unused, visible
-from mlperf_pkg.published.model import known_division
+from mlperf_pkg.infra.text import did_you_mean, unused, visible
+from mlperf_pkg.published.model import PublishedSet, Setting, known_division
+from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.results.report import ResultSetRow, RunRow, as_json
 from mlperf_pkg.rulebook.model import DIVISIONS, is_round_name, version_of
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.submission.membership import set_id
+from mlperf_pkg.submission.model import set_name
 
 Row: TypeAlias = tuple[Any, ...]
 Rows: TypeAlias = Mapping[str, Sequence[Row]]
@@ -204,16 +207,11 @@ def rows_of(checked: Checked) -> Rows:
                 _run(row, runs[row.path], keys[of_set.id], of_set.path, paths[row.path])
                 for row, of_set in in_sets
             ],
-            "evaluations": [
-                record
+            "evaluations": chain.from_iterable(
+                _evaluations(runs[row.path], keys[of_set.id], paths[row.path])
                 for row, of_set in in_sets
-                for record in _evaluations(runs[row.path], keys[of_set.id], paths[row.path])
-            ],
-            "settings": [
-                setting
-                for context in checked.contexts
-                for setting in _settings(context, keys[context.id])
-            ],
+            ),
+            "settings": chain.from_iterable(_settings(c, keys[c.id]) for c in checked.contexts),
             "findings": [_finding(finding, rounds, keys) for finding in checked.report.findings],
         }
     )
@@ -250,20 +248,17 @@ class _Rounds:
 
     def __init__(self, checked: Checked) -> None:
         report = checked.report
-        self._by_folder: dict[str, _AnyRound] = {
-            run.path: (run.usage, run.round) for run in checked.runs
-        }
-        described = [(c, c.system.path) for c in checked.contexts if c.system]
-        self.submitters = {path: context.submitter for context, path in described}
-        self._by_folder |= {path: (c.round.usage, c.round.name) for c, path in described}
-        self._by_system = {
-            id(system): (context.round.usage, context.round.name)
-            for context in checked.contexts
-            for system in context.systems
-        }
+        self._by_folder: dict[str, _AnyRound] = {r.path: (r.usage, r.round) for r in checked.runs}
+        self._by_system: dict[int, _AnyRound] = {}
+        self.submitters: dict[str, str | None] = {}
         for context in checked.contexts:
+            round_ = (context.round.usage, context.round.name)
+            if system := context.system:
+                self._by_folder[system.path] = round_
+                self.submitters[system.path] = context.submitter
+            self._by_system.update((id(system), round_) for system in context.systems)
             for folder in (context.path, *map(str, PurePosixPath(context.path).parents)):
-                self._by_folder.setdefault(folder, (context.round.usage, context.round.name))
+                self._by_folder.setdefault(folder, round_)
         self._only = (report.usage, report.round) if report.round else (None, None)
 
     def of_system(self, system: SystemFile) -> _AnyRound:
@@ -298,8 +293,7 @@ def _system(
         accelerator_model=_text(fields.get("accelerator_model_name")),
         host_processor=_text(fields.get("host_processor_model_name")),
         framework=_text(fields.get("framework")),
-        official=verdict.official,
-        rules=verdict.rules,
+        **asdict(verdict),
     )
 
 
@@ -326,8 +320,7 @@ def _result_set(
         global_batch_size=batch_size_of(context.runs),
         energy=row.energy_joules,
         models=row.number_of_models,
-        official=row.verdict.official,
-        rules=row.verdict.rules,
+        **asdict(row.verdict),
     )
 
 
@@ -345,8 +338,7 @@ def _run(row: RunRow, run: Run, key: _SetKey, set_path: str, text: str) -> schem
         division_written=row.division,
         start=_time(run.start_ms),
         to_converge=row.samples_to_converge,
-        official=row.verdict.official,
-        rules=row.verdict.rules,
+        **asdict(row.verdict),
     )
 
 
@@ -363,31 +355,18 @@ def _time(milliseconds: float | None) -> datetime | None:
 
 def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
     """Yield one record per line and metric; if names of metrics are equal, the last one counts."""
-    records = {
-        (evaluation.line, visible(evaluation.metric)): evaluation
-        for evaluation in evaluations_of(run)
-    }
+    records = {(item.line, visible(item.metric)): item for item in evaluations_of(run)}
     for (_, metric), evaluation in records.items():
         cells = astuple(replace(evaluation, metric=metric))
         yield schema.EvaluationRecord(*key[:2], text, *cells)
 
 
 def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
-    counts = Counter(
-        (visible(name), value)
-        for run in context.runs
-        for name, value in run.hyperparameters.items()
-    )
+    values = (pair for run in context.runs for pair in run.hyperparameters.items())
+    counts = Counter((visible(name), value) for name, value in values)
+    of_set = (*key, context.path, context.files.benchmark)
     for (name, value), runs in sorted(counts.items()):
-        yield schema.SettingRecord(
-            *key,
-            context.path,
-            context.files.benchmark,
-            name,
-            value,
-            number_of(value),
-            runs,
-        )
+        yield schema.SettingRecord(*of_set, name, value, number_of(value), runs)
 
 
 def _finding(
@@ -411,3 +390,127 @@ def _finding(
 
 def _json(value: Any) -> str | None:
     return None if value is None else json.dumps(as_json(value), ensure_ascii=False)
+
+
+# ---- published results as rows, and rows as if they were published ------------------------
+
+_ALL = "all"
+
+
+def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,)) -> Rows:
+    """Return the rows of the published results: systems, result sets and settings.
+
+    ``names`` are those of rounds; ``all`` means every round.
+
+    Raises:
+        UserError: there is no such round.
+    """
+    existing = list(dict.fromkeys(round_.name for round_ in results.provenance.rounds))
+    if unknown := next((name for name in names if name not in (_ALL, *existing)), None):
+        suggestion = did_you_mean(unknown, [*existing, _ALL])
+        raise UserError(
+            f"--published {unknown}: no such round{suggestion} (of {', '.join(existing)}, all)"
+        )
+    chosen = existing if _ALL in names else names
+    sets = [published for published in results.sets if published.runs and published.round in chosen]
+    systems = {(of.usage, of.round, _system_path(of)): of for of in sets}
+    benchmarks = sorted({published.benchmark for published in sets})
+    return in_order(
+        {
+            "systems": [_published_system(of_system) for of_system in systems.values()],
+            "result_sets": [_published_set(published) for published in sets],
+            "settings": [
+                _published_setting(setting, results.sets[setting.set])
+                for benchmark in benchmarks
+                for setting in results.settings(benchmark)
+                if results.sets[setting.set].round in chosen
+            ],
+        }
+    )
+
+
+def _system_path(published: PublishedSet) -> str:
+    return f"{published.path.partition('/results/')[0]}/systems/{published.system}.json"
+
+
+def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
+    return schema.record(
+        schema.SystemRecord,
+        of_system,
+        path=_system_path(of_system),
+        division=division_of(of_system.division),
+        division_written=of_system.division or None,
+        status=category(of_system.status),
+        status_written=of_system.status or None,
+        system_name=of_system.system_name or None,
+        accelerator_model=of_system.accelerator_model or None,
+        host_processor=of_system.host_processor or None,
+        framework=of_system.framework or None,
+    )
+
+
+def _id(of: PublishedSet) -> str:
+    return set_id(of.submitter, of.system, of.benchmark, of.division, of.scaling)
+
+
+def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
+    scaled, unscaled = published.score_minutes, published.unscaled_minutes
+    return schema.record(
+        schema.ResultSetRecord,
+        published,
+        id=_id(published),
+        division=division_of(published.division),
+        division_written=published.division or None,
+        system_path=_system_path(published),
+        scaling_factor=scaled / unscaled if scaled is not None and unscaled else None,
+        energy=published.energy_joules,
+    )
+
+
+def _published_setting(setting: Setting, of_set: PublishedSet) -> schema.SettingRecord:
+    return schema.record(
+        schema.SettingRecord,
+        setting,
+        usage=of_set.usage,
+        round=of_set.round,
+        set_id=_id(of_set),
+        set_path=of_set.path,
+        benchmark=of_set.benchmark,
+        number=number_of(setting.value),
+    )
+
+
+# ---- an export as published sets ----------------------------------------------------------
+
+
+def exported_sets(rows: Rows) -> Iterator[PublishedSet]:
+    """Yield the result sets of an export that have a round, with their systems."""
+    systems = {(s["usage"], s["round"], s["path"]): s for s in _named("systems", rows)}
+    for fields in _named("result_sets", rows):
+        if fields["usage"] and fields["round"]:
+            key = (fields["usage"], fields["round"], fields["system_path"])
+            yield _published(fields, systems.get(key, {}))
+
+
+def _named(table: str, rows: Rows) -> Iterator[dict[str, Any]]:
+    names = [column.name for column in TABLES[table].columns]
+    return (dict(zip(names, row, strict=True)) for row in rows[table])
+
+
+def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
+    numbers = ("accelerators", "accelerators_per_node", "nodes")
+    texts = ("system_name", "accelerator_model", "host_processor", "framework")
+    same = ("usage", "round", "benchmark", "global_batch_size", "runs")
+    scores = ("score_minutes", "unscaled_minutes", "official_minutes")
+    values: dict[str, Any] = {name: fields[name] for name in (*same, *scores)}
+    values |= {name: system.get(name) for name in numbers}
+    values |= {name: system.get(name) or "" for name in texts}
+    return PublishedSet(
+        submitter=fields["submitter"] or "",
+        system=fields["system"] or "",
+        division=fields["division_written"] or "",
+        path=fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
+        status=system.get("status_written") or "",
+        energy_joules=fields["energy"],
+        **values,
+    )

@@ -74,8 +74,7 @@ class ResultSetRecord(Struct, frozen=True):
     usage: _UsageOfSet
     round: _RoundOfSet
     id: Annotated[
-        str,
-        _about("submitter, system, benchmark, division and (HPC) scaling; unique in its round"),
+        str, _about("submitter, system, benchmark, division and (HPC) scaling; unique in its round")
     ]
     submitter: _Submitter
     system: _System
@@ -282,10 +281,7 @@ TABLES: Mapping[str, Table] = {
             "submitter",
         ),
         _table(
-            "runs",
-            RunRecord,
-            ["PRIMARY KEY (usage, round, path)", _OF_SET],
-            "usage, round, set_id",
+            "runs", RunRecord, ["PRIMARY KEY (usage, round, path)", _OF_SET], "usage, round, set_id"
         ),
         _table(
             "evaluations",

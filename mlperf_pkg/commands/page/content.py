@@ -116,15 +116,12 @@ class Content(Struct, frozen=True):
 
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
-        return [
-            (
-                basis.value,
-                getattr(self.report.verdict, basis),
-                verdict_in_words(self.report, basis),
-                list(self._failing(basis)),
-            )
-            for basis in (Basis.OFFICIAL, Basis.RULES)
-        ]
+        verdicts = []
+        for basis in (Basis.OFFICIAL, Basis.RULES):
+            verdict, meaning = self.report.verdict, verdict_in_words(self.report, basis)
+            failing = list(self._failing(basis))
+            verdicts.append((basis.value, getattr(verdict, basis), meaning, failing))
+        return verdicts
 
     def _failing(self, basis: Basis) -> Iterator[tuple[str, str]]:
         rows = [section.row for section in self.sections]
@@ -202,13 +199,18 @@ def content(
         Section(id=f"s{index}", entry=entry, findings=tuple(by_set.get(entry.row.id, ())))
         for index, entry in enumerate(ordered)
     ]
+    groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
+    benchmarks = []
+    for index, ((round_, benchmark), members) in enumerate(groups):
+        title = f"{benchmark}, round {round_}" if report.round is None else benchmark
+        benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
     submitters = Submitters(report)
     by_id = {section.id: section.entry for section in sections}
     return Content(
         report=report,
         submitters=submitters,
         cards=cards(by_id, record) if submitters.number > 1 else (),
-        benchmarks=tuple(_by_benchmark(sections, named=report.round is None)),
+        benchmarks=tuple(benchmarks),
         findings=findings,
         columns=columns(ordered),
         looks=Looks(entry.accelerator for entry in entries),
@@ -221,14 +223,6 @@ def _sort_key(entry: Entry) -> tuple[str, str, str, float, tuple[str, ...]]:
     names = tuple(name or "" for name in (row.submitter, row.system, row.id))
     score = math.inf if row.score_minutes is None else row.score_minutes
     return row.round or "", row.benchmark, entry.division, score, names
-
-
-def _by_benchmark(sections: Iterable[Section], *, named: bool) -> Iterable[BenchmarkSections]:
-    """Yield the result sets by benchmark; ``named``, with their round."""
-    groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
-    for index, ((round_, benchmark), members) in enumerate(groups):
-        title = f"{benchmark}, round {round_}" if named else benchmark
-        yield BenchmarkSections(f"g{index}", title, tuple(members))
 
 
 def amount(value: float | None) -> str:
@@ -327,12 +321,8 @@ def columns(entries: Sequence[Entry]) -> tuple[ResultColumn, ...]:
     """Return the columns of a table; results of one round do not have it in a column."""
     rounds = {entry.row.round for entry in entries}
     values = _values(COLUMNS, entries)
-    return tuple(
-        column
-        for column in COLUMNS
-        if (column.title != "Round" or len(rounds) > 1)
-        and (not column.may_lack or values[column.heading])
-    )
+    used = (column for column in COLUMNS if not column.may_lack or values[column.heading])
+    return tuple(column for column in used if column.title != "Round" or len(rounds) > 1)
 
 
 def choices(columns: Sequence[ResultColumn], entries: Sequence[Entry]) -> dict[str, list[str]]:

@@ -24,7 +24,6 @@ from mlperf_pkg.commands.page.template import parameter
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -130,16 +129,9 @@ class Entry(Struct, frozen=True):
         if not minutes or not isfinite(minutes) or not self.accelerators or row.scaling == "weak":
             return None
         failed = [name for name in ("official", "rules") if getattr(row.verdict, name) == "fail"]
-        return Point(
-            round=row.round,
-            submitter=row.submitter or "",
-            accelerator=self.accelerator,
-            accelerators=self.accelerators,
-            minutes=minutes,
-            availability=self.availability,
-            element=element,
-            fails=" and ".join(failed),
-        )
+        system = (row.submitter or "", self.accelerator, self.accelerators)
+        fails = " and ".join(failed)
+        return Point(row.round, *system, minutes, self.availability, element, fails)
 
     def _text(self, name: str) -> str:
         value = (self.system.contents or {}).get(name, "") if self.system else ""
@@ -155,20 +147,15 @@ def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
     if Submitters(checked.report).number <= 1:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
-    return tuple(
-        Entry(
-            drawn=drawn,
-            system=context.system,
-            settings=_settings(context),
-            price=price_of(
-                prices, drawn.row.system, context.system.system_name if context.system else None
-            ),
-            standing=of_record.published,
-        )
-        for drawn, context, of_record in zip(
-            drawn_sets(checked), checked.contexts, scored.sets, strict=True
-        )
-    )
+    made = []
+    for drawn, context, of_record in zip(
+        drawn_sets(checked), checked.contexts, scored.sets, strict=True
+    ):
+        name = context.system.system_name if context.system else None
+        price = price_of(prices, drawn.row.system, name)
+        settings = _settings(context)
+        made.append(Entry(drawn, context.system, settings, price, of_record.published))
+    return tuple(made)
 
 
 def _settings(context: SetContext) -> dict[str, str]:
@@ -285,18 +272,10 @@ def _since(before: Sequence[Point], best: Point, value: _Value = _MINUTES) -> st
 
 def _earlier(record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]) -> Sequence[Point]:
     """Return the published scores of the latest of these rounds and benchmarks that has some."""
-    points = by_key(
-        (
-            (row.round, row.benchmark),
-            Point(
-                round=row.round,
-                submitter=row.submitter,
-                accelerator=row.accelerator_model,
-                accelerators=row.accelerators,
-                minutes=row.score_minutes,
-            ),
-        )
-        for row in record
-        if row.score_minutes and row.accelerators and row.scaling != "weak"
-    )
+    points: dict[tuple[str, str], list[Point]] = {}
+    for row in record:
+        if row.score_minutes and row.accelerators and row.scaling != "weak":
+            system = (row.submitter, row.accelerator_model, row.accelerators)
+            point = Point(row.round, *system, row.score_minutes)
+            points.setdefault((row.round, row.benchmark), []).append(point)
     return next((points[name] for name in names if name in points), [])

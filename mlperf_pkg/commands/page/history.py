@@ -99,16 +99,6 @@ class Series(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
     @property
-    def first(self) -> Entry:
-        """That of the first round."""
-        return self.entries[0]
-
-    @property
-    def last(self) -> Entry:
-        """That of the last round."""
-        return self.entries[-1]
-
-    @property
     def best(self) -> Entry:
         """The fastest of all rounds, the first of equals."""
         return min(self.entries, key=lambda entry: entry.minutes)
@@ -121,17 +111,17 @@ class Series(Struct, frozen=True):
     @property
     def gain(self) -> float:
         """How many times as fast the last entry is as the first."""
-        return self.first.minutes / self.last.minutes
+        return self.entries[0].minutes / self.entries[-1].minutes
 
     @property
     def record_gain(self) -> float:
         """How many times as fast the fastest entry is as the first."""
-        return self.first.minutes / self.best.minutes
+        return self.entries[0].minutes / self.best.minutes
 
     @property
     def record_moore(self) -> float:
         """The gain in the time from the first entry to the fastest by Moore's law."""
-        return moore_gain(self.best.year - self.first.year)
+        return moore_gain(self.best.year - self.entries[0].year)
 
 
 class Span(Struct, frozen=True):
@@ -167,7 +157,7 @@ class Span(Struct, frozen=True):
         series = (Series(name, _fastest(group, _round)) for name, group in groups.items())
         return sorted(
             (one for one in series if one.is_line),
-            key=lambda one: (-len(one.entries), one.first.accelerators != EIGHT, one.name),
+            key=lambda one: (-len(one.entries), one.entries[0].accelerators != EIGHT, one.name),
         )
 
 
@@ -211,14 +201,10 @@ class History(Struct, frozen=True):
     @property
     def rounds(self) -> Mapping[str, list[str]]:
         """The published rounds of each usage, the oldest first."""
-        published = {
-            (entry.row.usage, entry.row.round) for entry in self.entries if not entry.is_new
-        }
-        ordered = sorted(published, key=lambda pair: (pair[0] != TRAINING, version_of(pair[1])))
-        return {
-            usage: [name for _, name in pairs]
-            for usage, pairs in groupby(ordered, key=lambda pair: pair[0])
-        }
+        published = {(e.row.usage, e.row.round) for e in self.entries if not e.is_new}
+        return by_key(
+            sorted(published, key=lambda pair: (pair[0] != TRAINING, *version_of(pair[1])))
+        )
 
     @property
     def own(self) -> list[Entry]:
@@ -325,15 +311,8 @@ def _identity(row: PublishedSet) -> tuple[str | float | None, ...]:
     The path depends on what was checked, and the score on the reference points.
     """
     minutes = row.unscaled_minutes
-    return (
-        row.usage,
-        row.round,
-        row.submitter,
-        row.system,
-        row.benchmark,
-        row.scaling,
-        minutes if minutes is None else comparable(minutes),
-    )
+    names = (row.usage, row.round, row.submitter, row.system, row.benchmark, row.scaling)
+    return (*names, minutes if minutes is None else comparable(minutes))
 
 
 def _hardware_key(row: PublishedSet) -> frozenset[str]:
@@ -346,7 +325,10 @@ def _accelerator_names(rows: Iterable[PublishedSet]) -> Mapping[frozenset[str], 
     for row in rows:
         has_one = words_of(row.accelerator_model)
         name = row.accelerator_model if has_one else row.host_processor or _NO_ACCELERATOR
-        name = _without_family(_POWER_LIMIT.sub("", name))
+        name = _POWER_LIMIT.sub("", name)
+        family = _FAMILY.fullmatch(name)  # NVIDIA Blackwell GPU (GB200) is NVIDIA GB200
+        if family and words_of(family[2]) == words_of(name):
+            name = f"{family[1]} {family[2]}"
         spellings.setdefault(_hardware_key(row), Counter())[name] += 1
     return {
         key: min(counts, key=lambda name: (-counts[name], name))
@@ -354,16 +336,11 @@ def _accelerator_names(rows: Iterable[PublishedSet]) -> Mapping[frozenset[str], 
     }
 
 
-def _without_family(name: str) -> str:
-    """Return ``NVIDIA Blackwell GPU (GB200)`` as ``NVIDIA GB200``, other names as they are."""
-    match = _FAMILY.fullmatch(name)
-    is_model = match and words_of(match[2]) == words_of(name)
-    return f"{match[1]} {match[2]}" if match and is_model else name
-
-
 def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
     ranked = [entry for entry in entries if entry.is_ranked]
-    for (usage, first), group in by_key((_first_name(e), e) for e in ranked).items():
+    named = ((first_name(e.row.usage, e.row.round, e.row.benchmark), e) for e in ranked)
+    by_name = by_key(((entry.row.usage, name), entry) for name, entry in named)
+    for (usage, first), group in by_name.items():
         spans = []
         for target, members in groupby(sorted(group, key=_round), key=_target):
             by_kind = by_key((entry.is_new, entry) for entry in members)
@@ -374,11 +351,6 @@ def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
             names = tuple(dict.fromkeys(entry.row.benchmark for entry in published))
             identifier = first if usage == TRAINING else f"{usage}-{first}"
             yield Trend(identifier, usage, names, tuple(spans))
-
-
-def _first_name(entry: Entry) -> tuple[str, str]:
-    row = entry.row
-    return row.usage, first_name(row.usage, row.round, row.benchmark)
 
 
 def _target(entry: Entry) -> str:

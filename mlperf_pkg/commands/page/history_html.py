@@ -100,11 +100,10 @@ def _table(history: History) -> str:
     }
     ranked = (entry.row for entry in history.entries if entry.is_ranked)
     rounds = {(row.usage, row.round) for row in ranked}
+    rows = [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
     return compact(
         {
-            "rows": columns(
-                [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
-            ),
+            "rows": columns(rows),
             "benchmarks": {
                 trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
                 for _, trends in history.groups
@@ -120,15 +119,11 @@ def _table(history: History) -> str:
 
 def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
     row = entry.row
+    names = ("usage", "round", "submitter", "system", "system_name", "benchmark")
     return {
         "trend": trend,
         "span": span,
-        "usage": row.usage,
-        "round": row.round,
-        "submitter": row.submitter,
-        "system": row.system,
-        "system_name": row.system_name,
-        "benchmark": row.benchmark,
+        **{name: getattr(row, name) for name in names},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
         "status": _STATUSES.get(category(row.status) or "", row.status),

@@ -84,20 +84,15 @@ def filled(
         MissingPackageError: Jinja is not installed.
     """
     script = "".join(map(file, scripts))
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            values,
-            wording=wording,
-            head=raw(page_head(title, style, *filter(None, (script, runtime)))),
-            script=raw(script),
-            runtime=raw(packed(runtime)),
-            missing={
-                element: [chart for chart in shown if chart.missing]
-                for element, shown in charts.items()
-            },
-        )
+    missing = {name: [chart for chart in shown if chart.missing] for name, shown in charts.items()}
+    made = environment().get_template(template)
+    return made.render(
+        values,
+        wording=wording,
+        head=raw(page_head(title, style, *filter(None, (script, runtime)))),
+        script=raw(script),
+        runtime=raw(packed(runtime)),
+        missing=missing,
     )
 
 
@@ -119,14 +114,11 @@ def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
         charts[group.id] = prepared("convergence", group.id, partial(common, detail.points))
     charts |= {section.id: set_charts(section.entry.drawn, detail) for section in content.sections}
     pack = partial(packable, packed_rows={})
-    return {
-        element: [
-            packable_chart
-            for chart in shown
-            for packable_chart in prepared(chart.name, element, partial(map, pack, [chart]))
-        ]
-        for element, shown in charts.items()
-    }
+    made: dict[str, list[Chart]] = {element: [] for element in charts}
+    for element, shown in charts.items():
+        for chart in shown:
+            made[element] += prepared(chart.name, element, partial(map, pack, [chart]))
+    return made
 
 
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
@@ -169,19 +161,12 @@ def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
     """
     specs: dict[str, tuple[int, Any]] = {}
     data: dict[str, tuple[int, Any]] = {}
-    packed_charts = {
-        element: [
-            [
-                _index(specs, chart.spec),
-                chart.title,
-                chart.description,
-                {name: _index(data, table) for name, table in chart.data.items()},
-            ]
-            for chart in element_charts
-            if not chart.missing
-        ]
-        for element, element_charts in charts.items()
-    }
+    packed_charts: dict[str, list[Any]] = {element: [] for element in charts}
+    for element, of_element in charts.items():
+        for chart in (chart for chart in of_element if not chart.missing):
+            tables = {name: _index(data, table) for name, table in chart.data.items()}
+            parts = [_index(specs, chart.spec), chart.title, chart.description, tables]
+            packed_charts[element].append(parts)
     return compact(
         {
             "config": CONFIG,

@@ -17,14 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.commands.rcp.reference import (
-    Origin,
-    Reference,
-    reference,
-    reference_of,
-    refused_point,
-    unit_key,
-)
+from mlperf_pkg.commands.rcp import reference as references
 from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
@@ -34,8 +27,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, by_key, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import NO_LIMIT, ReferencePoint, by_size, has_limit, prune
 from mlperf_pkg.results.report import as_json
@@ -44,49 +36,19 @@ from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.upstream.points import (
-    Kind,
-    KnownPoint,
-    PointProblem,
-    PointRecord,
-    known_points,
-    lint,
-    lint_file,
-    problems_of,
-)
+from mlperf_pkg.rulebook.upstream import points as upstream
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import is_hyperparameter
 
 FORMAT = "mlperf-pkg/rcp-lint/1"
 _MEANING = {
-    Kind.OUTLIER: "a run more than three times the median, or less than a third",
-    Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
-    Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
-    Kind.MISNAMED: "the benchmark of the point is not that of its file",
-    Kind.UNUSED: "the round does not have the benchmark",
+    upstream.Kind.OUTLIER: "a run more than three times the median, or less than a third",
+    upstream.Kind.FEW_RUNS: "fewer runs than 2N, where a submission has N",
+    upstream.Kind.EQUAL_RUNS: "all runs are equal: the mean itself is the limit",
+    upstream.Kind.MISNAMED: "the benchmark of the point is not that of its file",
+    upstream.Kind.UNUSED: "the round does not have the benchmark",
 }
 _SHOWN = 3  # logs that a reason names
-
-
-class Author(Struct, frozen=True):
-    """The origin of a point, as recorded in it; None takes a field from the logs or the round."""
-
-    creator: str | None = None
-    platform: str | None = None
-    when: str | None = None
-    precision: str | None = None
-
-
-class NewPoint(Struct, frozen=True):
-    """A new point: its name, its record in the format of mlperf-logging, and notes on it."""
-
-    name: str
-    record: Mapping[str, Any]
-    notes: tuple[str, ...]
-
-    def json(self) -> str:
-        """Return the file of this point."""
-        return dumps({self.name: as_json(self.record)}, indent=2) + "\n"
 
 
 class _Logs(Struct, frozen=True):
@@ -97,8 +59,11 @@ class _Logs(Struct, frozen=True):
     rules: Benchmark
 
 
-def new_point(checked: Checked, author: Author) -> NewPoint:
-    """Return the reference point of all runs of a check.
+def new_point(checked: Checked, about: Mapping[str, str | None]) -> tuple[str, list[str]]:
+    """Return the file of the reference point of all runs of a check, and notes on the point.
+
+    ``about`` are ``creator``, ``platform``, ``when`` and ``precision``, as recorded in the point;
+    None takes a field from the logs or the round.
 
     Raises:
         UserError: the runs do not make a reference point. The message has all reasons.
@@ -107,11 +72,12 @@ def new_point(checked: Checked, author: Author) -> NewPoint:
     if reasons := list(_reasons(logs)):
         raise UserError("\n  ".join(["the logs do not make a reference point:", *reasons]))
     name = f"{logs.rules.name}_ref_{logs.runs[0].convergence.batch_size:.15g}"
-    record = _record(logs, checked, author)
-    parsed = msgspec.convert(record, PointRecord)
-    if reason := refused_point(parsed, 2 * logs.rules.runs.drop):
+    record = _record(logs, checked, about)
+    parsed = msgspec.convert(record, upstream.PointRecord)
+    if reason := references.refused_point(parsed, 2 * logs.rules.runs.drop):
         raise UserError(f"the official checker cannot use the point: {name} {reason}")
-    return NewPoint(name, record, tuple(_notes(logs, name, parsed)))
+    text = dumps({name: as_json(record)}, indent=2) + "\n"
+    return text, list(_notes(logs, name, parsed))
 
 
 # ---- reasons against a point ---------------------------------------------------------------
@@ -132,12 +98,9 @@ def _logs(runs: Sequence[Run]) -> _Logs:
     [(benchmark, usage, round_name)] = names
     rules = load_benchmark(usage, round_name, benchmark)
     if rules is None:
-        problem = (
-            f"round {round_name} does not have {visible(benchmark)}"
-            f"{where_instead(usage, round_name, benchmark)}"
-            if benchmark
-            else "the logs do not name a benchmark"
-        )
+        where = where_instead(usage, round_name, benchmark) if benchmark else ""
+        problem = f"round {round_name} does not have {visible(benchmark)}{where}"
+        problem = problem if benchmark else "the logs do not name a benchmark"
         raise UserError(f"{problem}; expected logs of a benchmark of the round")
     return _Logs(runs, load_round(usage, round_name), rules)
 
@@ -162,7 +125,9 @@ def _reasons(logs: _Logs) -> Iterator[str]:
     converged = [run for run in runs if run not in failed]
     uncounted = [run for run in converged if to_finite(run.convergence.to_converge) is None]
     yield from _of_logs("no number of epochs or samples to converge", uncounted)
-    yield from _of_logs("copies of other logs", list(_copied_runs(runs)))
+    first = {run.fingerprint: run for run in reversed(runs)}
+    copied = [r for r in runs if r.fingerprint is not None and first[r.fingerprint] is not r]
+    yield from _of_logs("copies of other logs", copied)
     for key in sorted({key for run in runs for key in run.hyperparameters}):
         if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
@@ -182,28 +147,20 @@ def _differing(values: Iterator[Any]) -> str:
     return " and ".join(words) if len(words) > 1 else ""
 
 
-def _copied_runs(runs: Sequence[Run]) -> Iterator[Run]:
-    seen: set[bytes] = set()
-    for run in runs:
-        if run.fingerprint is not None and run.fingerprint in seen:
-            yield run
-        seen.add(run.fingerprint or b"")
-
-
 # ---- the point -----------------------------------------------------------------------------
 
 
-def _record(logs: _Logs, checked: Checked, author: Author) -> dict[str, Any]:
+def _record(logs: _Logs, checked: Checked, about: Mapping[str, str | None]) -> dict[str, Any]:
     first, name = logs.runs[0], logs.rules.name
     fields = {
         "Benchmark": name,
-        "Creator": author.creator or _logged(logs, "org"),
-        "When": author.when or f"Prior to {logs.round.name} submission",
-        "Platform": author.platform or _logged(logs, "platform"),
-        "Precision": author.precision,
+        "Creator": about["creator"] or _logged(logs, "org"),
+        "When": about["when"] or f"Prior to {logs.round.name} submission",
+        "Platform": about["platform"] or _logged(logs, "platform"),
+        "Precision": about["precision"],
         "BS": first.convergence.batch_size,
         "Hyperparams": _hyperparameters(first, checked),
-        unit_key(name): [run.convergence.to_converge for run in logs.runs],
+        references.unit_key(name): [run.convergence.to_converge for run in logs.runs],
     }
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -226,7 +183,7 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     return dict(sorted(values.items()))
 
 
-def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
+def _notes(logs: _Logs, name: str, record: upstream.PointRecord) -> Iterator[str]:
     """Yield the mean and the limit of the point, the effect of pruning, and its problems."""
     runs, rules = logs.rules.runs, logs.rules
     point = ReferencePoint.from_runs(
@@ -235,26 +192,24 @@ def _notes(logs: _Logs, name: str, record: PointRecord) -> Iterator[str]:
     limit = number(point.minimum) if has_limit(point) else NO_LIMIT
     count = counted(len(record.to_converge), "run")
     yield f"{name}: {count}, mean {number(point.mean)} {rules.unit}, limit {limit}"
-    yield _pruning(reference_of(logs.round, rules), point)
-    for kind, actual, expected in problems_of(record, rules.name, runs.required):
+    yield _pruning(references.reference_of(logs.round, rules), point)
+    for kind, actual, expected in upstream.problems_of(record, rules.name, runs.required):
         yield f"{kind}: {actual}; expected {expected}"
     errors = sum(run.verdicts.rules.value == "fail" for run in logs.runs)
     if errors:
         yield f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them"
 
 
-def _pruning(package: Reference, new: ReferencePoint) -> str:
+def _pruning(package: references.Reference, new: ReferencePoint) -> str:
     """Return the effect of pruning on a new point among those of mlperf-logging, in words."""
     same = [point for point in package.points if point.batch_size == new.batch_size]
     others = [point for point in package.points if point.batch_size != new.batch_size]
     used = prune(by_size([*others, new]))
     pruned = [point.name for point in others if point in package.used and point not in used]
     words = "would be used by the test" if new in used else "would be pruned"
-    return (
-        f"with the points of {package.source}, it {words}"
-        + (f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else "")
-        + (f", and would prune {', '.join(pruned)}" if pruned else "")
-    )
+    text = f"with the points of {package.source}, it {words}"
+    text += f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else ""
+    return text + (f", and would prune {', '.join(pruned)}" if pruned else "")
 
 
 # ---- mistakes -----------------------------------------------------------------------------
@@ -263,7 +218,7 @@ def _pruning(package: Reference, new: ReferencePoint) -> str:
 class Mistake(Struct, frozen=True):
     """A mistake in a point; a known mistake has the ``reason`` why it is accepted."""
 
-    problem: PointProblem
+    problem: upstream.PointProblem
     reason: str | None = None
 
 
@@ -289,7 +244,7 @@ def mistakes_of_package(
         UserError: mlperf-logging is not installed, or there is no such round or benchmark.
     """
     if benchmark:
-        reference(usage, round_name, benchmark)
+        references.reference(usage, round_name, benchmark)
     chosen = [
         load_round(of_usage, name)
         for of_usage in usages()
@@ -298,8 +253,8 @@ def mistakes_of_package(
     ]
     if not chosen:
         raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
-    reasons = {_identity(entry): entry.reason for entry in known_points()}
-    problems = lint(official_folder(), chosen)
+    reasons = {_identity(entry): entry.reason for entry in upstream.known_points()}
+    problems = upstream.lint(official_folder(), chosen)
     return Mistakes(
         f"mlperf-logging {installed_version('mlperf-logging')}",
         tuple(
@@ -318,14 +273,14 @@ def mistakes_of_file(
     Raises:
         UserError: the file cannot be read, or the official checker cannot use its points.
     """
-    package = reference(usage, round_name, benchmark, Origin(path))
+    package = references.reference(usage, round_name, benchmark, references.Origin(path))
     round_ = load_round(package.usage, package.round)
-    problems = lint_file(path, round_, benchmark, visible(str(path)))
+    problems = upstream.lint_file(path, round_, benchmark, visible(str(path)))
     source = f"{package.source} for {benchmark} of {package.usage} {package.round}"
     return Mistakes(source, tuple(map(Mistake, problems)), detailed=True)
 
 
-def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
+def _identity(item: upstream.PointProblem | upstream.KnownPoint) -> tuple[str, ...]:
     return str(item.kind), item.usage, item.round, item.benchmark, item.point
 
 
@@ -333,7 +288,10 @@ def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
 
 _COLUMNS = (Column("Benchmark", 20), Column("Rounds: batch sizes", 58))
 _DATA = (
-    *(Column(key=n, of=attrgetter(f"problem.{n}")) for n in PointProblem.__struct_fields__),
+    *(
+        Column(key=n, of=attrgetter(f"problem.{n}"))
+        for n in upstream.PointProblem.__struct_fields__
+    ),
     Column(key="known_because", of=attrgetter("reason")),
 )
 
@@ -343,13 +301,9 @@ def text(result: Mistakes, view: View) -> str:
     terminal = Terminal(view)
     terminal.line((f"source: {result.source}", PLAIN))
     terminal.line()
-    by_kind = {
-        kind: [mistake for mistake in result.mistakes if mistake.problem.kind == kind]
-        for kind in Kind
-    }
     detailed = result.detailed or view.verbose
-    for kind, mistakes in by_kind.items():
-        if mistakes:
+    for kind in upstream.Kind:
+        if mistakes := [item for item in result.mistakes if item.problem.kind == kind]:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
             terminal.paragraph((title, HEADING))
             (_add_details if detailed else _add_benchmarks)(terminal, mistakes)
@@ -358,14 +312,12 @@ def text(result: Mistakes, view: View) -> str:
 
 
 def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
-    by_benchmark: dict[str, list[PointProblem]] = {}
-    for mistake in mistakes:
-        by_benchmark.setdefault(mistake.problem.benchmark, []).append(mistake.problem)
+    by_benchmark = by_key((item.problem.benchmark, item.problem) for item in mistakes)
     rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
     terminal.table(table_of(_COLUMNS, rows))
 
 
-def _rounds(problems: Sequence[PointProblem]) -> str:
+def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
     """Return the batch sizes by round: ``1.0: 48, 128; hpc 2.0: 64``."""
     words = []
     for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round)):

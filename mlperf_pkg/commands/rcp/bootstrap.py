@@ -19,8 +19,7 @@ from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.commands.rcp.table import about, add_heading, add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import ALPHA, ReferencePoint, has_limit, reaches
 from mlperf_pkg.results.wording import counted

@@ -13,8 +13,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import has_limit
 from mlperf_pkg.results.report import as_json
@@ -91,14 +90,9 @@ def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differ
             )
     gone = [(loaded(comparison.old, name), None) for name in comparison.gone]
     pairs: list[tuple[Benchmark | None, Benchmark | None]] = [*comparison.pairs, *gone]
-    return Differences(
-        usage,
-        comparison.old.name,
-        comparison.new.name,
-        tuple(
-            _of_benchmark(comparison.old, before, comparison.new, after) for before, after in pairs
-        ),
-    )
+    old_round, new_round = comparison.old, comparison.new
+    benchmarks = tuple(_of_benchmark(old_round, a, new_round, b) for a, b in pairs)
+    return Differences(usage, old_round.name, new_round.name, benchmarks)
 
 
 def _of_benchmark(
@@ -189,12 +183,8 @@ def text(result: Differences, view: View) -> str:
 
 def _heading(item: BenchmarkDifference) -> str:
     same = f"; {counted(item.same, 'point')} unchanged" if item.same else ""
-    if item.gone:
-        change = " (removed)"
-    elif item.old_name is None:
-        change = " (new)"
-    else:
-        change = f" (was {item.old_name})" if item.old_name != item.name else ""
+    was = f" (was {item.old_name})" if item.old_name != item.name else ""
+    change = " (removed)" if item.gone else was if item.old_name else " (new)"
     return f"{item.name}{change}, {item.unit} to converge{same}"
 
 
@@ -208,20 +198,17 @@ def _in_words(point: PointDifference) -> str:
     if point.kind != "changed":
         return f"{batch_size}: the same runs, now {point.kind}"
     pruned = "" if new.used == old.used else f", now {'used' if new.used else 'pruned'}"
-    changes = (
-        _change("runs", f"{old.runs}", f"{new.runs}"),
-        _change("mean", number(old.mean), number(new.mean)),
-        _change("limit", _limit(old), _limit(new)),
-    )
+    sides = {
+        "runs": (f"{old.runs}", f"{new.runs}"),
+        "mean": (number(old.mean), number(new.mean)),
+        "limit": (_limit(old), _limit(new)),
+    }
+    changes = (f"{name} {' -> '.join(dict.fromkeys(both))}" for name, both in sides.items())
     return f"{batch_size}: {', '.join(changes)}{pruned}"
 
 
 def _limit(state: PointState) -> str:
     return "none" if state.minimum is None else number(state.minimum)
-
-
-def _change(name: str, old: str, new: str) -> str:
-    return f"{name} {old}" if old == new else f"{name} {old} -> {new}"
 
 
 def json(result: Differences, _: View) -> str:

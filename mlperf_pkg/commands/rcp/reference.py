@@ -214,11 +214,9 @@ def _usages() -> list[str]:
 
 def _benchmarks_of(usage: str) -> set[str]:
     """Return the benchmarks of all rounds, in the rulebook or in mlperf-logging."""
-    of_rounds = (
-        (*benchmarks_of(usage, name), *benchmarks_with_points(load_round(usage, name)))
-        for name in rounds(usage)
-    )
-    return set().union(*of_rounds)
+    of_rounds = (benchmarks_of(usage, name) for name in rounds(usage))
+    points = (benchmarks_with_points(load_round(usage, name)) for name in rounds(usage))
+    return set().union(*of_rounds, *points)
 
 
 def _newest(usage: str) -> str:

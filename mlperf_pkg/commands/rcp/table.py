@@ -13,14 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.reference import Reference
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.parallel import WorkerLostError
 from mlperf_pkg.infra.text import escape_html, visible
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.rules import wrapped
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import FOUND, INTERPOLATED, SMALLER, ReferencePoint, has_limit
 from mlperf_pkg.results.wording import counted
@@ -62,19 +59,19 @@ def shown(
 
     With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
-    if batch_sizes:
-        return [_at(reference, batch_size) for batch_size in batch_sizes]
+    rows = []
+    for batch_size in batch_sizes:
+        comparison = reference.at(batch_size)
+        if point := comparison.point:
+            row = _row(reference, point, _STATES[comparison.message])
+            rows.append(replace(row, batch_size=batch_size, points=comparison.points))
+        else:
+            rows.append(PointRow(reference, batch_size, MISSING, ()))
     used = reference.used
-    rows = (_row(reference, point, USED if point in used else PRUNED) for point in reference.points)
-    return [row for row in rows if row.state == USED or not pruned]
-
-
-def _at(reference: Reference, batch_size: float) -> PointRow:
-    comparison = reference.at(batch_size)
-    if comparison.point is None:
-        return PointRow(reference, batch_size, MISSING, ())
-    row = _row(reference, comparison.point, _STATES[comparison.message])
-    return replace(row, batch_size=batch_size, points=comparison.points)
+    for point in () if batch_sizes else reference.points:
+        if point in used or not pruned:
+            rows.append(_row(reference, point, USED if point in used else PRUNED))
+    return rows
 
 
 def _row(reference: Reference, point: ReferencePoint, state: str) -> PointRow:
@@ -118,10 +115,6 @@ def _column(name: str, title: str | None = None, **more: Any) -> Column:
     return Column(title, **{"key": key, "of": attrgetter(name), **more})
 
 
-def _sizes(reference: Reference) -> str:
-    return f"{size(reference.points[0].batch_size)} to {size(reference.points[-1].batch_size)}"
-
-
 _COLUMNS = (
     _column("reference.usage"),
     _column("reference.round"),
@@ -145,7 +138,11 @@ _OVERVIEW = (
     _column("runs.required", "N", width=4, numbers=True),
     Column("Points", 6, numbers=True, of=lambda item: len(item.points)),
     Column("Used", 4, numbers=True, of=lambda item: len(item.used)),
-    Column("Batch sizes", 24, of=_sizes),
+    Column(
+        "Batch sizes",
+        24,
+        of=lambda r: f"{size(r.points[0].batch_size)} to {size(r.points[-1].batch_size)}",
+    ),
 )
 
 
@@ -210,6 +207,8 @@ def add_item(terminal: Terminal, mark: str, text: str) -> None:
 
 # ---- data ---------------------------------------------------------------------------------
 
+_POINT_FIELDS = ("batch_size", "state", "points", "mean", "deviation", "minimum")
+
 
 def csv(items: Sequence[Sequence[PointRow]], _: View) -> str:
     """Render one line per point; means and minima are those of the official viewer."""
@@ -227,16 +226,9 @@ def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
     return {
         **about(reference),
         "points": [
-            {
-                "batch_size": row.batch_size,
-                "state": row.state,
-                "points": list(row.points),
-                "mean": row.mean,
-                "deviation": row.deviation,
-                "minimum": row.minimum,
-                "has_limit": row.limits,
-                "to_converge": runs_by_point[row.points[0]] if len(row.points) == 1 else [],
-            }
+            {name: getattr(row, name) for name in _POINT_FIELDS}
+            | {"has_limit": row.limits}
+            | {"to_converge": runs_by_point[row.points[0]] if len(row.points) == 1 else []}
             for row in rows
         ],
     }
@@ -244,17 +236,12 @@ def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
 
 def about(reference: Reference) -> dict[str, Any]:
     """Return the fields of a benchmark in a round for JSON."""
+    first, last = ("usage", "round", "benchmark", "unit"), ("in_round", "covered", "source")
     return {
-        "usage": reference.usage,
-        "round": reference.round,
-        "benchmark": reference.benchmark,
-        "unit": reference.unit,
+        **{name: getattr(reference, name) for name in first},
         "runs_required": reference.runs.required,
         "runs_dropped": reference.runs.drop,
-        "allowance": reference.allowance,
-        "in_round": reference.in_round,
-        "covered": reference.covered,
-        "source": reference.source,
+        **{name: getattr(reference, name) for name in ("allowance", *last)},
     }
 
 
@@ -291,24 +278,15 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     Raises:
         UserError: ``file`` is neither .svg, .png nor .html, or vl-convert-python is not installed.
     """
-    from mlperf_pkg.commands.charts.drawing import (  # noqa: PLC0415 - slow to import
-        PICTURES,
-        drawn,
-        library,
-    )
-    from mlperf_pkg.commands.charts.rcp import points_chart  # noqa: PLC0415
+    from mlperf_pkg.commands.charts.drawing import file_format, picture_of  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.charts.sets import points_chart  # noqa: PLC0415
 
-    format_ = file.suffix.lower().removeprefix(".")
-    if format_ not in (*PICTURES, _HTML):
-        raise UserError(f"{file}: not a chart format; expected .svg, .png or .html")
-    library()
+    format_ = file_format(file, ".svg", ".png", ".html")
 
     def picture(reference: Reference) -> bytes:
         subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
         chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
-        [result] = drawn([chart], "svg" if format_ == _HTML else format_)
-        if isinstance(result, WorkerLostError):
-            raise UserError(f"{file}: the chart cannot be drawn: {result.reason}")
+        result = picture_of(chart, "svg" if format_ == _HTML else format_, file)
         if format_ != _HTML:
             return result
         page = _PAGE.format(

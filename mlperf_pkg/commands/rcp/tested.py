@@ -22,8 +22,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, json_text, table_of
 from mlperf_pkg.render.terminal import STYLES, Terminal
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import RcpRow, Report, ResultSetRow, as_json
@@ -81,20 +80,16 @@ def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
         UserError: the file of points cannot be used, or is of other benchmarks than the sets.
     """
     names = set(benchmarks_in(origin.file)) if origin.file else set()
+    file = visible(str(origin.file)) if origin.file else None
     pairs = list(zip(checked.report.result_sets, checked.contexts, strict=True))
-    if origin.file and not any(_benchmark(context) in names for _, context in pairs):
+    if file and not any(_benchmark(context) in names for _, context in pairs):
         raise UserError(
-            f"{visible(str(origin.file))}: points of {_joined(names)}; expected a benchmark of the"
-            f" result sets: {_joined({row.benchmark for row, _ in pairs})}"
+            f"{file}: points of {_joined(names)}; expected a benchmark of the result sets:"
+            f" {_joined({row.benchmark for row, _ in pairs})}"
         )
-    return TestedSets(
-        checked.report,
-        tuple(
-            _tested(row, context, origin if _benchmark(context) in names else None)
-            for row, context in pairs
-        ),
-        visible(str(origin.file)) if origin.file else None,
-    )
+    origins = (origin if _benchmark(context) in names else None for _, context in pairs)
+    tested = (_tested(*pair, own) for pair, own in zip(pairs, origins, strict=True))
+    return TestedSets(checked.report, tuple(tested), file)
 
 
 def _joined(names: set[str]) -> str:
@@ -206,10 +201,8 @@ def _limit(item: TestedSet) -> str:
 
 
 def _factor(item: TestedSet) -> str:
-    test = item.test
-    if test and test.official_pass and test.normalization > 1:
-        return f"{test.normalization:.4f}"
-    return "-"
+    is_normalised = item.test and item.test.official_pass and item.test.normalization > 1
+    return f"{item.test.normalization:.4f}" if item.test and is_normalised else "-"
 
 
 def text(result: TestedSets, view: View) -> str:
@@ -225,14 +218,10 @@ def text(result: TestedSets, view: View) -> str:
     hides_passing = not view.verbose and len(result.sets) > _MANY
     rows = [i for i in result.sets if not (hides_passing and i.state is Verdict.PASS)]
     by_benchmark = by_key((item.row.benchmark, item) for item in rows)
-    groups = [
-        Group(
-            name,
-            items,
-            _remarks([(title(item.row), item) for item in items], is_detailed=is_detailed),
-        )
-        for name, items in sorted(by_benchmark.items())
-    ]
+    groups = []
+    for name, items in sorted(by_benchmark.items()):
+        titled = [(title(item.row), item) for item in items]
+        groups.append(Group(name, items, _remarks(titled, is_detailed=is_detailed)))
     if groups:
         terminal.table(Table(_columns(title), groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
@@ -282,9 +271,7 @@ def json(result: TestedSets, _: View) -> str:
     sets = [
         {
             **{name: getattr(item.row, name) for name in (*_OF_SET, "runs_found", "runs_required")},
-            "state": item.state,
-            "must_pass": item.must_pass,
-            "reason": item.reason,
+            **{name: getattr(item, name) for name in ("state", "must_pass", "reason")},
             "rcp": as_json(item.test),
             "custom": item.is_custom,
             "before": as_json(item.before),

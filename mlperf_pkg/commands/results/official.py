@@ -24,15 +24,7 @@ from msgspec import Struct
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.systems import (
-    COLUMNS,
-    URLS,
-    Cell,
-    System,
-    system_cells,
-    systems_of,
-    url_cells,
-)
+from mlperf_pkg.commands.results import systems
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.json_values import to_finite
@@ -53,7 +45,7 @@ STRONG_METRICS = (
     "rcp_scaling_factor",
 )
 WEAK_METRICS = ("number_of_models", "instance_scale", "time_to_train_all")
-Row = dict[str, Cell]
+Row = dict[str, systems.Cell]
 
 _USAGES = ("training", "hpc")
 _ALIASES = {"mask": "maskrcnn"}
@@ -78,10 +70,10 @@ class Table(Struct, frozen=True):
     """Rows of cells, one per column; None is an empty cell."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[systems.Cell, ...], ...]
 
     @classmethod
-    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> Table:
+    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, systems.Cell]]) -> Table:
         """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
         cells = (tuple(map(row.get, columns)) for row in rows)
         return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
@@ -103,15 +95,15 @@ class Table(Struct, frozen=True):
         return json.dumps(records, indent=2, allow_nan=False)
 
 
-def _sort_key(row: Sequence[Cell]) -> list[tuple[bool, Any]]:
+def _sort_key(row: Sequence[systems.Cell]) -> list[tuple[bool, Any]]:
     return [(_is_absent(cell), 0 if _is_absent(cell) else cell) for cell in row]
 
 
-def _is_absent(cell: Cell) -> bool:
+def _is_absent(cell: systems.Cell) -> bool:
     return cell is None or cell != cell  # noqa: PLR0124 - NaN
 
 
-def _rounded(cell: Cell) -> Cell:
+def _rounded(cell: systems.Cell) -> systems.Cell:
     """Return a number as the JSON writer of pandas rounds it."""
     if not isinstance(cell, float):
         return cell
@@ -169,13 +161,11 @@ def summarize(checked: Checked) -> Summary:
     if not has_ruleset(usage, round_):
         reference = checked.report.tool["reference"]
         raise UserError(f"no official tables: {reference} does not know round {round_}")
-    from mlperf_logging.benchmark_meta import (
-        get_allowed_benchmarks,
-    )
+    from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 
     benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
     collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)))
-    for system in systems_of(checked):
+    for system in systems.systems_of(checked):
         collector.add(system)
     return collector.summary()
 
@@ -193,7 +183,7 @@ class _Collector(Struct):
     _tested: list[str] = []
     _crashed: bool = False
 
-    def add(self, system: System) -> None:
+    def add(self, system: systems.System) -> None:
         """Add the row of a system, even without results; HPC has one for each kind of scaling."""
         label = system.folder.place.label
         if system.file is None:
@@ -204,11 +194,11 @@ class _Collector(Struct):
             self._leave_out(f"{label}: {system.path} is not readable")
             return
         try:
-            row = system_cells(description, system.folder.private_id)
+            row = systems.system_cells(description, system.folder.private_id)
         except ValueError as error:
             self._leave_out(f"{label}: {system.path}: {error}")
             return
-        row |= url_cells(description["submitter"], system.name, self._usage, self._round)
+        row |= systems.url_cells(description["submitter"], system.name, self._usage, self._round)
         for scaling in (STRONG, WEAK) if self._usage == "hpc" else (None,):
             if scaling and scaling not in system.folder.folders:
                 continue
@@ -221,7 +211,7 @@ class _Collector(Struct):
                 blank: Row = {f"{name}:RCP": "" for name in self._benchmarks}
                 self._detailed.append(blank | row | _cells(results, _details))
 
-    def _results(self, system: System, parent: str) -> dict[str, SetResult]:
+    def _results(self, system: systems.System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
         by_column, others = {}, []
         for files, result in system.sets:
@@ -249,24 +239,21 @@ class _Collector(Struct):
 
     def summary(self) -> Summary:
         """Return the tables of all systems added."""
-        is_hpc = self._usage == "hpc"
         return Summary(
             usage=self._usage,
             round=self._round,
-            plain=_table(self._benchmarks, self._plain),
-            detailed=_table(self._columns(STRONG_METRICS), self._detailed),
-            weak=_table(self._columns(WEAK_METRICS), self._weak) if is_hpc else None,
+            plain=self._table(self._plain),
+            detailed=self._table(self._detailed, STRONG_METRICS),
+            weak=self._table(self._weak, WEAK_METRICS) if self._usage == "hpc" else None,
             left_out=tuple(self._left_out),
             tested=tuple(self._tested),
             crashed=self._crashed,
         )
 
-    def _columns(self, metrics: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(f"{name}:{metric}" for name in self._benchmarks for metric in metrics)
-
-
-def _table(scores: tuple[str, ...], rows: list[Row]) -> Table:
-    return Table.of((*COLUMNS, *scores, *URLS), rows)
+    def _table(self, rows: list[Row], metrics: tuple[str, ...] = ()) -> Table:
+        of_metrics = (f"{name}:{metric}" for name in self._benchmarks for metric in metrics)
+        scores = of_metrics if metrics else self._benchmarks
+        return Table.of((*systems.COLUMNS, *scores, *systems.URLS), rows)
 
 
 def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row]) -> Row:
@@ -278,16 +265,9 @@ def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row
 
 
 def _details(result: SetResult) -> Row:
-    summarized = result.summarized
-    values = (
-        result.row.official_minutes,
-        result.row.energy_joules,
-        summarized.batch_size,
-        summarized.to_converge,
-        summarized.rcp,
-        summarized.scaling_factor,
-    )
-    return dict(zip(STRONG_METRICS, values, strict=True))
+    row, of_set = result.row, result.summarized
+    values = (row.official_minutes, row.energy_joules, of_set.batch_size, of_set.to_converge)
+    return dict(zip(STRONG_METRICS, (*values, of_set.rcp, of_set.scaling_factor), strict=True))
 
 
 def _throughput(result: SetResult) -> Row:
@@ -408,7 +388,7 @@ def write_sections(
     book: Book,
     sheet: Any,
     columns: Sequence[str],
-    sections: Iterable[tuple[str, Iterable[Sequence[Cell]]]],
+    sections: Iterable[tuple[str, Iterable[Sequence[systems.Cell]]]],
     formats: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the columns, and rows below the titles of their sections; some in a format."""
@@ -424,7 +404,7 @@ def write_sections(
                 sheet.write(at, place, fitting(cell), (formats or {}).get(column))
 
 
-def fitting(cell: Cell) -> Cell:
+def fitting(cell: systems.Cell) -> systems.Cell:
     """Return a cell that the format can hold; its numbers are doubles."""
     if isinstance(cell, int) and to_finite(cell) is None:
         cell = str(cell)
@@ -442,9 +422,11 @@ def _sheets(summary: Summary) -> Iterator[tuple[str, Table]]:
                 yield division + suffix, Table(table.columns, tuple(rows))
 
 
-def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[Cell, ...]]]]:
+def _sections(table: Table) -> Iterator[tuple[str, Sequence[tuple[systems.Cell, ...]]]]:
     column = table.columns.index("availability")
-    sections: dict[str, list[tuple[Cell, ...]]] = {CATEGORIES[name]: [] for name in _SECTIONS}
+    sections: dict[str, list[tuple[systems.Cell, ...]]] = {
+        CATEGORIES[name]: [] for name in _SECTIONS
+    }
     for row in table.rows:
         availability = str(row[column] or "no availability")
         title = CATEGORIES.get(category(availability) or "", availability)

@@ -157,10 +157,7 @@ def systems_with_results(argument: str, checked: Checked) -> list[System]:
 
 
 def publication(
-    checked: Checked,
-    systems: Sequence[System],
-    ids: PrivateIds,
-    verdict: Basis = Basis.OFFICIAL,
+    checked: Checked, systems: Sequence[System], ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
 ) -> Publication:
     """Return the summary of a round; ``ids`` has an id for each of its systems.
 
@@ -169,14 +166,9 @@ def publication(
     report = checked.report
     round_ = report.round or ""
     rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
-    scores = _ranked(
-        [
-            _score(result, row, verdict)
-            for row, system in zip(rows, systems, strict=True)
-            for result in system.results
-        ],
-        rows,
-    )
+    both = zip(rows, systems, strict=True)
+    results = ((result, row) for row, system in both for result in system.results)
+    scores = _ranked([_score(*result, verdict) for result in results], rows)
     benchmarks = load_round(report.usage, round_).benchmarks
     others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
     return Publication(
@@ -186,7 +178,7 @@ def publication(
         round_reason=report.round_reason,
         benchmarks=tuple(dict.fromkeys((*benchmarks, *others))),
         verdict=verdict,
-        rows=tuple(_remarked(rows, scores)),
+        rows=tuple(replace(row, remarks=_remarks_on(row, scores)) for row in rows),
         scores=scores,
         submitters=_submitters(systems, rows, scores),
         missing=tuple(_missing(systems, rows, scores, report)),
@@ -206,12 +198,11 @@ def anonymous(result: Publication) -> Publication:
     names = ("submitter", "system", "processor", "accelerator", "software")
     emptied = dict.fromkeys((*names, "details_url", "code_url", "notes"), "")
     rows = [replace(row, key=row.id, gaps=(), **emptied) for row in result.rows]
-    scores = [
-        replace(score, path="", row=score.id, reason=": ".join(score.reason.split(": ")[:2]))
-        if score.reason.startswith(_INVALID)
-        else replace(score, path="", row=score.id, reason=score.reason and "no score")
-        for score in result.scores
-    ]
+    scores = []
+    for score in result.scores:
+        code = ": ".join(score.reason.split(": ")[:2])
+        reason = code if code.startswith(_INVALID) else score.reason and "no score"
+        scores.append(replace(score, path="", row=score.id, reason=reason))
     scores.sort(key=lambda score: (score.id, score.benchmark, score.scaling or ""))
     return replace(
         result,
@@ -234,11 +225,7 @@ def _row(system: System, private_id: str, usage: str, round_: str) -> Row:
     of_description, of_logs = known_division(cells["division"]), known_division(system.division)
     division = of_description or of_logs
     status = category(cells["availability"])
-    usable = {
-        "division": of_description in DIVISIONS,
-        "availability": status is not None,
-        "notes": True,
-    }
+    usable = {"division": of_description in DIVISIONS, "availability": bool(status), "notes": True}
     return Row(
         key=system.key,
         id=private_id,
@@ -262,11 +249,10 @@ def _count(text: str) -> int | None:
     return int(text) if text else None
 
 
-def _remarked(rows: Sequence[Row], scores: Sequence[Score]) -> Iterator[Row]:
-    """Yield the rows with the remarks on their scores in the tables, by benchmark."""
-    for row in rows:
-        own = (s for s in scores if s.row == row.key and s.remarks and not s.reason)
-        yield replace(row, remarks=" | ".join(f"{s.benchmark}: {s.remarks}" for s in own))
+def _remarks_on(row: Row, scores: Sequence[Score]) -> str:
+    """Return the remarks on the scores of a row in the tables, by benchmark."""
+    own = (score for score in scores if score.row == row.key and not score.reason)
+    return " | ".join(f"{score.benchmark}: {score.remarks}" for score in own if score.remarks)
 
 
 # ---- scores ---------------------------------------------------------------------------------
@@ -280,17 +266,14 @@ def _score(result: SetResult, row: Row, verdict: Basis) -> Score:
     minutes = of_set.score_minutes if official is None else official
     reason = _reason(result, minutes, by_rules=by_rules)
     minutes = None if reason else minutes
+    same = ("path", "benchmark", "scaling", "number_of_models", "instance_scale")
     return Score(
-        path=of_set.path,
+        **{name: getattr(of_set, name) for name in same},
         row=row.key,
         id=row.id,
-        benchmark=of_set.benchmark,
-        scaling=of_set.scaling,
         minutes=minutes,
         published_minutes=rounded(minutes),
         energy_joules=None if reason else of_set.energy_joules,
-        number_of_models=of_set.number_of_models,
-        instance_scale=of_set.instance_scale,
         reason=reason,
         official=of_set.verdict.official,
         waived=tuple(sorted({f.code for f in result.observations if f.waiver is not None})),
@@ -305,11 +288,8 @@ def _reason(result: SetResult, minutes: float | None, *, by_rules: bool) -> str:
     published that today's checker rejects and the rules of the round allow.
     """
     row = result.row
-    failing = [
-        finding
-        for finding in result.observations
-        if finding.fails(Basis.RULES) and (by_rules or finding.basis is Basis.BOTH)
-    ]
+    failing = [finding for finding in result.observations if finding.fails(Basis.RULES)]
+    failing = [finding for finding in failing if by_rules or finding.basis is Basis.BOTH]
     if row.verdict.rules is Verdict.FAIL and failing:
         others = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
         return f"{_INVALID}: {failing[0].code}: {failing[0].text}{others}"
@@ -330,11 +310,10 @@ def _remarks(findings: Sequence[Finding]) -> str:
         "rules": {f.code for f in findings if f.fails(Basis.RULES)},
         "official": {f.code for f in findings if f.is_error and f.basis is Basis.OFFICIAL},
     }
-    return "; ".join(
-        f"{basis}: {wording.shortened(sorted(codes), _MOST_CODES)}"
-        for basis, codes in errors.items()
-        if codes
-    )
+    shown = {
+        basis: wording.shortened(sorted(codes), _MOST_CODES) for basis, codes in errors.items()
+    }
+    return "; ".join(f"{basis}: {codes}" for basis, codes in shown.items() if codes)
 
 
 def rounded(value: float | None) -> float | None:

@@ -6,10 +6,10 @@ only the scores of several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from mlperf_pkg.checker.values import Rank, ScoredSet, Scores, Standing
 from mlperf_pkg.findings import Verdict, Verdicts
@@ -18,8 +18,7 @@ from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
-from mlperf_pkg.render.tables import HEAD, json_text
-from mlperf_pkg.render.terminal import STYLES, Terminal
+from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
 
@@ -58,16 +57,12 @@ def markdown(scores: Scores, view: View) -> str:
 
 def json(scores: Scores, _: View) -> str:
     """Render the result sets of the report, each with its ``runs``."""
-    head = {name: getattr(scores.report, name) for name in HEAD}
+    head = {name: getattr(scores.report, name) for name in tables.HEAD}
     sets = [
-        {
-            **as_json(scored.row),
-            "runs": as_json(scored.runs),
-            "published": as_json(scored.published),
-        }
+        as_json(scored.row) | as_json({"runs": scored.runs, "published": scored.published})
         for scored in scores.sets
     ]
-    return json_text({"format": FORMAT, **head, "result_sets": sets})
+    return tables.json_text({"format": FORMAT, **head, "result_sets": sets})
 
 
 def csv(scores: Scores, _: View) -> str:
@@ -99,12 +94,7 @@ _CSV = (
     _of_standing("published_of", "overall.of"),
 )
 
-SCORE_FORMATS: Mapping[str, Callable[[Scores, View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-    "csv": csv,
-}
+SCORE_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 def _in_short(scores: Scores, view: View) -> bool:
@@ -133,22 +123,17 @@ _RUNS = (Column("Scores"), Column("Minutes", 9, numbers=True), Column("Status, d
 
 def _group(scored: ScoredSet, system: str) -> Group:
     """Return the runs, the steps from the mean to the score, and the official score."""
-    row = scored.row
+    row, why = scored.row, ""
+    if row.official_minutes is None:  # unknown without rules for the benchmark
+        why = "not checked" if row.runs_required is None else "mlperf-logging gives no score"
     runs = [(name(r.path), wording.minutes(r.minutes), wording.outcome(r)) for r in scored.runs]
     steps = [
         ("olympic mean", wording.minutes(row.unscaled_minutes), ""),
         ("scaling factor", f"{row.scaling_factor:.4f}", ""),
         (("score", HEADING), (wording.minutes(row.score_minutes), HEADING), ""),
-        ("official", wording.minutes(row.official_minutes), _no_official_score(row)),
+        ("official", wording.minutes(row.official_minutes), why),
     ]
     return Group(f"{row.benchmark}: {system}", [*runs, *steps], list(_remarks(scored)))
-
-
-def _no_official_score(row: ResultSetRow) -> str:
-    """Return why there is no official score; it is unknown without rules for the benchmark."""
-    if row.official_minutes is not None:
-        return ""
-    return "not checked" if row.runs_required is None else "mlperf-logging gives no score"
 
 
 def _remarks(scored: ScoredSet) -> Iterator[str]:
@@ -161,8 +146,10 @@ def _remarks(scored: ScoredSet) -> Iterator[str]:
             # Even where normalisation does not apply.
             minutes = wording.minutes(row.unscaled_minutes * row.rcp.normalization)
             yield f"normalised: {minutes} minutes; before: {wording.minutes(row.unscaled_minutes)}"
-    if scored.published:
-        yield f"published: {_standing_in_words(scored.published)}"
+    if standing := scored.published:
+        model = standing.of_model
+        of_model = f", {_in_words(model)} on {standing.accelerator_model}" if model else ""
+        yield f"published: {_standing_in_short(standing)}{of_model}"
 
 
 # ---- in short: a line per result set ------------------------------------------------------
@@ -176,13 +163,9 @@ def verdict_in_short(verdicts: Verdicts) -> str:
     """
     if verdicts.official is verdicts.rules:
         return wording.VERDICTS[verdicts.rules]
-    telling = Verdict.FAIL if Verdict.FAIL in _both(verdicts) else Verdict.PASS
+    telling = Verdict.FAIL if Verdict.FAIL in astuple(verdicts) else Verdict.PASS
     name = "official" if verdicts.official is telling else "rules"
     return f"{name} {wording.VERDICTS[telling]}"
-
-
-def _both(verdicts: Verdicts) -> tuple[Verdict, Verdict]:
-    return verdicts.official, verdicts.rules
 
 
 def _system(row: ResultSetRow) -> str:
@@ -193,17 +176,12 @@ _SETS = (
     Column("Submitter, system", of=_system),
     Column("Benchmark", 16, of=wording.benchmark),
     Column("Minutes", 9, numbers=True, of=attrgetter("score_minutes"), show=wording.minutes),
-    Column(
-        "RCP margin",
-        16,
-        of=wording.rcp,
-        style=lambda row: STYLES[Verdict.FAIL] if wording.rcp_state(row) == "fail" else PLAIN,
-    ),
+    RCP_MARGIN,
     Column(
         "Verdict",
         14,
         of=lambda row: verdict_in_short(row.verdict),
-        style=lambda row: STYLES[max(_both(row.verdict), key=_GRAVITY.index)],
+        style=lambda row: STYLES[max(astuple(row.verdict), key=_GRAVITY.index)],
     ),
 )
 
@@ -238,13 +216,6 @@ def _notes(sets: Sequence[ScoredSet], *, standings: bool) -> Iterator[str]:
 
 
 # ---- standings among published results ----------------------------------------------------
-
-
-def _standing_in_words(standing: Standing) -> str:
-    """Return ``3rd of 41 on 8 accelerators in 5.1, 1st of 6 on NVIDIA H100``."""
-    model = standing.of_model
-    of_model = f", {_in_words(model)} on {standing.accelerator_model}" if model else ""
-    return f"{_standing_in_short(standing)}{of_model}"
 
 
 def _standing_in_short(standing: Standing) -> str:

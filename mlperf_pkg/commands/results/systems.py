@@ -100,11 +100,8 @@ def systems_of(checked: Checked) -> Iterator[System]:
         for folder in submission.tested:
             name = folder.place.name
             path = submission.place.child("systems").child(f"{name}.json").label
-            sets = tuple(
-                (files_of_set, results[files_of_set.place.label])
-                for files_of_set in submission.result_sets
-                if files_of_set.system == name and files_of_set.place.label in results
-            )
+            own = ((s, s.place.label) for s in submission.result_sets if s.system == name)
+            sets = tuple((of_set, results[label]) for of_set, label in own if label in results)
             logged = (divisions[run] for _, result in sets for run in result.runs)
             yield System(
                 key=f"{submitter}/{name}",
@@ -128,11 +125,10 @@ def system_cells(description: Description, private_id: str | None) -> dict[str, 
     """
     if missing := [name for name in REQUIRED if name not in description]:
         raise ValueError(f"no {', no '.join(missing)}")
-    values = {name: _CELLS[name](description) for name in _BY_KIND}
-    cells: dict[str, Cell] = {
-        name: value if value is None or name in _COUNTS else str(value)
-        for name, value in values.items()
-    }
+    cells: dict[str, Cell] = {}
+    for name in _BY_KIND:
+        value = _CELLS[name](description)
+        cells[name] = value if value is None or name in _COUNTS else str(value)
     try:
         contents = parse_json(private_id or "")
     except ValueError:

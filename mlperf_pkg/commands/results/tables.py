@@ -20,15 +20,8 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES
 from mlperf_pkg.commands.page.template import environment, page_head, raw
 from mlperf_pkg.commands.page.template import file as template_file
+from mlperf_pkg.commands.results import official as summarizer
 from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
-from mlperf_pkg.commands.results.official import (
-    OFFICIAL_FILES,
-    TableFolder,
-    book,
-    fitting,
-    official_files,
-    write_sections,
-)
 from mlperf_pkg.commands.results.publication import (
     FORMAT,
     UNDIVIDED,
@@ -48,9 +41,9 @@ from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.resources import MissingPackageError
 from mlperf_pkg.infra.text import letters, visible
+from mlperf_pkg.render import table as render
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, csv, records, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, records, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
@@ -247,7 +240,7 @@ def tables_csv(sections: Sequence[Section]) -> str:
     """Return tables of one kind as one; its first columns are division and category."""
     scores = sections[0].scores if sections else ()
     groups = [Group("", section.rows) for section in sections]
-    return csv(Table((*_TABLE, *_HEAD, *scores, *_TAIL), groups))
+    return render.csv(Table((*_TABLE, *_HEAD, *scores, *_TAIL), groups))
 
 
 def scores_csv(publication: Publication) -> str:
@@ -258,22 +251,18 @@ def scores_csv(publication: Publication) -> str:
         return Column(key=name, of=lambda score: getattr(rows[score.row], name))
 
     columns = (_field("id"), *map(of_row, _OF_ROW), *_OF_SCORE)
-    return csv(table_of(columns, publication.scores))
+    return render.csv(table_of(columns, publication.scores))
 
 
 def results_json(publication: Publication) -> str:
     """Return all values as JSON, in which the tables are rows of cells by column."""
     fields: dict[str, Any] = as_json(publication)
     shown = [
-        {
-            "kind": section.kind.name,
-            "division": section.division,
-            "category": section.category,
-            "rows": records(section.table),
-        }
+        {"kind": section.kind.name, "division": section.division, "category": section.category}
+        | {"rows": records(section.table)}
         for section in tables(publication)
     ]
-    return json_text({"format": FORMAT, **fields, "tables": as_json(shown)})
+    return render.json_text({"format": FORMAT, **fields, "tables": as_json(shown)})
 
 
 # ---- workbook and page ----------------------------------------------------------------------
@@ -285,7 +274,7 @@ def workbook(publication: Publication) -> bytes:
     Raises:
         MissingPackageError: XlsxWriter is not installed.
     """
-    with book(publication.usage, publication.round) as file:
+    with summarizer.book(publication.usage, publication.round) as file:
         for title, group in groupby(tables(publication), attrgetter("sheet")):
             sections = list(group)
             first, columns = sections[0], sections[0].table.columns
@@ -297,12 +286,12 @@ def workbook(publication: Publication) -> bytes:
             rows = [(s.category, [[*r.values()] for r in records(s.table)]) for s in sections]
             of_scores = file.contents.add_format({"num_format": first.kind.number_format})
             formats = {column.key or "": of_scores for column in first.scores}
-            write_sections(file, sheet, names, rows, formats)
+            summarizer.write_sections(file, sheet, names, rows, formats)
         sheet = file.contents.add_worksheet("without a score")
         sheet.set_column(0, 2, 40)
         sheet.write_row(0, 0, ("id", "result set", "reason"), file.head)
         for line, score in enumerate(publication.without_score, 1):
-            sheet.write_row(line, 0, map(fitting, (score.id, score.path, score.reason)))
+            sheet.write_row(line, 0, map(summarizer.fitting, (score.id, score.path, score.reason)))
     return file.stream.getvalue()
 
 
@@ -358,10 +347,7 @@ _FILES = (*(kind.file for kind in KINDS), *_MADE)
 
 
 class Written(Struct, frozen=True):
-    """A publication that was written: its files, and the numbers of its private ids.
-
-    ``withdrawn`` is the number of ids in the file whose rows are not in the round.
-    """
+    """A publication that was written: its files, and the ids of new and of withdrawn systems."""
 
     publication: Publication
     files: tuple[str, ...]
@@ -404,7 +390,7 @@ class ResultsFolder(Struct, frozen=True):
         existing = [file for file in files if file.exists()]
         if existing and not self.force:
             raise UserError(f"{existing[0]}: exists already; --force overwrites it")
-        TableFolder(self.path / OFFICIAL, self.force).refuse_early(inputs)
+        summarizer.TableFolder(self.path / OFFICIAL, self.force).refuse_early(inputs)
         return read_ids(self.ids)
 
     def write(
@@ -425,10 +411,18 @@ class ResultsFolder(Struct, frozen=True):
         result = publication(checked, systems, extended, verdict)
         official: dict[str, str | bytes] = {}
         if self.anonymous:
-            _refuse_names(result)
+            for row in result.rows:
+                if letters(row.submitter) and letters(row.submitter) in letters(row.id):
+                    subject = f"the private id of {row.key}, {row.id}"
+                    raise UserError(f"{subject}, has the name of the submitter")
             result = anonymous(result)
         else:
-            result, official = _with_official(result, checked)
+            try:
+                made, gaps = summarizer.official_files(checked)
+                official = {f"{OFFICIAL}/{name}": made[name] for name in sorted(made)}
+                result = replace(result, official_gaps=tuple(gaps))
+            except UserError as error:
+                result = replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}"))
         files, notes = file_contents(result)
         files |= official
         own = {}
@@ -436,7 +430,7 @@ class ResultsFolder(Struct, frozen=True):
             own = {self.ids.name: extended.text()}
         elif extended.entries != ids.entries or not ids.exists:
             extended.write()
-        former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in OFFICIAL_FILES))
+        former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in summarizer.OFFICIAL_FILES))
         write_together(self.path, {**files, **own}, replace=self.force, former=former)
         keys = {system.key for system in systems}
         return Written(
@@ -446,24 +440,6 @@ class ResultsFolder(Struct, frozen=True):
             new=len(extended.entries) - len(ids.entries),
             withdrawn=len(extended.entries.keys() - keys),
         )
-
-
-def _with_official(
-    result: Publication, checked: Checked
-) -> tuple[Publication, dict[str, str | bytes]]:
-    """Return a publication with the gaps of the tables of the official summarizer, and these."""
-    try:
-        files, gaps = official_files(checked)
-    except UserError as error:
-        return replace(result, missing=(*result.missing, f"{OFFICIAL}: {error}")), {}
-    contents = {f"{OFFICIAL}/{name}": files[name] for name in sorted(files)}
-    return replace(result, official_gaps=tuple(gaps)), contents
-
-
-def _refuse_names(result: Publication) -> None:
-    for row in result.rows:
-        if letters(row.submitter) and letters(row.submitter) in letters(row.id):
-            raise UserError(f"the private id of {row.key}, {row.id}, has the name of the submitter")
 
 
 def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
@@ -528,28 +504,23 @@ def summary(written: Written, folder: Path, view: View) -> str:
     terminal.line()
     if sections := tables(result):
         terminal.table(table_of(_COLUMNS, sections))
-    for line in (*_written(written, folder), *_remarks(written, folder)):
+    for line in _remarks(written, folder):
         terminal.line((line, PLAIN))
     return terminal.text()
 
 
-def _written(written: Written, folder: Path) -> Iterator[str]:
+def _remarks(written: Written, folder: Path) -> Iterator[str]:
+    result, file = written.publication, folder / "results.json"
     yield from _folded(f"In {folder}: {', '.join(written.files)}")
     more = [f"{written.new} new"] if written.new else []
     more += [f"{written.withdrawn} of withdrawn systems"] if written.withdrawn else []
     in_brackets = f" ({', '.join(more)})" if more else ""
-    rows = wording.counted(len(written.publication.rows), "system")
+    rows = wording.counted(len(result.rows), "system")
     yield from _folded(f"Private ids of {rows} in {written.ids}{in_brackets}")
-
-
-def _remarks(written: Written, folder: Path) -> Iterator[str]:
-    result = written.publication
-    file = folder / "results.json"
     notes = list(result.notes)
-    if gaps := len(result.official_gaps):
-        notes.append(
-            f"{OFFICIAL}: {wording.counted(gaps, 'gap')} in the official tables: see {file}"
-        )
+    if result.official_gaps:
+        gaps = wording.counted(len(result.official_gaps), "gap")
+        notes.append(f"{OFFICIAL}: {gaps} in the official tables: see {file}")
     yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
     yield from _listed("Notes", notes, _SHOWN_NOTES, file)
 

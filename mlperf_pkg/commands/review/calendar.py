@@ -5,7 +5,8 @@ Source: submission_rules, Schedule; training_rules, Handling RCP Failures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR, date, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,8 +15,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.plain_yaml import compose, key, kind
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import PLAIN, json_text
 from mlperf_pkg.render.terminal import Terminal
 
 NAME = "calendar.yaml"
@@ -96,6 +96,7 @@ def read_calendar(path: Path) -> dict[str, date]:
 # ---- formats ------------------------------------------------------------------------------
 
 _LINE = 75  # octets of a line, without its end
+_SPECIAL, _ESCAPED = r"([\\;,])", r"\\\1"
 _HEAD = "# The dates of a review. A line that is left out has the date by the rules.\n"
 
 
@@ -132,7 +133,7 @@ def ics(calendar: Calendar, _: View) -> str:
             f"UID:{start}-{name.replace('_', '-')}@mlperf-pkg",
             f"DTSTAMP:{start}T000000Z",
             f"DTSTART;VALUE=DATE:{calendar[name]:%Y%m%d}",
-            f"SUMMARY:MLPerf review: {_escaped(EVENTS[name][0])}",
+            f"SUMMARY:MLPerf review: {re.sub(_SPECIAL, _ESCAPED, EVENTS[name][0])}",
             "TRANSP:TRANSPARENT",
             "END:VEVENT",
         ]
@@ -144,12 +145,6 @@ def by_date(calendar: Calendar) -> list[str]:
     return sorted(calendar, key=lambda name: (calendar[name], list(EVENTS).index(name)))
 
 
-def _escaped(words: str) -> str:
-    for character in "\\;,":
-        words = words.replace(character, f"\\{character}")
-    return words
-
-
 def _folded(line: str) -> Iterator[str]:
     """Yield a line of ASCII in pieces, each with its end; all but the first begin with a space."""
     yield f"{line[:_LINE]}\r\n"
@@ -157,9 +152,4 @@ def _folded(line: str) -> Iterator[str]:
         yield f" {line[start : start + _LINE - 1]}\r\n"
 
 
-CALENDAR_FORMATS: Mapping[str, Callable[[Calendar, View], str]] = {
-    "text": text,
-    "yaml": yaml,
-    "ics": ics,
-    "json": json,
-}
+CALENDAR_FORMATS = {"text": text, "yaml": yaml, "ics": ics, "json": json}

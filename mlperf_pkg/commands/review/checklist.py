@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from statistics import median
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -144,11 +144,8 @@ def _words(worst: Finding, findings: Sequence[Finding]) -> str:
 
 def _topic(code: str, rule: Rule | None) -> str:
     if rule is not None:
-        if rule.reaches:
-            return _RUNS
-        if rule.key in KEYS:
-            return _EVALUATIONS
-        return _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
+        of_key = _HYPERPARAMETERS if is_hyperparameter(rule.key) else _RULES
+        return _RUNS if rule.reaches else _EVALUATIONS if rule.key in KEYS else of_key
     beginnings = {prefix: topic for topic, (prefixes, _) in _TOPICS.items() for prefix in prefixes}
     return beginnings[max(filter(code.startswith, beginnings), key=len)]
 
@@ -254,8 +251,9 @@ def short(path: str) -> str:
 def listed(names: Iterable[str], most: int = _MOST_NAMES) -> str:
     """Return at most ``most`` different names, separated by commas, and the number of others."""
     different = list(dict.fromkeys(names))
-    rest = len(different) - most
-    return ", ".join([*different[:most], *([f"{rest} more"] if rest > 0 else [])])
+    if rest := len(different[most:]):
+        different[most:] = [f"{rest} more"]
+    return ", ".join(different)
 
 
 def grouped(pairs: Sequence[tuple[str, str]]) -> str:
@@ -297,23 +295,23 @@ def _text(system: SystemFile, field: str) -> str:
 
 def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Yield the parts of the software stack that have several versions, in one line."""
-    by_part: dict[str, list[tuple[str, str]]] = {}
     stacks = {system.id: _stack(system) for system in systems}
     texts = [set(stack[_UNNAMED]) for stack in stacks.values() if _UNNAMED in stack]
     common = set.intersection(*texts) if texts else set()
-    for name, stack in stacks.items():
-        for part, versions in stack.items():
-            own = ", ".join(version for version in versions if version not in common)
-            by_part.setdefault(part, []).append((own or "none of these", name))
+    by_part = by_key(
+        (part, (", ".join(v for v in versions if v not in common) or "none of these", name))
+        for name, stack in stacks.items()
+        for part, versions in stack.items()
+    )
     differing = [
         f"{part} {grouped(versions)}".strip()
         for part, versions in by_part.items()
         if len({version for version, _ in versions}) > 1
     ]
     if differing:
-        more = len(differing) - _MOST_KEYS
-        rest = f"; {more} more" if more > 0 else ""
-        yield f"differs between systems: {'; '.join(differing[:_MOST_KEYS])}{rest}"
+        if more := len(differing[_MOST_KEYS:]):
+            differing[_MOST_KEYS:] = [f"{more} more"]
+        yield f"differs between systems: {'; '.join(differing)}"
 
 
 def _stack(system: SystemFile) -> Mapping[str, list[str]]:
@@ -321,15 +319,13 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
     stack = (system.contents or {}).get("other_software_stack")
     versions: dict[str, list[str]] = {}
     for item in stack if isinstance(stack, list) else [stack]:
-        if isinstance(item, dict):
-            versions.update({str(key): [_version(value)] for key, value in item.items() if value})
-        elif item:
-            versions[_UNNAMED] = [*versions.get(_UNNAMED, ()), *_version(item).split(", ")]
+        for name, value in item.items() if isinstance(item, dict) else [(_UNNAMED, item)]:
+            text = " ".join((value if isinstance(value, str) else word(value)).split())
+            if value and isinstance(item, dict):
+                versions[str(name)] = [text[:_MOST_TEXT]]
+            elif value:
+                versions.setdefault(_UNNAMED, []).extend(text[:_MOST_TEXT].split(", "))
     return versions
-
-
-def _version(value: Any) -> str:
-    return " ".join((value if isinstance(value, str) else word(value)).split())[:_MOST_TEXT]
 
 
 def _older(subject: Subject) -> Iterator[str]:
@@ -400,13 +396,11 @@ def statuses(subject: Subject) -> Iterator[str]:
 
 def convergence(subject: Subject) -> Iterator[str]:
     """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
-    margins = [(item.name, item.row.rcp.margin_percent) for item in subject.sets if item.row.rcp]
-    close = [(margin, name) for name, margin in margins if margin is not None]
-    close = [(margin, name) for margin, name in close if 0 <= margin < _CLOSE]
+    rcps = ((item.row.rcp.margin_percent, item) for item in subject.sets if item.row.rcp)
+    close = [(margin, item.name) for margin, item in rcps if margin is not None]
+    close = [pair for pair in sorted(close, key=itemgetter(0)) if 0 <= pair[0] < _CLOSE]
     if close:
-        words = (
-            f"{name} {margin_in_words(margin)}" for margin, name in sorted(close, key=itemgetter(0))
-        )
+        words = (f"{name} {margin_in_words(margin)}" for margin, name in close)
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     tests = tests_of((item.row for item in subject.sets), subject.findings)
     if missing := [short(test.row.path) for test in tests if test.state == MISSING]:
@@ -427,7 +421,7 @@ def seeds(subject: Subject) -> Iterator[str]:
     same = []
     for item in subject.sets:
         values = [{seed.value for seed in run.seeds} for run in item.context.runs]
-        if len(values) > 1 and len(values[0]) == 1 and all(own == values[0] for own in values):
+        if len(values) > 1 and all(values) and len(set().union(*values)) == 1:
             same.append(item.name)
     if same:
         yield f"the same seed in all runs: {_sets(same)}"
@@ -435,31 +429,28 @@ def seeds(subject: Subject) -> Iterator[str]:
 
 def runs(subject: Subject) -> Iterator[str]:
     """Yield the runs that take far more or less time than others of their set."""
-    outlying = [words for item in subject.sets for words in _outlying_runs(item)]
+    outlying = []
+    for item in subject.sets:
+        runs = (run for run in item.context.runs if run.converged)
+        times = {run.path: run.minutes for run in runs if run.minutes}
+        if len(times) < _FEWEST:
+            continue
+        usual = median(times.values())
+        for path, minutes in times.items():
+            ratio = minutes / usual
+            if not 1 / _FAR < ratio < _FAR:
+                shown = f"{ratio:.2f}" if ratio < _WHOLE else f"{ratio:,.0f}"
+                outlying.append(f"{short(path)} takes {shown} times the median")
     if outlying:
         yield f"unlike the other runs of their set: {listed(outlying)}"
-
-
-def _outlying_runs(item: Tested) -> Iterator[str]:
-    converged = [run for run in item.context.runs if run.converged and run.minutes]
-    if len(converged) < _FEWEST:
-        return
-    usual = median(run.minutes or 0 for run in converged)
-    for run in converged:
-        ratio = (run.minutes or 0) / usual
-        if not 1 / _FAR < ratio < _FAR:
-            times = f"{ratio:.2f}" if ratio < _WHOLE else f"{ratio:,.0f}"
-            yield f"{short(run.path)} takes {times} times the median"
 
 
 def power(subject: Subject) -> Iterator[str]:
     """Yield the sets with power measurements."""
     measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
     if measured:
-        yield (
-            f"energy of {_sets(measured)}: does it cover all nodes, the interconnect and the"
-            " conversion efficiency?"
-        )
+        question = "does it cover all nodes, the interconnect and the conversion efficiency?"
+        yield f"energy of {_sets(measured)}: {question}"
 
 
 def _sets(names: Sequence[str]) -> str:

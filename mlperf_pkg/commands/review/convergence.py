@@ -50,12 +50,11 @@ class RcpTest(Struct, frozen=True):
         fails = finding is not None and finding.fails(Basis.RULES)
         if test.official_pass:
             return FAIL if fails else BYPASSED if finding else PASS
-        of_message = {
-            (rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED): OPEN,
-            (rcp.MISSING, rcp.NO_POINTS): MISSING,
-        }
-        states = (state for start, state in of_message.items() if test.message.startswith(start))
-        return next(states, BYPASSED if test.bypassed else FAIL if fails else OFFICIAL)
+        if test.message.startswith((rcp.NO_BATCH_SIZE, rcp.NOT_CONVERGED)):
+            return OPEN
+        if test.message.startswith((rcp.MISSING, rcp.NO_POINTS)):
+            return MISSING
+        return BYPASSED if test.bypassed else FAIL if fails else OFFICIAL
 
     @property
     def margin(self) -> float | None:
@@ -91,25 +90,19 @@ def section(reviewed: Round) -> Section:
     scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
     scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
     missing = list(_missing(reviewed, [test.row for test in tests if test.state == MISSING]))
+    titles = ("Missing reference points", "Normalised scores")
     tables = {
         "sets": _sets(tests),
-        "missing": table_of(
-            _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
-        ),
-        "normalised": table_of(
-            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
-        ),
+        "missing": table_of(_MISSING, missing, title=titles[0], note=_MISSING_NOTE),
+        "normalised": table_of(_NORMALISED, scaled, title=titles[1], note=_NORMALISED_NOTE),
     }
     counts, dates = Counter(test.state for test in tests), reviewed.calendar or {}
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
+    date = dates.get(SUBMISSION, "unknown")
     return Section(
         "convergence",
         "Convergence",
-        tuple(
-            text.format(date=dates.get(SUBMISSION, "unknown"))
-            for word, text in _TEXTS.items()
-            if counts[word]
-        ),
+        tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word]),
         {name: table for name, table in tables.items() if table.rows},
         (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(tests, missing, scaled)),
     )
@@ -219,9 +212,7 @@ _TEXTS = {
 
 
 def _summary(
-    tests: Sequence[RcpTest],
-    missing: Sequence[tuple[Cell, ...]],
-    scaled: Sequence[ResultSetRow],
+    tests: Sequence[RcpTest], missing: Sequence[tuple[Cell, ...]], scaled: Sequence[ResultSetRow]
 ) -> Iterator[str]:
     for test in tests:
         if test.state in (FAIL, OFFICIAL, BYPASSED):
@@ -230,10 +221,8 @@ def _summary(
             shown += f" ({test.finding.code})" if test.finding else ""
             yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:
-        yield (
-            f"missing: {benchmark} at batch size {size} ({submitters}): {runs} reference runs due"
-            f" {due}"
-        )
+        needed = f"{runs} reference runs due {due}"
+        yield f"missing: {benchmark} at batch size {size} ({submitters}): {needed}"
     if scaled:
         most = 100 * (scaled[0].scaling_factor - 1)
         yield f"normalised: {wording.counted(len(scaled), 'score')}, by up to {most:.2f} %"

@@ -1,4 +1,4 @@
-"""The files of a review: a page, JSON, Markdown for each section, CSV for each table."""
+"""The files of a review, and of its packages: a page, JSON, Markdown by section, CSV by table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.reading import guarded
 from mlperf_pkg.commands.page.template import file, page_head
@@ -32,8 +32,7 @@ from mlperf_pkg.infra.files import new_folder, refuse_within
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import table as tables
-from mlperf_pkg.render.table import Table
-from mlperf_pkg.render.tables import HEAD, json_text
+from mlperf_pkg.render.table import HEAD, Table, json_text, records
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
@@ -79,15 +78,11 @@ class Review(Struct, frozen=True):
     @property
     def counts(self) -> str:
         """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
-        numbers = self.head["counts"]
-        return ", ".join(
-            (
-                wording.counted(numbers["submitters"], "submitter"),
-                wording.counted(numbers["result_sets"], "result set"),
-                f"{numbers['with_errors']} with errors",
-                wording.counted(numbers["objections"], "objection"),
-            )
-        )
+        counts = self.head["counts"]
+        submitters = wording.counted(counts["submitters"], "submitter")
+        sets = wording.counted(counts["result_sets"], "result set")
+        objections = wording.counted(counts["objections"], "objection")
+        return f"{submitters}, {sets}, {counts['with_errors']} with errors, {objections}"
 
     @property
     def names(self) -> dict[str, str]:
@@ -283,17 +278,8 @@ def summary(review: Review) -> str:
 
 def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
     """Return at most ``most`` indented lines; if there are more, the last names a file."""
-    lines = [
-        line
-        for text in texts
-        for line in textwrap.wrap(
-            visible(text),
-            _WIDTH,
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-        )
-    ]
+    wrapper = textwrap.TextWrapper(_WIDTH, "  ", "    ", break_on_hyphens=False)
+    lines = [line for text in texts for line in wrapper.wrap(visible(text))]
     if len(lines) <= most:
         return lines
     return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
@@ -302,6 +288,7 @@ def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
 # ---- the page -----------------------------------------------------------------------------
 
 _OPEN_ROWS = 40  # a table with more rows is folded
+_MISSING = "<h2>Missing or unclear</h2>"
 
 _PAGE = """\
 {head}
@@ -331,7 +318,9 @@ def page(review: Review) -> str:
     title = f"{review.title}: review"
     links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in review.sections)
     parts = [_section(section, review.names) for section in review.sections]
-    parts[_FIRST:_FIRST] = _problems(review)
+    if review.problems:
+        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
+        parts.insert(_FIRST, f'{_MISSING}\n<ul class="problems">\n{items}\n</ul>')
     tool, round_ = review.head["tool"], review.head["round"]
     reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
     return _PAGE.format(
@@ -350,19 +339,11 @@ def _id(name: str) -> str:
     return escape_html(name.replace(" ", "-"))
 
 
-def _problems(review: Review) -> Iterator[str]:
-    if review.problems:
-        items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
-        yield f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>'
-
-
 def _section(section: Section, files: Mapping[str, str]) -> str:
     heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
     paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
-    parts = (
-        _table(section, table, files[f"{section.name}/{name}"])
-        for name, table in section.tables.items()
-    )
+    tables_by_file = ((files[f"{section.name}/{n}"], table) for n, table in section.tables.items())
+    parts = (_table(section, table, file_) for file_, table in tables_by_file)
     body = "\n".join([heading, *paragraphs, *parts])
     return f'<section aria-labelledby="{_id(section.name)}">\n{body}\n</section>'
 
@@ -420,10 +401,8 @@ def _obstacle(folder: Path, *, force: bool) -> str:
         return "exists already; --force replaces it"
     for entry in walk(folder):
         if entry.folder or entry.link is not None or entry.path not in written:
-            return (
-                f"not replaced, as {entry.path} is not part of the review; move it away or choose"
-                " another --output"
-            )
+            advice = "move it away or choose another --output"
+            return f"not replaced, as {entry.path} is not part of the review; {advice}"
     return ""
 
 
@@ -445,3 +424,108 @@ def _document(folder: Path) -> Any:
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
     return document if is_one else None
+
+
+# ---- a package for each submitter ---------------------------------------------------------
+
+_WHOLE = ("calendar",)  # sections that concern all
+_LEFT_OUT = ("findings",)  # these count those of all submitters; the checklists have them, too
+_TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others compare all submitters
+
+
+def packages_of(review: Review) -> dict[str, str]:
+    """Return the files of all packages, each in a folder that is named after its submitter."""
+    files: dict[str, str] = {}
+    folders: list[str] = []
+    for submitter in review.submitters:
+        stem = re.sub(r"[^\w+-]+", "-", submitter).strip("-") or "submitter"
+        folder = unused(stem, folders)
+        folders.append(folder)
+        package = _Names.of(review, submitter).package(review)
+        files |= {f"{folder}/{name}": text for name, text in files_of(package).items()}
+    return files
+
+
+class _Names(Struct, frozen=True):
+    """The names that concern a submitter: its ``own``, and submissions that it ``reviews``."""
+
+    submitter: str
+    own: frozenset[str]
+    others: tuple[str, ...]
+    reviews: frozenset[str]
+
+    @classmethod
+    def of(cls, review: Review, submitter: str) -> _Names:
+        own = {submitter, *review.submitters[submitter]}
+        every = {n for name, folders in review.submitters.items() for n in (name, *folders)}
+        pairs = _rows(review, "assignments", "pairs")
+        reviews = {
+            folder
+            for row in pairs
+            if row["Reviewer"] == submitter
+            for folder in str(row["Folders"]).split(", ")
+        }
+        return cls(submitter, frozenset(own), tuple(every - own), frozenset(reviews))
+
+    def package(self, review: Review) -> Review:
+        """Return the review without what concerns others alone."""
+        sections = [self._section(s) for s in review.sections if s.name not in _LEFT_OUT]
+        package = replace(
+            review,
+            title=f"{review.title}: {self.submitter}",
+            problems=[text for text in review.problems if _names(text, self.own)],
+            submitters={self.submitter: review.submitters[self.submitter]},
+            sections=[section for section in sections if section.tables],
+        )
+        row = next(iter(_rows(package, "submitters", "table")), {})
+        counts = {
+            "submitters": 1,
+            "result_sets": row.get("Results", 0),
+            "with_errors": row.get("With errors", 0),
+            "objections": sum(len(_rows(package, "objections", n)) for n in ("states", "errors")),
+        }
+        return replace(package, head={**review.head, "counts": counts})
+
+    def _section(self, section: Section) -> Section:
+        if section.name in _WHOLE:
+            return section
+        names = _TABLES.get(section.name, tuple(section.tables))
+        made = {name: self._table(section, name) for name in names if name in section.tables}
+        text = tuple(text for text in section.text if not _names(text, self.others))
+        tables = {name: table for name, table in made.items() if table.rows}
+        return replace(section, text=text, tables=tables, summary=())
+
+    def _table(self, section: Section, name: str) -> Table:
+        table = section.tables[name]
+        if section.checks:  # the checklist of a submission
+            return table if name in self.own | self.reviews else replace(table, groups=[])
+        cells = [list(table.values(row)) for row in table.rows]
+        kept = [number for number, row in enumerate(cells) if any(map(self._concerns, row))]
+        marked = {(kept.index(row), place) for row, place in table.marked if row in kept}
+        return table_of_cells(
+            [column.heading for _, column in table.keyed],
+            [[self._own_part(cell) for cell in cells[number]] for number in kept],
+            title=table.title,
+            marked=frozenset(marked),
+            note="" if _names(table.note, self.others) else table.note,
+        )
+
+    def _concerns(self, cell: Any) -> bool:
+        """Return whether a cell is a name of the submitter, a list with one, or a path below it."""
+        parts = cell.split(", ") if isinstance(cell, str) else []
+        return any(part in self.own or part.split("/")[0] in self.own for part in parts)
+
+    def _own_part(self, cell: Any) -> Any:
+        """Return a cell without the other names of a list."""
+        parts = cell.split(", ") if isinstance(cell, str) else []
+        return ", ".join(filter(self.own.__contains__, parts)) or cell
+
+
+def _names(text: str, names: Iterable[str]) -> bool:
+    """Return whether one of these names is in the text."""
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
+
+
+def _rows(review: Review, section: str, table: str) -> Sequence[dict[str, Any]]:
+    tables = (s.tables.get(table) for s in review.sections if s.name == section)
+    return next((records(rows) for rows in tables if rows), [])

@@ -113,13 +113,12 @@ _DIFFERING = tuple(
 
 
 def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
-    for group in groups:
-        for entry in group.entries:
-            for key, counts in sorted(entry.counts.items()):
-                if len(counts) > 1:
-                    values = (f"{plain(v)} in {counted(n, 'run')}" for v, n in counts.items())
-                    name = (group.benchmark, group.division, entry.submitter, entry.system)
-                    yield (*name, key, ", ".join(values))
+    for group, entry in ((one, entry) for one in groups for entry in one.entries):
+        name = (group.benchmark, group.division, entry.submitter, entry.system)
+        for key, counts in sorted(entry.counts.items()):
+            if len(counts) > 1:
+                values = (f"{plain(v)} in {counted(n, 'run')}" for v, n in counts.items())
+                yield (*name, key, ", ".join(values))
 
 
 # ---- a benchmark --------------------------------------------------------------------------
@@ -184,13 +183,11 @@ def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
     if first is None:
         return "The logs have no hyperparameters."
     compared = [key for key in constant if group.reference.values(key, first.size)]
-    kinds = {
-        " and in the reference": compared,
-        ", without a reference": sorted({*constant} - {*compared}),
-    }
+    others = sorted({*constant} - {*compared})
+    kinds = ((" and in the reference", compared), (", without a reference", others))
     notes = [
         f"Equal in all sets{kind}: {', '.join(f'{key} {first.words(key)}' for key in of_kind)}."
-        for kind, of_kind in kinds.items()
+        for kind, of_kind in kinds
         if of_kind
     ]
     if empty := [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]:
@@ -288,10 +285,9 @@ def entry_of(context: SetContext) -> Entry:
         for key, value in (*sizes, *islice(run.hyperparameters.items(), _MOST_KEYS)):
             counts.setdefault(key, Counter())[value] += 1
     ordered = {key: dict(values.most_common()) for key, values in counts.items()}
-    organisation = next((run.text("org") for run in context.runs), "")
+    submitter = context.submitter or next((run.text("org") for run in context.runs), "")
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(ordered.get(BATCH_SIZE, ())), "")
-    submitter = context.submitter or organisation
     return Entry(context.path, submitter, system, number(size), ordered)
 
 
@@ -314,9 +310,9 @@ class Reference(Struct, frozen=True):
         """Return the batch sizes of the point of this size, or of those on either side."""
         if size is None or size in self.points:
             return [] if size is None else [size]
-        below = max((batch_size for batch_size in self.points if batch_size < size), default=None)
-        above = min((batch_size for batch_size in self.points if batch_size > size), default=None)
-        return [batch_size for batch_size in (below, above) if batch_size is not None]
+        below = [batch_size for batch_size in self.points if batch_size < size]
+        above = [batch_size for batch_size in self.points if batch_size > size]
+        return [*sorted(below)[-1:], *sorted(above)[:1]]
 
     def values(self, key: str, size: float | None) -> list[str]:
         """Return the value at a batch size, or those of the two points around it; may be empty.
@@ -380,14 +376,10 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
     records = reference_hyperparameters(context.round.usage, ruleset, benchmark)
     is_closed = division_of(context) == "closed"
     rules = _rules(context.rules) if context.rules and is_closed else {}
+    every = ((key, rule.constraints) for key, of_key in rules.items() for rule in of_key)
     return Reference(
         {size: _as_logged(values, keys, size, benchmark) for size, values in records.items()},
-        {
-            key: in_words(rule.constraints["equals"])
-            for key, of_key in rules.items()
-            for rule in of_key
-            if "equals" in rule.constraints
-        },
+        {key: in_words(limits["equals"]) for key, limits in every if "equals" in limits},
         {key: words for key, of_key in rules.items() if (words := _words(of_key))},
         frozenset(key for key, of_key in rules.items() if any(rule.formula for rule in of_key)),
     )
@@ -396,10 +388,9 @@ def reference_of(context: SetContext, keys: Collection[str]) -> Reference:
 def _as_logged(
     values: Mapping[str, Any], keys: Collection[str], size: float, benchmark: str
 ) -> dict[str, str]:
-    optimizer = values.get("optimizer")
     named: dict[str, str] = {}
     for name, value in values.items():
-        candidates = (f"{optimizer}_{name}", name, _SPELT.get(name, name))
+        candidates = (f"{values.get('optimizer')}_{name}", name, _SPELT.get(name, name))
         key = next((candidate for candidate in candidates if candidate in keys), name)
         is_of_sample = (benchmark, name) in _OF_SAMPLE and isinstance(value, float)
         named[key] = in_words(value * size if is_of_sample else value)
@@ -411,14 +402,10 @@ def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
 
     Rules that only the official checker has are left out.
     """
-    return by_key(
-        (key, rule)
-        for layer in benchmark_layers(benchmark, "closed")
-        for key, rules in layer.rules.items()
-        if is_hyperparameter(key)
-        for rule in rules
-        if rule.basis is not Basis.OFFICIAL
-    )
+    layers = benchmark_layers(benchmark, "closed")
+    pairs = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
+    pairs = ((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
+    return by_key((key, rule) for key, rule in pairs if is_hyperparameter(key))
 
 
 def _words(rules: Sequence[Rule]) -> str:
@@ -472,13 +459,11 @@ _VALUE = 5  # the place of the value among the columns
 
 def outliers_of(groups: Iterable[Group], findings: Iterable[Finding]) -> list[Outlier]:
     """Return the outliers among the Closed sets of a round."""
-    published = {
-        (finding.about, key): f"all published sets have {expected.partition(' ')[2]}"
-        for finding in findings
-        if finding.code == UNPUBLISHED
-        for actual, expected in zip(finding.found, finding.expected, strict=True)
-        for key in [actual.partition(" ")[0]]
-    }
+    published: dict[tuple[str, str], str] = {}
+    for finding in (finding for finding in findings if finding.code == UNPUBLISHED):
+        for actual, expected in zip(finding.found, finding.expected, strict=True):
+            reason = f"all published sets have {expected.partition(' ')[2]}"
+            published[finding.about, actual.partition(" ")[0]] = reason
     closed = (group for group in groups if group.division == "closed")
     return [outlier for group in closed for outlier in outliers(group, published)]
 
@@ -528,20 +513,17 @@ def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
 
 def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
-    factor = _factor(entry, key, reference)
+    factor = _factor(entry, key, reference) or 0.0
     factors = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
+    differs = f"differs by a factor of {factor:.3g} from the reference"
     most = max(factors, default=None)
-    if factor is None:
-        return
     if most is None:
         if factor >= TENFOLD:
-            yield f"differs by a factor of {factor:.3g} from the reference"
+            yield differs
     elif factor >= max(TWICE, most**CUBED):
-        others = (
-            "all others" if len(factors) == len(peers) else f"{len(factors)} of {len(peers)} others"
-        )
-        rest = f"which {others} have" if most == 1 else f"{others} by at most {most:.3g}"
-        yield f"differs by a factor of {factor:.3g} from the reference, {rest}"
+        number = f"{len(factors)} of {len(peers)}" if len(factors) < len(peers) else "all"
+        rest = f"{number} others by at most {most:.3g}"
+        yield f"{differs}, {f'which {number} others have' if most == 1 else rest}"
 
 
 def _factor(entry: Entry, key: str, reference: Reference) -> float | None:

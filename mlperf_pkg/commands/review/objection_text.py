@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
@@ -15,23 +15,8 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
-from mlperf_pkg.commands.review.objections import (
-    ALL,
-    NAME,
-    Entry,
-    Examined,
-    Judged,
-    Objection,
-    Outcome,
-    Standing,
-    State,
-    examine,
-    find_objections,
-    judge,
-    read_entries,
-    with_new,
-)
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Section, column, table_of_cells
 from mlperf_pkg.errors import UserError
@@ -40,15 +25,13 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.source import Source, numbered_lines, raw_lines
 from mlperf_pkg.infra.text import escape_markdown, visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import PLAIN, Column, by_key, document, table_of
-from mlperf_pkg.render.tables import json_text
+from mlperf_pkg.render.table import PLAIN, Column, by_key, document, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain.describe import all_layers, requirement
-from mlperf_pkg.rulebook.explain.lookup import known_prefix
 from mlperf_pkg.rulebook.load import codes, load_round
 
 _DIFFER = "SET122"  # hyperparameters of the runs of a set
@@ -65,7 +48,7 @@ _BASES = {
 }
 
 
-def objection_text(objection: Objection, examined: Examined, by: str | None) -> str:
+def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
     first = objection.findings[0]
     return document(
@@ -95,7 +78,7 @@ def _rule(finding: Finding) -> Iterator[str]:
 # ---- lines --------------------------------------------------------------------------------
 
 
-def _subjects(objection: Objection, examined: Examined) -> Iterator[str]:
+def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
     sources = examined.sources
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
@@ -104,9 +87,8 @@ def _subjects(objection: Objection, examined: Examined) -> Iterator[str]:
         for place in places[:_FILES]:
             yield from _excerpt(place, sources)
         if more := places[_FILES:]:
-            names = ", ".join(map(_short, more[:_NAMED]))
-            rest = f" and {len(more) - _NAMED} more" if len(more) > _NAMED else ""
-            yield f"The same in {counted(len(more), 'more file')}: {names}{rest}."
+            names = wording.shortened(list(map(_short, more)), _NAMED)
+            yield f"The same in {counted(len(more), 'more file')}: {names}."
     if others := objection.findings[_SUBJECTS:]:
         names = escape_markdown(", ".join(finding.about for finding in others))
         yield f"And {counted(len(others), 'more finding')} like these, in {names}."
@@ -127,7 +109,7 @@ def _facts(finding: Finding) -> Iterator[str]:
             yield f"{label}: {escape_markdown(replace(finding, message=f'{{{label}{form}}}').text)}"
 
 
-def _differing(finding: Finding, examined: Examined) -> Iterator[Occurrence]:
+def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrence]:
     """Yield the runs with rare values of hyperparameters that differ, and one with usual ones."""
     keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
     contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
@@ -178,7 +160,7 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
 # ---- the reference ------------------------------------------------------------------------
 
 
-def _reference(objection: Objection, examined: Examined) -> Iterator[str]:
+def _reference(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
     """Yield the rules and the reference points for the key of the code, if it has one."""
     row = next((examined.rows[path] for path in objection.about if path in examined.rows), None)
     if row is None:
@@ -222,24 +204,24 @@ def _values(values: Mapping[str, Any]) -> str:
 # ---- the states of objections -------------------------------------------------------------
 
 FORMAT = "mlperf-pkg/objections/1"
-_COUNTED = {Standing.STANDS: "standing"}  # other names follow a number as they are
+_COUNTED = {filed.Standing.STANDS: "standing"}  # other names follow a number as they are
 _ERRORS = 10
 _LABEL = 50  # characters of a label at GitHub
 
 
-def _state(item: Judged) -> str:
+def _state(item: filed.Judged) -> str:
     percent = item.entry.percent
     share = "" if percent is None else f" ({percent:g} %)"
     return f"{item.entry.state.value.replace('_', ' ')}{share}"
 
 
-def _standing(item: Judged) -> str:
+def _standing(item: filed.Judged) -> str:
     number = len(item.entry.about)
     left = f" in {len(item.left)} of {number}" if item.left and number > 1 else ""
     return f"{item.standing or wording.NOTHING}{left}"
 
 
-def text(outcome: Outcome, view: View) -> str:
+def text(outcome: filed.Outcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
@@ -265,7 +247,7 @@ def text(outcome: Outcome, view: View) -> str:
     return terminal.text()
 
 
-def _summary(outcome: Outcome) -> str:
+def _summary(outcome: filed.Outcome) -> str:
     number = counted(len(outcome.objections), "objection")
     standing = [item.standing for item in outcome.objections if item.standing]
     if outcome.objections and not standing:
@@ -278,7 +260,7 @@ def _summary(outcome: Outcome) -> str:
     return f"{number}: {words}" if words else number
 
 
-def json(outcome: Outcome, _: View) -> str:
+def json(outcome: filed.Outcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
     new = [
         {"against": o.against, "code": o.code, "message": o.findings[0].text, "about": o.about}
@@ -304,14 +286,14 @@ set -eu
 """
 
 
-def github(outcome: Outcome, _: View) -> str:
+def github(outcome: filed.Outcome, _: View) -> str:
     """Return a shell script that files drafted objections, and labels those to be fixed."""
     file = outcome.file.absolute()
     lines, labels = [], dict[str, None]()
     for entry in (item.entry for item in outcome.objections):
         own = {"by": entry.by, "against": entry.against}
         names = [visible(f"{word} {name}")[:_LABEL] for word, name in own.items() if name]
-        if entry.state is State.DRAFTED:
+        if entry.state is filed.State.DRAFTED:
             labels |= dict.fromkeys(names)
             issue = ["gh", "issue", "create", f"--title={visible(entry.title or entry.id)}"]
             issue += [f"--body-file={file.parent / entry.id}.md"]
@@ -319,14 +301,12 @@ def github(outcome: Outcome, _: View) -> str:
             record = ["mlperf-pkg", "review", "objections", str(file), f"--id={entry.id}"]
             lines.append(f"url=$({shlex.join(issue)})")
             lines.append(f'{shlex.join(record)} --state=filed --issue="$url"')
-        elif entry.state is State.FIX_REQUIRED and entry.issue:
-            labels[State.FIX_REQUIRED] = None
-            label = f"--add-label={State.FIX_REQUIRED}"
+        elif entry.state is filed.State.FIX_REQUIRED and entry.issue:
+            labels[filed.State.FIX_REQUIRED] = None
+            label = f"--add-label={filed.State.FIX_REQUIRED}"
             lines.append(shlex.join(["gh", "issue", "edit", label, "--", entry.issue]))
-    made = (shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels)
-    return _SCRIPT.format(file=visible(str(file))) + "".join(
-        f"{line}\n" for line in (*made, *lines)
-    )
+    made = [shlex.join(["gh", "label", "create", "--force", "--", name]) for name in labels]
+    return _SCRIPT.format(file=visible(str(file))) + "".join(f"{line}\n" for line in made + lines)
 
 
 def _quoted(label: str) -> str:
@@ -334,9 +314,9 @@ def _quoted(label: str) -> str:
     return '"{}"'.format(label.replace('"', '""')) if {*label} & {*',"'} else label
 
 
-def agenda(entries: Sequence[Entry], calendar: Calendar | None) -> str:
+def agenda(entries: Sequence[filed.Entry], calendar: Calendar | None) -> str:
     """Return the agenda of a meeting: what is open by submitter, then what was decided."""
-    outcome = Outcome((), calendar=calendar)
+    outcome = filed.Outcome((), calendar=calendar)
     days = [calendar[name] for name in ("first_decisions", "second_decisions")] if calendar else []
     dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
     groups = by_key((e.against if e.is_open else None, e) for e in entries)
@@ -348,28 +328,28 @@ def agenda(entries: Sequence[Entry], calendar: Calendar | None) -> str:
     return document(*parts, "" if groups else "Nothing is open.")
 
 
-def _item(entry: Entry, due: str | None) -> str:
-    state = f"{_state(Judged(entry))}, due {due}" if due else _state(Judged(entry))
-    box = "- [ ]" if entry.is_open else "-"
+def _due(due: str | None) -> str:
+    return f", due {due}" if due else ""
+
+
+def _item(entry: filed.Entry, due: str | None) -> str:
+    state = f"{_state(filed.Judged(entry))}{_due(due)}"
     title = ": ".join(filter(None, [entry.code, entry.title]))
-    words = [f"{entry.against}, {title}" if box == "-" else title, entry.issue, entry.note]
-    text = ". ".join(filter(None, words))
+    title = title if entry.is_open else f"{entry.against}, {title}"
+    text = ". ".join(filter(None, [title, entry.issue, entry.note]))
+    box = "- [ ]" if entry.is_open else "-"
     return f"{box} {escape_markdown(f'{entry.id} ({state}): {text}')}"
 
 
-OBJECTION_FORMATS: Mapping[str, Callable[[Outcome, View], str]] = {
-    "text": text,
-    "json": json,
-    "gh": github,
-}
+OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
 
 
 # ---- objections in a review ---------------------------------------------------------------
 
 
-def found(reviewed: Round) -> Outcome:
+def found(reviewed: Round) -> filed.Outcome:
     """Return the objections of a round: those in its file, and errors without an objection."""
-    outcome = judge(reviewed.entries, Examined(reviewed.checked))
+    outcome = filed.judge(reviewed.entries, filed.Examined(reviewed.checked))
     return replace(outcome, calendar=reviewed.calendar)
 
 
@@ -399,14 +379,11 @@ def section(reviewed: Round) -> Section:
         "errors": table_of(errors, new, title="Errors without an objection"),
     }
     lines = [
-        f"{item.entry.id}: {_state(item)}, {_standing(item)}, due {outcome.due(item.entry)}"
-        if outcome.due(item.entry)
-        else f"{item.entry.id}: {_state(item)}, {_standing(item)}"
+        f"{item.entry.id}: {_state(item)}, {_standing(item)}{_due(outcome.due(item.entry))}"
         for item in judged
     ]
     lines += [f"{item.against}: {item.code}: {item.title}" for item in new]
-    dates = reviewed.calendar or {}
-    until = f", until {dates['objections']}" if dates else ""
+    until = f", until {reviewed.calendar['objections']}" if reviewed.calendar else ""
     return Section(
         name="objections",
         title="Objections",
@@ -435,16 +412,6 @@ def calendar_section(reviewed: Round) -> Section:
 _PRINTED = 5  # objections
 
 
-def wanted_codes(text: str) -> tuple[str, ...]:
-    """Return the prefixes of codes in a string, separated by commas.
-
-    Raises:
-        UserError: no code begins with one of them.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    return tuple(part if part == ALL else known_prefix(part) for part in parts)
-
-
 def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) -> str:
     """Return the text of the objections in a path, separated by lines.
 
@@ -467,18 +434,14 @@ def refuse_early(folder: Path, path: str) -> None:
         UserError: the folder is in the input, or its objections.yaml cannot be read.
     """
     refuse_within(folder, [path])
-    if (folder / NAME).exists():
-        read_entries(folder / NAME)
+    if (folder / filed.NAME).exists():
+        filed.read_entries(folder / filed.NAME)
     elif folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder}: not empty, but without {NAME}; choose another folder")
+        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
 
 
 def write(
-    folder: Path,
-    path: str,
-    options: Options,
-    wanted: Sequence[str],
-    by: str | None,
+    folder: Path, path: str, options: Options, wanted: Sequence[str], by: str | None
 ) -> Iterator[str]:
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
 
@@ -486,15 +449,15 @@ def write(
         UserError: there are no objections, or a file cannot be written.
     """
     examined, objections = _objections(path, options, wanted)
-    states = folder / NAME
-    ids = {entry.id for entry in read_entries(states)} if states.exists() else set()
+    states = folder / filed.NAME
+    ids = {entry.id for entry in filed.read_entries(states)} if states.exists() else set()
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
     taken = next((name for name in files if (folder / name).exists()), None)
     if taken:
-        raise UserError(f"{folder / taken}: exists, but is not in {NAME}; move it away")
+        raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
     if new:
-        texts = {**files, NAME: with_new(states, new, examined, by)}
+        texts = {**files, filed.NAME: filed.with_new(states, new, examined, by)}
         write_together(folder, texts, replace=True)
     for item in new:
         yield visible(f"{folder / item.id}.md: {item.against}, {item.code}: {item.title}")
@@ -505,9 +468,9 @@ def write(
 
 def _objections(
     path: str, options: Options, wanted: Sequence[str]
-) -> tuple[Examined, list[Objection]]:
-    examined = examine(path, options)
-    if objections := find_objections(examined, wanted):
+) -> tuple[filed.Examined, list[filed.Objection]]:
+    examined = filed.examine(path, options)
+    if objections := filed.find_objections(examined, wanted):
         return examined, objections
     codes = sorted({finding.code for _, finding in examined.findings})
     others = f"; its findings have {', '.join(codes)}" if codes else ""

@@ -99,10 +99,9 @@ class Examined(Struct, frozen=True, dict=True):
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
                 if submitter := submitters.get(about.partition("/")[0]):
+                    named = ((place, self.named(place.path)) for place in finding.occurrences)
+                    places = tuple(replace(place, path=path) for place, path in named)
                     path = self.named(finding.path)
-                    places = tuple(
-                        replace(place, path=self.named(place.path)) for place in finding.occurrences
-                    )
                     yield submitter, replace(finding, path=path, subject=about, places=places)
 
     @cached_property
@@ -306,12 +305,11 @@ def read_entries(path: Path) -> tuple[Entry, ...]:
         UserError: the file cannot be read, or an objection is not valid. The message has the line.
     """
     items = _items(path)
-    entries = tuple(_entry(path, node) for node in (items.value if items else ()))
-    ids = [entry.id for entry in entries]
-    for number, name in enumerate(ids):
-        if name in ids[:number]:
-            raise UserError(f"{path}: the id {name!r} is repeated")
-    return entries
+    entries: dict[str, Entry] = {}
+    for entry in (_entry(path, node) for node in (items.value if items else ())):
+        if entries.setdefault(entry.id, entry) is not entry:
+            raise UserError(f"{path}: the id {entry.id!r} is repeated")
+    return tuple(entries.values())
 
 
 def _items(path: Path) -> yaml.SequenceNode | None:
@@ -457,15 +455,9 @@ def with_new(
 
 
 def _item(objection: Objection, examined: Examined, by: str | None, indent: str) -> str:
-    fields = {
-        "id": objection.id,
-        "against": objection.against,
-        **({"by": by} if by else {}),
-        "code": objection.code,
-        "title": objection.title,
-        "state": State.DRAFTED.value,
-    }
-    lines = [f"{name}: {_scalar(text)}" for name, text in fields.items()]
+    fields = {"id": objection.id, "against": objection.against, "by": by or ""}
+    fields |= {"code": objection.code, "title": objection.title, "state": State.DRAFTED.value}
+    lines = [f"{name}: {_scalar(text)}" for name, text in fields.items() if text or name != "by"]
     lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
     scores = [
         f"  {_scalar(path)}: {row.score_minutes:.9g}"
@@ -519,18 +511,15 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
     state = pairs["state"][0]
     end = text.find("\n", state.start_mark.index)
     end = len(text) if end < 0 else end
-    new = [
-        f"\n{' ' * state.start_mark.column}{n}: {_scalar(t)}"
-        for n, t in fields.items()
-        if n not in pairs
-    ]
+    start = f"\n{' ' * state.start_mark.column}"
+    new = [f"{start}{n}: {_scalar(t)}" for n, t in fields.items() if n not in pairs]
     edits = [(end, end, "".join(new))]
     for name in fields.keys() & pairs.keys():
         item = pairs[name][1]
         if item.style in ("|", ">"):
             raise UserError(f"{path}:{_line(item)}: write {name} on one line, in quotation marks")
-        start, stop = item.start_mark.index, item.end_mark.index
-        edits.append((start, stop, " " * (start == stop) + _scalar(fields[name])))
-    for start, stop, words in sorted(edits, reverse=True):
-        text = text[:start] + words + text[stop:]
+        first, stop = item.start_mark.index, item.end_mark.index
+        edits.append((first, stop, " " * (first == stop) + _scalar(fields[name])))
+    for first, stop, words in sorted(edits, reverse=True):
+        text = text[:first] + words + text[stop:]
     return text

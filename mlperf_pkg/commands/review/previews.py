@@ -76,13 +76,14 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     unsettled = [outcome for outcome in Outcome if outcome.is_open]
     others = [o for o in Outcome if not (o.is_open or o is Outcome.MET)]
     parts = (("not settled", unsettled), ("need no successor yet", others))
-    numbers = {name: sum(counts[outcome] for outcome in members) for name, members in parts}
-    split = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
-    met = f"{counts[Outcome.MET]} met by a successor"
-    yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(filter(None, (met, split)))}"
+    totals, details = [f"{counts[Outcome.MET]} met by a successor"], []
     for name, members in parts:
-        if numbers[name]:
-            yield f"{name}: {', '.join(f'{counts[o]} {o.value}' for o in members if counts[o])}"
+        if number := sum(counts[outcome] for outcome in members):
+            totals.append(f"{number} {name}")
+            words = (f"{counts[outcome]} {outcome.value}" for outcome in members if counts[outcome])
+            details.append(f"{name}: {', '.join(words)}")
+    yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
+    yield from details
     if unsure := sum(map(_is_unsure, rows)):
         yield f"{unsure} compared with systems that match by name only"
 
@@ -119,8 +120,7 @@ def _change(row: Succession) -> str:
     if row.percent is None:
         return wording.NOTHING
     mark = {"time x scale": " s", "energy": " e"}.get(row.by, "")
-    digits = 0 if abs(row.percent) >= _MANY else 1
-    return f"{row.percent:+.{digits}f} %{mark}"
+    return f"{row.percent:+.{int(abs(row.percent) < _MANY)}f} %{mark}"
 
 
 def _data(key: str, path: str) -> Column:
@@ -263,23 +263,17 @@ class Succession(Struct, frozen=True):
         return scale_of(self.successor.row) if self.successor else None
 
 
-class _Candidate(Struct, frozen=True):
-    """An Available result that may succeed a Preview."""
-
-    entry: Entry
-    performance: Performance
-    likeness: Likeness
+_Candidate = tuple[Entry, Performance, Likeness]
+"""An Available result that may succeed a Preview."""
 
 
 def successions(old: Side, new: Side) -> list[Succession]:
     """Return the outcome of each Preview of the old side, by the results of the new side."""
     previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
     keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
-    return [
-        _succession(preview, role, keys, new)
-        for group in by_key((_group(entry.row), entry) for entry in previews).values()
-        for preview, role in _roles(group)
-    ]
+    groups = by_key((_group(entry.row), entry) for entry in previews).values()
+    pairs = (pair for group in groups for pair in _roles(group))
+    return [_succession(preview, role, keys, new) for preview, role in pairs]
 
 
 def scale_of(row: PublishedSet) -> Scale | None:
@@ -304,14 +298,11 @@ def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
     """Yield the Previews of a group by scale, each with its role."""
     scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
     smallest, largest = min(scales, default=0), max(scales, default=0)
+    roles = {smallest: Role.SMALLEST, largest: Role.LARGEST}
     for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
         scale = scale_of(entry.row)
-        if smallest == largest or scale is None:
-            yield entry, Role.ONLY
-        elif scale.number in (smallest, largest):
-            yield entry, Role.SMALLEST if scale.number == smallest else Role.LARGEST
-        else:
-            yield entry, Role.BETWEEN
+        is_only = smallest == largest or scale is None
+        yield entry, Role.ONLY if is_only or not scale else roles.get(scale.number, Role.BETWEEN)
 
 
 # ---- their successors ---------------------------------------------------------------------
@@ -332,11 +323,11 @@ def _succession(
         return replace(bare, outcome=Outcome.CHANGED, remark=reason)
     candidates = list(_candidates(preview, scale, in_time))
     late = _fresh(_candidates(preview, scale, after), of_previews)
-    first = min((candidate.entry.version for candidate in late), default=())
-    late = [candidate for candidate in late if candidate.entry.version == first]
+    first = min((entry.version for entry, *_ in late), default=())
+    late = [candidate for candidate in late if candidate[0].version == first]
     if fresh := _fresh(candidates, of_previews) or late:
         return _judged(bare, scale, fresh)
-    stale = [c for c in candidates if c.entry.shared(preview)] or candidates
+    stale = [c for c in candidates if c[0].shared(preview)] or candidates
     return _without(bare, in_time, _judged(bare, scale, stale) if stale else None, new)
 
 
@@ -353,12 +344,10 @@ def _without(
 
 def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], list[Entry]]:
     """Return the results of later rounds: up to the round of the due date, and after it."""
-    in_time: list[Entry] = []
-    after: list[Entry] = []
-    for entry in new.entries:
-        if entry.row.usage == preview.row.usage and entry.version > preview.version:
-            (after if _is_late(entry, due) else in_time).append(entry)
-    return in_time, after
+    later = [e for e in new.entries if e.row.usage == preview.row.usage]
+    later = [entry for entry in later if entry.version > preview.version]
+    in_time = [entry for entry in later if not _is_late(entry, due)]
+    return in_time, [entry for entry in later if _is_late(entry, due)]
 
 
 def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
@@ -398,7 +387,7 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
             and (successor_scale and successor_scale.unit == scale.unit)
             and successor.score_minutes
         ):
-            yield _Candidate(entry, _performance(successor, successor_scale), alike)
+            yield entry, _performance(successor, successor_scale), alike
 
 
 def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
@@ -417,56 +406,47 @@ def _performance(row: PublishedSet, scale: Scale) -> Performance:
 
 def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
     """Return the candidates without logs of a Preview, which do not count."""
-    return [c for c in candidates if of_previews.isdisjoint(c.entry.keys)]
+    return [c for c in candidates if of_previews.isdisjoint(c[0].keys)]
 
 
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:
     """Return the succession by the best candidate, if possible of the required scale."""
-    performance = _performance(bare.preview.row, scale)
-    candidates = [c for c in candidates if c.likeness.is_sure] or candidates
-    of_scale = [c for c in candidates if _has_scale(c.performance.scale, scale.number, bare.role)]
-    best = min(
-        of_scale or candidates,
-        key=lambda c: (
-            not c.performance.costs(performance).is_matched,
-            abs(c.performance.scale - scale.number),
-            c.performance.minutes,
-        ),
-    )
-    costs, is_late = best.performance.costs(performance), _is_late(best.entry, bare.due)
+    previewed = _performance(bare.preview.row, scale)
+    candidates = [c for c in candidates if c[2].is_sure] or candidates
+    of_scale = candidates  # those that cover the smallest or the largest previewed one
+    if bare.role is Role.SMALLEST:
+        of_scale = [c for c in candidates if c[1].scale <= scale.number]
+    elif bare.role is not Role.ONLY:
+        of_scale = [c for c in candidates if c[1].scale >= scale.number]
+
+    def rank(candidate: _Candidate) -> tuple[bool, int, float]:
+        _, own, _ = candidate
+        is_matched = own.costs(previewed).is_matched
+        return not is_matched, abs(own.scale - scale.number), own.minutes
+
+    entry, performance, likeness = min(of_scale or candidates, key=rank)
+    costs, is_late = performance.costs(previewed), _is_late(entry, bare.due)
     outcome = Outcome.LATE if is_late else Outcome.MET
     if not (costs.is_matched and of_scale):
         outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
-    return replace(
-        bare,
-        outcome=outcome,
-        successor=best.entry,
-        likeness=best.likeness,
-        by=costs.by,
-        percent=costs.percent,
-        remark="; ".join(_remarks(bare, best, is_matched=costs.is_matched)),
-    )
+    remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))
+    fields = {"outcome": outcome, "successor": entry, "likeness": likeness, "remark": remark}
+    return replace(bare, by=costs.by, percent=costs.percent, **fields)
 
 
-def _has_scale(number: int, previewed: int, role: Role) -> bool:
-    """Return whether a scale covers the smallest or the largest previewed one."""
-    if role is Role.SMALLEST:
-        return number <= previewed
-    return role is Role.ONLY or number >= previewed
-
-
-def _remarks(bare: Succession, best: _Candidate, *, is_matched: bool) -> Iterator[str]:
-    row, successor = bare.preview.row, best.entry.row
-    if _is_late(best.entry, bare.due):
+def _remarks(
+    bare: Succession, best: Entry, performance: Performance, *, is_matched: bool
+) -> Iterator[str]:
+    row, successor = bare.preview.row, best.row
+    if _is_late(best, bare.due):
         yield f"due in {bare.due}"
     if not are_same(row.submitter, successor.submitter):
         yield f"submitted by {successor.submitter}"
     before, after = row.unscaled_minutes, successor.unscaled_minutes
-    if bare.scale and before and after and not best.performance.energy_joules:
+    if bare.scale and before and after and not performance.energy_joules:
         # Older rounds had no normalisation.
-        costs = Performance(best.performance.scale, after).costs(
-            Performance(bare.scale.number, before)
-        )
+        unscaled = Performance(bare.scale.number, before)
+        costs = Performance(performance.scale, after).costs(unscaled)
         if costs.is_matched is not is_matched:
             yield f"{costs.percent:+.1f} % without normalisation"
 

@@ -188,12 +188,10 @@ def _problems(reviewed: Round) -> Iterator[str]:
             yield f"{name}: no result set"
         without = [row for row in rows if description_path(row) not in reviewed.systems]
         if without:
+            sets = wording.counted(len(without), "result set")
             systems = list(dict.fromkeys(str(row.system) for row in without))
-            yield (
-                f"{name}: {wording.counted(len(without), 'result set')} without a system"
-                f" description ({wording.shortened(systems, _NAMED)}): division and accelerators"
-                " are unknown"
-            )
+            named = f"description ({wording.shortened(systems, _NAMED)})"
+            yield f"{name}: {sets} without a system {named}: division and accelerators are unknown"
     outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
     if outside:
         number = wording.counted(len(outside), "result set")
@@ -211,8 +209,7 @@ def _unread(reviewed: Round) -> Iterator[str]:
     )
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
-        number = wording.counted(len(files), "file")
-        names = wording.shortened(files, _NAMED)
+        number, names = wording.counted(len(files), "file"), wording.shortened(files, _NAMED)
         yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
 
 
@@ -338,13 +335,9 @@ def checked_side(name: str, checked: Checked) -> Side:
     digests = digests_of({path: sources[path] for path in runs if path in sources})
     entries = []
     for result, context in zip(checked.sets, checked.contexts, strict=True):
-        of_set = [digests[run.path] for run in context.runs if run.path in digests]
-        entry = Entry(
-            row=as_published(result.row, context.runs, context.system),
-            logs=tuple(map(log_hash, of_set)),
-            fingerprints=tuple(run.fingerprint for run in context.runs if run.fingerprint),
-            system=context.system,
-            official=result.row.verdict.official,
-        )
-        entries.append(entry)
+        row = as_published(result.row, context.runs, context.system)
+        logs = tuple(log_hash(digests[run.path]) for run in context.runs if run.path in digests)
+        fingerprints = tuple(run.fingerprint for run in context.runs if run.fingerprint)
+        official = result.row.verdict.official
+        entries.append(Entry(row, logs, fingerprints, context.system, official))
     return Side(name, tuple(entries))

@@ -11,7 +11,6 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
-from mlperf_pkg.render.tables import json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 
@@ -102,7 +101,7 @@ def text(listing: Listing, view: View) -> str:
 
 def json(listing: Listing, _: View) -> str:
     """Return all rows as JSON."""
-    return json_text(
+    return tables.json_text(
         {
             "format": _FORMAT.format(listing.name),
             "title": listing.title,
@@ -133,23 +132,13 @@ def listed_section(listing: Listing, title: str) -> Section:
     rows = records(table_of(listing.columns, listing.rows))
     keys = [key for key in listing.brief if any(row[key] is not None for row in rows)]
     marked = frozenset((n, 0) for n, row in enumerate(listing.rows) if listing.is_open(row))
-    table = table_of_cells(
-        [key.replace("_", " ").capitalize() for key in keys],
-        [
-            [round(v, _DECIMALS) if isinstance(v, float) else v for v in map(row.get, keys)]
-            for row in rows
-        ],
-        title=listing.title,
-        marked=marked,
-        note=_MARKED if marked else "",
-    )
+    titles = [key.replace("_", " ").capitalize() for key in keys]
+    cells = ([row[key] for key in keys] for row in rows)
+    rounded = [[round(v, _DECIMALS) if isinstance(v, float) else v for v in row] for row in cells]
+    note = _MARKED if marked else ""
+    table = table_of_cells(titles, rounded, title=listing.title, marked=marked, note=note)
     parts = {"table": table} if rows else {}
     return Section(listing.name, title, listing.summary, parts, listing.summary)
 
 
-LISTING_FORMATS: Mapping[str, Callable[[Listing, View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-    "csv": csv,
-}
+LISTING_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}

@@ -6,6 +6,7 @@ Source: submission_rules, Required reviews.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
 from operator import attrgetter
@@ -15,12 +16,12 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import whole_number
 from mlperf_pkg.commands.review.round import Round, failing, known_name
-from mlperf_pkg.commands.review.section import Section, column
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.commands.review.section import Cell, Section, column
+from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import ResultSetRow, SystemRow, description_path
+from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.rulebook.load import codes
 
 CHAIRS = "volunteers or the chairs"
@@ -44,37 +45,12 @@ _RULES = (
 )
 
 
-class _Submitter(Struct, frozen=True):
-    """The results of a submitter in all spellings of its name, and the findings about it."""
-
-    name: str
-    rows: Sequence[ResultSetRow]
-    systems: Sequence[SystemRow | None]
-    findings: Sequence[Finding]
-    with_errors: int
-
-    def count(self, severity: Severity) -> int:
-        return sum(finding.severity is severity for finding in self.findings)
-
-
 _SUBMITTERS = (
-    column("Submitter", attrgetter("name")),
-    column("Systems", lambda s: len({(r.submitter, r.system) for r in s.rows}), numbers=True),
-    column("Results", lambda s: len(s.rows), numbers=True),
-    column(
-        "Largest",
-        lambda s: max((o.accelerators for o in s.systems if o and o.accelerators), default=None),
-        numbers=True,
-    ),
-    column(
-        "Divisions",
-        lambda s: ", ".join(sorted({row.division or wording.NOTHING for row in s.rows})),
-    ),
-    column("Official FAIL", lambda s: failing(s.rows)[0], numbers=True),
-    column("Rules FAIL", lambda s: failing(s.rows)[1], numbers=True),
-    column("Errors", lambda s: s.count(Severity.ERROR), numbers=True),
-    column("Warnings", lambda s: s.count(Severity.WARNING), numbers=True),
-    column("With errors", attrgetter("with_errors"), numbers=True),
+    *(column("Submitter"), column("Systems", numbers=True), column("Results", numbers=True)),
+    *(column("Largest", numbers=True), column("Divisions")),
+    *(column("Official FAIL", numbers=True), column("Rules FAIL", numbers=True)),
+    *(column("Errors", numbers=True), column("Warnings", numbers=True)),
+    column("With errors", numbers=True),
 )
 
 
@@ -83,19 +59,17 @@ def submitters_section(reviewed: Round) -> Section:
     report = reviewed.report
     note = "Largest: accelerators of the largest system with results. With errors: result sets."
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
-    numbers = (
-        wording.counted(len(report.submitters), "submitter"),
-        wording.counted(len({(row.submitter, row.system) for row in report.results}), "system"),
-        wording.counted(len(report.results), "result set"),
-        wording.counted(len(report.runs), "run"),
-    )
+    systems = {(row.submitter, row.system) for row in report.results}
+    numbers = {"submitter": len(report.submitters), "system": len(systems)}
+    numbers |= {"result set": len(report.results), "run": len(report.runs)}
+    counts = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
     official, rules = failing(report.result_sets)
     verdicts = f"result sets that fail: {official} by the official verdict, {rules} by the rules"
-    summary = (", ".join(numbers), verdicts)
-    return Section("submitters", "Submitters", (), {"table": table}, summary)
+    return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
-def _submitters(reviewed: Round) -> Iterator[_Submitter]:
+def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
+    """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     for name, folders in reviewed.submitters.items():
         rows = [row for folder in folders for row in reviewed.sets[folder]]
@@ -107,8 +81,19 @@ def _submitters(reviewed: Round) -> Iterator[_Submitter]:
             if not label or f"{finding.about}/".startswith(f"{label}/")
         ]
         systems = [reviewed.systems.get(description_path(row)) for row in rows]
-        failing = sum(row.id in reviewed.with_errors for row in rows)
-        yield _Submitter(name, rows, systems, findings, failing)
+        sizes = [system.accelerators for system in systems if system and system.accelerators]
+        severities = Counter(finding.severity for finding in findings)
+        yield (
+            name,
+            len({(row.submitter, row.system) for row in rows}),
+            len(rows),
+            max(sizes, default=None),
+            ", ".join(sorted({row.division or wording.NOTHING for row in rows})),
+            *failing(rows),
+            severities[Severity.ERROR],
+            severities[Severity.WARNING],
+            sum(row.id in reviewed.with_errors for row in rows),
+        )
 
 
 _FINDINGS = (
@@ -125,14 +110,13 @@ def findings_section(reviewed: Round) -> Section:
     """Return the findings of each code by weight: errors by the rules first."""
     report, ranks = reviewed.report, list(Severity)
     groups = by_code(finding for finding in report.findings if finding.waiver is None)
-    groups.sort(
-        key=lambda group: (
-            ranks.index(group.first.severity),
-            not group.first.fails(Basis.RULES),
-            -len(group.subjects),
-            group.first.code,
-        )
-    )
+
+    def weight(group: CodeGroup) -> tuple[int, bool, int, str]:
+        first = group.first
+        severity, is_kept = ranks.index(first.severity), not first.fails(Basis.RULES)
+        return severity, is_kept, -len(group.subjects), first.code
+
+    groups.sort(key=weight)
     of_group = Submitters(report).of_group
     rows = [(group, of_group(group)) for group in groups]
     table = table_of(_FINDINGS, rows, title="Findings by weight")
@@ -341,18 +325,9 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
 
 def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
-    ranks = _ranks(reviewed)
-    pairs = table_of(
-        _ASSIGNMENTS,
-        assignments(reviewed),
-        title="Assignments",
-        note="By: the ranking that paired them.",
-    )
-    members = [
-        (rank.by, number, company)
-        for rank in ranks
-        for number, company in enumerate(rank.members, 1)
-    ]
+    ranks, note = _ranks(reviewed), "By: the ranking that paired them."
+    pairs = table_of(_ASSIGNMENTS, assignments(reviewed), title="Assignments", note=note)
+    members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
     return Section(
         "assignments",
         "Assignments",
@@ -378,12 +353,10 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
             name, why = rank.members[reviewer].name, _why(rank, group)
             yield Assignment(name, company.name, company.folders(rank.by), rank.by, why)
         for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
-            company, is_only = rank.members[submitter], len(rank.members) == 1
-            why = (
-                "the only one ranked" if is_only else "a partner of all others left in the ranking"
-            )
-            folders = company.folders(rank.by)
-            yield Assignment(None, company.name, folders, rank.by, f"{why} by {rank.unit}")
+            company = rank.members[submitter]
+            alone = ("a partner of all others left in the ranking", "the only one ranked")
+            why = f"{alone[len(rank.members) == 1]} by {rank.unit}"
+            yield Assignment(None, company.name, company.folders(rank.by), rank.by, why)
 
 
 def _why(rank: _Rank, group: Group) -> str:

@@ -6,7 +6,7 @@ All formats have the runs by start; all but CSV have the windows, and their medi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any
@@ -18,8 +18,7 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, table_of
-from mlperf_pkg.render.tables import HEAD, json_text
+from mlperf_pkg.render.table import HEAD, HEADING, PLAIN, Column, Group, Table, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
@@ -68,13 +67,11 @@ class SelectedSet(Struct, frozen=True):
         """The outcome."""
         if self.row.runs_required is None:
             return State.NOT_CHECKED
-        if self.selection is None:
-            valid = self.row.score_minutes is not None
-        else:
-            valid = bool(self.selection.chosen)
+        selection = self.selection
+        valid = self.row.score_minutes is not None if selection is None else selection.chosen
         if not valid:
             return State.INVALID
-        more = self.selection is not None and len(self.selection.choice.windows) > 1
+        more = selection is not None and len(selection.choice.windows) > 1
         return State.SELECTED if more else State.NOTHING_TO_SELECT
 
     @property
@@ -115,21 +112,15 @@ class Selections(Struct, frozen=True):
 
 def selections(checked: Checked) -> Selections:
     """Return the selection of each result set of a check."""
-    by_path = {run.path: run for run in checked.runs}
-    sets = tuple(
-        _selected(scored.row, tuple(by_path[run.path] for run in scored.runs))
-        for scored in scores(checked).sets
-    )
-    considered = {run.path for selected in sets for run in selected.runs}
+    by_path, sets = {run.path: run for run in checked.runs}, []
+    for scored in scores(checked).sets:
+        row, runs = scored.row, tuple(by_path[run.path] for run in scored.runs)
+        rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
+        selected = select(runs, rules.runs) if rules and row.scaling != "weak" else None
+        sets.append(SelectedSet(row, runs, selected))
+    considered = {run.path for selected_set in sets for run in selected_set.runs}
     left_out = tuple(path for path in by_path if path not in considered)
-    return Selections(checked.report, sets, left_out)
-
-
-def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
-    rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
-    if rules is None or row.scaling == "weak":
-        return SelectedSet(row, runs, None)
-    return SelectedSet(row, runs, select(runs, rules.runs))
+    return Selections(checked.report, tuple(sets), left_out)
 
 
 # ---- formats ------------------------------------------------------------------------------
@@ -172,12 +163,7 @@ def csv(selections: Selections, _: View) -> str:
     return tables.csv(table_of(_CSV, rows))
 
 
-SELECT_FORMATS: Mapping[str, Callable[[Selections, View], str]] = {
-    "text": text,
-    "json": json,
-    "markdown": markdown,
-    "csv": csv,
-}
+SELECT_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 def _as_json(selected: SelectedSet) -> dict[str, Any]:

@@ -84,7 +84,18 @@ def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
         OSError: a file does not exist.
     """
     files = [file for path in paths for file in description_files(path)]
-    return _report([checked_description(file, round_) for file in files], round_)
+    systems = [checked_description(file, round_) for file in files]
+    findings = [f for system in systems for f in folded(system.findings, system.path)]
+    rows = tuple(system_row(system, round_.usage, round_.name) for system in systems)
+    return Report(
+        tool=tool(),
+        usage=round_.usage,
+        round=round_.name,
+        round_reason=round_.reason,
+        verdict=Verdicts.worst(row.verdict for row in rows),
+        systems=rows,
+        findings=in_order(findings),
+    )
 
 
 def checked_description(file: str, round_: SystemRound) -> SystemFile:
@@ -113,17 +124,3 @@ def description_files(path: str) -> list[str]:
     if not files:
         raise UserError(f"{path}: no system description in this folder (no file named *.json)")
     return files
-
-
-def _report(systems: Sequence[SystemFile], round_: SystemRound) -> Report:
-    findings = [f for system in systems for f in folded(system.findings, system.path)]
-    rows = tuple(system_row(system, round_.usage, round_.name) for system in systems)
-    return Report(
-        tool=tool(),
-        usage=round_.usage,
-        round=round_.name,
-        round_reason=round_.reason,
-        verdict=Verdicts.worst(row.verdict for row in rows),
-        systems=rows,
-        findings=in_order(findings),
-    )

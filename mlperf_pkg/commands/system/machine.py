@@ -69,16 +69,20 @@ def this_machine() -> Sources:
 
 def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
+    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
+    numa = f"{nodes} NUMA nodes" if nodes > 1 else ""
+    release = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
+    system = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", release, re.MULTILINE)
     return {
         **_processors(sources),
         **_memory(sources),
         **_storage(sources),
         **_accelerators(sources),
         "host_networking": _network(sources),
-        "hw_notes": ", ".join(filter(None, (_product(sources), _numa(sources)))),
+        "hw_notes": ", ".join(filter(None, (_product(sources), numa))),
         "framework": installed[0] if len(installed) == 1 else None,
         "other_software_stack": _libraries(sources),
-        "operating_system": _operating_system(sources),
+        "operating_system": system[2].strip() if system else "",
     }
 
 
@@ -119,14 +123,8 @@ def _version_of(distribution: str) -> str:
 
 _CPU = "sys/devices/system/cpu"
 _SECTOR = 512  # bytes, the unit of ``size`` for every device
-_ARM = {"0xd0c": "Neoverse-N1", "0xd40": "Neoverse-V1", "0xd49": "Neoverse-N2"} | {
-    "0xd4f": "Neoverse-V2"
-}
-_LINKS = (
-    ("AMD EPYC", "Infinity Fabric"),
-    ("Intel Xeon Platinum", "UPI"),
-    ("Intel Xeon Gold", "UPI"),
-)
+_ARM = {"0xd0c": "N1", "0xd40": "V1", "0xd49": "N2", "0xd4f": "V2"}  # of Neoverse
+_LINKS = {"AMD EPYC": "Infinity Fabric", "Intel Xeon Platinum": "UPI", "Intel Xeon Gold": "UPI"}
 """The interconnect of the sockets of a server, by the start of its processor's name."""
 
 _KINDS = {"Data": "d", "Instruction": "i"}
@@ -140,7 +138,7 @@ def _processors(sources: Sources) -> dict[str, str]:
     sockets = _sockets(sources, logical)
     cores = set().union(*sockets.values())
     count = len(sockets)
-    link = next((link for begins, link in _LINKS if model.startswith(begins)), "")
+    link = next((link for begins, link in _LINKS.items() if model.startswith(begins)), "")
     return {
         "host_processors_per_node": str(count or ""),
         "host_processor_model_name": model,
@@ -181,29 +179,13 @@ def _storage(sources: Sources) -> dict[str, str]:
             kinds[kind] += 1
             tb = size / 1e12
             sizes[f"{tb:.3g} TB" if tb >= 1 else f"{size / 1e9:.3g} GB"] += 1
-    return {
-        "host_storage_type": ", ".join(sorted(kinds)),
-        "host_storage_capacity": _counted(sizes),
-    }
-
-
-def _operating_system(sources: Sources) -> str:
-    """Return name and version of the distribution."""
-    lines = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
-    match = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", lines, re.MULTILINE)
-    return match[2].strip() if match else ""
+    return {"host_storage_type": ", ".join(sorted(kinds)), "host_storage_capacity": _counted(sizes)}
 
 
 def _product(sources: Sources) -> str:
     """Return the vendor and the name of the machine."""
     names = ("sys_vendor", "product_name")
     return " ".join(filter(None, (sources.text(f"sys/class/dmi/id/{name}") for name in names)))
-
-
-def _numa(sources: Sources) -> str:
-    """Return the number of NUMA nodes, if there are several."""
-    nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
-    return f"{nodes} NUMA nodes" if nodes > 1 else ""
 
 
 def _counted(names: Counter[str]) -> str:
@@ -222,7 +204,8 @@ def _fields(block: str) -> dict[str, str]:
 
 
 def _model(block: dict[str, str]) -> str:
-    name = block.get("model name") or _ARM.get(block.get("CPU part", ""), "")
+    arm = _ARM.get(block.get("CPU part", ""))
+    name = block.get("model name") or (f"Neoverse-{arm}" if arm else "")
     plain = re.sub(r"\((R|TM|r|tm)\)|\bCPU\b|@.*|\b\d+-Core Processor\b|\bProcessor\b", " ", name)
     return " ".join(plain.split())
 
@@ -344,10 +327,14 @@ def _accelerators(sources: Sources) -> dict[str, str]:
     """
     cards = _cards(sources)
     if not cards:
-        models = _models_of_driver(sources)
-        count, model = len(models), _counted(Counter(models))
-        return _counted_fields(count, model) if models else {}
+        files = sources.paths("proc/driver/nvidia/gpus/*/information")
+        lines = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
+        models = [_vendor(line[1].strip()) for line in lines if line]
+        return _counted_fields(len(models), _counted(Counter(models))) if models else {}
     first = cards[0]
+    # The tool reports GB/s per direction, of the first accelerator.
+    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
+    links = _counted(Counter(f"{speed} GB/s" for speed in speeds))
     generation, width = first["generation"], first["width"]
     has_pcie = generation.isdigit() and width.isdigit()
     uniform = len({card["name"] for card in cards}) == 1
@@ -357,15 +344,8 @@ def _accelerators(sources: Sources) -> dict[str, str]:
         "accelerator_host_interconnect": f"PCIe Gen{generation} x{width}" if has_pcie else "",
         "accelerator_frequency": _with_unit(first["clock"], "MHz"),
         "accelerator_memory_capacity": _with_unit(first["memory"], "MiB"),
-        "accelerator_interconnect": _links(sources),
+        "accelerator_interconnect": f"NVLink: {links}" if links else "",
     }
-
-
-def _driver(sources: Sources) -> str:
-    """Return the version of the driver."""
-    text = sources.text("proc/driver/nvidia/version")
-    version = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", text)
-    return version[1] if version else next((card["driver"] for card in _cards(sources)), "")
 
 
 def _cards(sources: Sources) -> list[dict[str, str]]:
@@ -373,12 +353,6 @@ def _cards(sources: Sources) -> list[dict[str, str]]:
     output = sources.nvidia_smi(query, "--format=csv,noheader,nounits")
     rows = ([cell.strip() for cell in line.split(",")] for line in output.splitlines())
     return [dict(zip(_QUERY, row, strict=True)) for row in rows if len(row) == len(_QUERY)]
-
-
-def _models_of_driver(sources: Sources) -> list[str]:
-    files = sources.paths("proc/driver/nvidia/gpus/*/information")
-    matches = (re.search(r"^Model:\s+(\S.*)$", sources.text(f), re.MULTILINE) for f in files)
-    return [_vendor(match[1].strip()) for match in matches if match]
 
 
 def _counted_fields(count: int, model: str) -> dict[str, str]:
@@ -391,12 +365,6 @@ def _vendor(model: str) -> str:
 
 def _with_unit(number: str, unit: str) -> str:
     return f"{number} {unit}" if number.isdigit() else ""
-
-
-def _links(sources: Sources) -> str:
-    """Return the links of the first accelerator; the tool reports GB/s per direction."""
-    speeds = _LINK.findall(sources.nvidia_smi("nvlink", "--status", "-i", "0"))
-    return f"NVLink: {_counted(Counter(f'{speed} GB/s' for speed in speeds))}" if speeds else ""
 
 
 # ---- software -----------------------------------------------------------------------------
@@ -447,5 +415,8 @@ def _libraries(sources: Sources) -> dict[str, str]:
         name: next(filter(None, map(sources.version_of, packages)), "")
         for name, packages in _LIBRARIES.items()
     }
-    versions["NVIDIA driver"] = _driver(sources)
+    module = sources.text("proc/driver/nvidia/version")
+    driver = re.search(r"Kernel Module.*?(\d+\.[\d.]*\d)", module)
+    of_cards = (card["driver"] for card in _cards(sources))
+    versions["NVIDIA driver"] = driver[1] if driver else next(of_cards, "")
     return {name: version for name, version in versions.items() if version}

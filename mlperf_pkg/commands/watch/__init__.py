@@ -71,11 +71,15 @@ def watch(
             open_sessions = [one for one in open_sessions if not (one.done or one.given_up)]
             if not open_sessions:
                 break
-            refresh(list(map(_status, open_sessions)))
+            states = [
+                progress.words(datetime.now()) if (progress := session.progress) else "not started"
+                for session in open_sessions
+            ]
+            named = zip(open_sessions, states, strict=True)
+            refresh([visible(f"{session.path}: {state}") for session, state in named])
             sleep(interval_s)
-    if any(session.lost for session in sessions):
-        return LOST
-    return GIVEN_UP if any(session.given_up for session in sessions) else 0
+    given_up = GIVEN_UP if any(session.given_up for session in sessions) else 0
+    return LOST if any(session.lost for session in sessions) else given_up
 
 
 def _sessions(
@@ -104,13 +108,6 @@ def _command_for(folder: str) -> str:
     patterns = {f"{quote(str(log.parent))}/*{quote(log.suffix)}" for log in logs}
     example = f"{quote(folder.rstrip('/'))}/run_1.log"
     return " ".join(["mlperf-pkg watch", *sorted(patterns or {example})])
-
-
-def _status(session: Session) -> str:
-    """Return how far a run is now, in one line."""
-    progress = session.progress
-    state = progress.words(datetime.now()) if progress else "not started"
-    return visible(f"{session.path}: {state}")
 
 
 # ---- standard output ----------------------------------------------------------------------

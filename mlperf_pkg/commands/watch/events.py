@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -116,19 +116,14 @@ class Progress(Event, frozen=True):
     minutes: float
     forecast: Forecast | None
 
-    @property
-    def remaining(self) -> float | None:
-        """Minutes until the expected end, 0 when it is overdue; None if there is no forecast."""
-        return max(0.0, self.forecast.minutes - self.minutes) if self.forecast else None
-
     def words(self, now: datetime) -> str:
         """Return the share of the run that is done, and its end as a time of day."""
         elapsed = f"{duration(self.minutes)} since run_start"
-        expected, remaining = self.forecast, self.remaining
-        if expected is None or remaining is None:
+        expected = self.forecast
+        if expected is None:
             return f"{elapsed}, no forecast yet"
-        length = duration(expected.minutes)
-        if not remaining:
+        length, remaining = duration(expected.minutes), expected.minutes - self.minutes
+        if remaining <= 0:
             return f"{elapsed}, expected to end after {length}: overdue"
         end = now + timedelta(minutes=min(remaining, 1e6))
         time = f"{end:%H:%M}" if end.date() == now.date() else f"{end:%Y-%m-%d %H:%M}"
@@ -163,11 +158,9 @@ class Ended(Event, frozen=True):
     def words(self, _: datetime) -> str:
         """Return how the run ended."""
         minutes = "no time" if self.minutes is None else f"{wording.minutes(self.minutes)} minutes"
-        counts = (
-            f"{wording.counted(self.errors, 'error')}, {wording.counted(self.warnings, 'warning')}"
-        )
+        counts = wording.counted(self.errors, "error"), wording.counted(self.warnings, "warning")
         lost = ", LOST" if self.lost else ""
-        return f"ended with {self.status or 'no status'}: {minutes}, {counts}{lost}"
+        return f"ended with {self.status or 'no status'}: {minutes}, {', '.join(counts)}{lost}"
 
 
 def text(event: Event, now: datetime) -> str:
@@ -180,7 +173,7 @@ def json(event: Event, _: datetime) -> str:
     return jsonlib.dumps({"event": event.event, **as_json(event)}, allow_nan=False) + "\n"
 
 
-EVENT_FORMATS: Mapping[str, Callable[[Event, datetime], str]] = {"text": text, "json": json}
+EVENT_FORMATS = {"text": text, "json": json}
 
 
 def duration(minutes: float) -> str:

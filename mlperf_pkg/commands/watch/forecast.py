@@ -171,8 +171,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
         UserError: the rulebook has no such round.
     """
     bounds = rules.target.get("fields", {"": rules.target})
-    target = describe.target(rules)
-    return Goal(target, bounds, rules.unit, _reference(run, rules, batch_size))
+    return Goal(describe.target(rules), bounds, rules.unit, _reference(run, rules, batch_size))
 
 
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:
@@ -228,7 +227,9 @@ def forecast(course: Course, goal: Goal) -> Forecast | None:
     pace, last, start = _pace(course), course.latest, course.start_ms
     if pace is None or last is None or start is None or goal.met(last.values):
         return None
-    if not _counts_training(course, last):
+    # Positions must count training: some BERT logs repeat one epoch instead.
+    rising = all(a.position < b.position for a, b in pairwise(course.evaluations))
+    if not rising or (last.unit in _IN_SAMPLES and last.position < (course.batch_size or 0)):
         return None
     end = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
     if end is None:
@@ -256,13 +257,6 @@ def _pace(course: Course) -> float | None:
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
 
-def _counts_training(course: Course, last: Evaluation) -> bool:
-    """Return whether positions count training: some BERT logs repeat one epoch instead."""
-    steps = pairwise(course.evaluations)
-    rising = all(one.position < other.position for one, other in steps)
-    return rising and (last.unit not in _IN_SAMPLES or last.position >= (course.batch_size or 0))
-
-
 def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
     point = goal.reference
     if point is None or last.unit != goal.unit or point.mean <= last.position:
@@ -277,11 +271,8 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
     values = recent[-1].values
-    short = [
-        name
-        for name in goal.bounds
-        if name in values and goal.limit(name, values[name]) is not None
-    ]
+    there = (name for name in goal.bounds if name in values)
+    short = [name for name in there if goal.limit(name, values[name]) is not None]
     if not short:
         return None
     bent = max(_reached(recent, goal, name, log, _exp) for name in short)

@@ -14,18 +14,7 @@ from typing import BinaryIO
 from msgspec import Struct, field
 
 from mlperf_pkg.checker.waivers import Waivers
-from mlperf_pkg.commands.watch.events import (
-    Ended,
-    Evaluated,
-    Event,
-    Found,
-    Identified,
-    Lost,
-    Open,
-    Progress,
-    State,
-    duration,
-)
+from mlperf_pkg.commands.watch import events
 from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
@@ -96,7 +85,9 @@ class Follower:
         identity = (status.st_dev, status.st_ino)
         if self._identity in (None, identity):
             self._hold(opened, identity)
-            changed = status.st_size < self._offset or not self._unchanged(opened)
+            opened.seek(self._offset - len(self._mark))
+            is_same = opened.read(len(self._mark)) == self._mark
+            changed = status.st_size < self._offset or not is_same
             return self._restart(Change.TRUNCATED) if changed else self._rest(Change.NONE)
         rest = self._rest(Change.NONE)
         if rest.data:
@@ -122,10 +113,6 @@ class Follower:
     def _hold(self, stream: BinaryIO, identity: tuple[int, int]) -> None:
         self.close()
         self._stream, self._identity = stream, identity
-
-    def _unchanged(self, stream: BinaryIO) -> bool:
-        stream.seek(self._offset - len(self._mark))
-        return stream.read(len(self._mark)) == self._mark
 
     def _restart(self, change: Change) -> News:
         self._offset, self._mark = 0, b""
@@ -203,7 +190,7 @@ class Lines:
             return b""
         whole = (self.partial + data[:cut]).splitlines(keepends=True)
         if self._skipping:
-            whole[0] = b"\n" if whole[0].endswith(b"\n") else b""
+            whole[0] = b"\n" * whole[0].endswith(b"\n")
         self._skipping = False
         self.partial = b""
         self._hold(data[cut:])
@@ -222,9 +209,7 @@ class Lines:
 
 def _kept(line: bytes) -> bytes:
     """Return a line if it may hold a record, else its LF, by which lines are counted."""
-    if _LIKE_TOKEN in line:
-        return line
-    return b"\n" if line.endswith(b"\n") else b""
+    return line if _LIKE_TOKEN in line else b"\n" * line.endswith(b"\n")
 
 
 # ---- the verdict so far -------------------------------------------------------------------
@@ -306,15 +291,12 @@ class Session:
         After ``idle_s`` without news the log is reported as silent, after ``timeout_s`` given up.
         """
         self.path = judge.path
-        self.given_up = False
-        self._judge = judge
-        self._clock = clock
+        self._judge, self._clock = judge, clock
         self._idle_s, self._timeout_s = idle_s, timeout_s
-        self._idle = False
+        self.given_up = self._idle = False
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
-        self._last_error = ""
-        self._last_data = clock()
+        self._last_error, self._last_data = "", clock()
         self._unpacker = Unpacker()
         self._log = _Log(judge, clock)
 
@@ -334,11 +316,11 @@ class Session:
         return self._clock() - self._last_data
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> events.Progress | None:
         """How far the run is now; None before its start."""
         return self._log.progress(self.silent)
 
-    def tick(self) -> Iterator[Event]:
+    def tick(self) -> Iterator[events.Event]:
         """Read the new bytes, and yield their events, or that there are none for too long.
 
         Raises:
@@ -352,7 +334,7 @@ class Session:
         """Stop following the log."""
         self._follower.close()
 
-    def _read(self) -> Iterator[Event]:
+    def _read(self) -> Iterator[events.Event]:
         grown = False
         try:
             while True:
@@ -374,60 +356,53 @@ class Session:
             self._last_data = self._clock()
         yield from self._log.report(quiet=not grown)
 
-    def _silence(self) -> Iterator[Event]:
-        message = f"nothing new for {duration(self.silent / _SECONDS_PER_MINUTE)}"
+    def _silence(self) -> Iterator[events.Event]:
+        message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield State(self.path, "given_up", f"{message}: given up")
+            yield events.State(self.path, "given_up", f"{message}: given up")
         elif idle and not self._idle:
-            yield State(self.path, "silent", message)
+            yield events.State(self.path, "silent", message)
         self._idle = idle
 
-    def _changed(self, change: Change) -> Iterator[Event]:
+    def _changed(self, change: Change) -> Iterator[events.Event]:
         exists = change is not Change.MISSING
         if exists is not self._exists:
             if not exists:
                 gone = "the file is gone" if self._exists else "the file does not exist yet"
-                yield State(self.path, "missing", f"{gone}: waiting for it")
+                yield events.State(self.path, "missing", f"{gone}: waiting for it")
             elif self._exists is False:
-                yield State(self.path, "appeared", "the file appeared")
+                yield events.State(self.path, "appeared", "the file appeared")
             self._exists = exists
         if change in (Change.TRUNCATED, Change.REPLACED):
             self._unpacker = Unpacker()
             self._log = _Log(self._judge, self._clock)
             again = "it again" if change is Change.TRUNCATED else "the new one"
             message = f"the file was {change}: reading {again} from the start"
-            yield State(self.path, change.value, message)
+            yield events.State(self.path, change.value, message)
 
-    def _unreadable(self, reason: str) -> Iterator[Event]:
+    def _unreadable(self, reason: str) -> Iterator[events.Event]:
         """Report once why the file cannot be read; network storage comes and goes."""
         if reason != self._last_error:
             self._last_error = reason
-            yield State(self.path, "unreadable", reason)
+            yield events.State(self.path, "unreadable", reason)
 
 
 class _Log:
     """The log as far as it is written, and the events reported so far."""
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
-        self._judge = judge
-        self._clock = clock
+        self._judge, self._clock = judge, clock
         self._lines = Lines()
         self._reader = CourseReader()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
-        self._unjudged = False
-        self._next_judgement = 0.0
-        self._judged_partial = b""
+        self._next_judgement, self._judged_partial = 0.0, b""
         self._reported: set[tuple[str, Severity]] = set()
-        self._evaluations = 0
-        self._too_long = 0
-        self._started = False
-        self._described = False
-        self.done = False
-        self.lost = False
+        self._evaluations = self._too_long = 0
+        self._unjudged = self._started = self._described = self.done = self.lost = False
 
     def take(self, data: bytes) -> None:
         """Take the next bytes."""
@@ -435,7 +410,7 @@ class _Log:
         self._reader.take(lines)
         self._unjudged = self._unjudged or TOKEN[:6] in lines
 
-    def report(self, *, quiet: bool) -> Iterator[Event]:
+    def report(self, *, quiet: bool) -> Iterator[events.Event]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""
         if self._unjudged and (quiet or self._clock() >= self._next_judgement):
             before = self._clock()
@@ -446,11 +421,11 @@ class _Log:
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
             message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
-            yield State(self._judge.path, "skipped", message)
+            yield events.State(self._judge.path, "skipped", message)
         if quiet and not self.done:
             yield from self._last()
 
-    def progress(self, since: float) -> Progress | None:
+    def progress(self, since: float) -> events.Progress | None:
         """Return how far the run is, ``since`` seconds after the last byte of its log."""
         reader = self._reader
         if reader.start_ms is None or reader.last_ms is None:
@@ -459,44 +434,44 @@ class _Log:
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
         expected = forecast(reader.course(self._rules), self._goal) if self._goal else None
-        return Progress(self._judge.path, minutes, expected)
+        return events.Progress(self._judge.path, minutes, expected)
 
-    def _news(self, run: Run) -> Iterator[Event]:
+    def _news(self, run: Run) -> Iterator[events.Event]:
         if run.identified or self._reader.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
         if self._reader.start_ms is not None and not self._started:
             self._started = True
             if keys := missing(run):
-                yield Open(self._judge.path, keys)
+                yield events.Open(self._judge.path, keys)
         yield from self._evaluated()
         if run.stop_ms is not None and run.status != "success":
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
 
-    def _describe(self, run: Run) -> Iterator[Event]:
+    def _describe(self, run: Run) -> Iterator[events.Event]:
         self._rules = load_benchmark(run.usage, run.round, run.benchmark)
         batch_size = self._reader.batch_size
         self._goal = goal_of(run, self._rules, batch_size) if self._rules else None
         if not self._described and run.benchmark:
             self._described = True
             target = self._goal.target if self._goal else ""
-            yield Identified(
+            yield events.Identified(
                 self._judge.path, run.benchmark, run.division, run.round, run.round_reason, target
             )
 
-    def _findings(self, findings: list[Finding]) -> Iterator[Event]:
+    def _findings(self, findings: list[Finding]) -> Iterator[events.Event]:
         """Report each kind of finding once."""
         for finding in findings:
             kind = (finding.code, finding.severity)
             if kind not in self._reported:
                 self._reported.add(kind)
-                yield Found(self._judge.path, finding)
+                yield events.Found(self._judge.path, finding)
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
                 elif finding.fails(Basis.OFFICIAL):
                     yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
-    def _evaluated(self) -> Iterator[Event]:
+    def _evaluated(self) -> Iterator[events.Event]:
         start_ms, goal = self._reader.start_ms, self._goal
         if start_ms is None or goal is None:
             return
@@ -505,16 +480,18 @@ class _Log:
         self._evaluations = len(course.evaluations)
         for one in new:
             minutes, met = (one.time_ms - start_ms) / _MS_PER_MINUTE, goal.met(one.values)
-            yield Evaluated(self._judge.path, minutes, one.position, one.unit, one.values, met)
+            yield events.Evaluated(
+                self._judge.path, minutes, one.position, one.unit, one.values, met
+            )
         if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
             yield progress
 
-    def _lose(self, reason: str) -> Iterator[Event]:
+    def _lose(self, reason: str) -> Iterator[events.Event]:
         if not self.lost:
             self.lost = True
-            yield Lost(self._judge.path, reason)
+            yield events.Lost(self._judge.path, reason)
 
-    def _last(self) -> Iterator[Event]:
+    def _last(self) -> Iterator[events.Event]:
         """Yield the end, if the log has ended.
 
         A last line without a line end counts once it stays as it is.
@@ -531,4 +508,4 @@ class _Log:
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
         errors = sum(finding.is_error for finding in run.findings)
         warnings = sum(f.severity is Severity.WARNING and not f.waiver for f in run.findings)
-        yield Ended(self._judge.path, run.status, run.minutes, self.lost, errors, warnings)
+        yield events.Ended(self._judge.path, run.status, run.minutes, self.lost, errors, warnings)

@@ -16,15 +16,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.ids import read_ids
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
 from mlperf_pkg.commands.results.tables import IDS, with_private_ids
-from mlperf_pkg.compat.console import (
-    CRASHED,
-    Console,
-    add_rules,
-    add_warnings,
-    parser_of,
-    refuse_in_submissions,
-    run,
-)
+from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -43,13 +35,13 @@ _SEVERAL = re.compile(r"(.*)\{(.*)\}")
 
 def get_parser() -> ArgumentParser:
     """Return the parser of the command line."""
-    parser = parser_of("result_summarizer", "Write the tables of submissions.")
+    parser = tools.parser_of("result_summarizer", "Write the tables of submissions.")
     parser.add_argument("folder", help="a submission, or several as 'round/{*}'")
-    add_rules(parser)
+    tools.add_rules(parser)
     parser.add_argument(
         "--generate_private_ids", action="store_true", help=f"keep private ids in ./{IDS}"
     )
-    add_warnings(parser)
+    tools.add_warnings(parser)
     parser.add_argument("-csv", "--csv", help="write the table to this file, and as JSON beside it")
     parser.add_argument("-xlsx", "--xlsx", help="write the tables to this workbook")
     return parser
@@ -57,7 +49,7 @@ def get_parser() -> ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the tables and return the exit status."""
-    return run(get_parser(), _summarize, argv)
+    return tools.run(get_parser(), _summarize, argv)
 
 
 def _folders(argument: str) -> list[str]:
@@ -70,20 +62,20 @@ def _folders(argument: str) -> list[str]:
     return sorted(str(path.parent) for path in Path(prefix).glob("*/results") if path.is_dir())
 
 
-def _summarize(args: Namespace, console: Console) -> int:
+def _summarize(args: Namespace, console: tools.Console) -> int:
     folders = _folders(args.folder)
     if folders != [args.folder]:
         console.say(f"Detected organizations: {', '.join(Path(name).name for name in folders)}")
     for file in _names(args):
-        refuse_in_submissions(file, folders)
+        tools.refuse_in_submissions(file, folders)
     if args.generate_private_ids:
-        refuse_in_submissions(Path(IDS), folders)
+        tools.refuse_in_submissions(Path(IDS), folders)
     summary, crashes = _summarized(folders, args)
     for reason in (*summary.left_out, *crashes):
         console.log("ERROR", f"not in the tables: {reason}")
     if summary.crashed or crashes:
         console.log("ERROR", f"the official summarizer crashes here: no tables; {_HINT}")
-        return CRASHED
+        return tools.CRASHED
     write_all(_contents(summary, args), replace=True)
     for _, table in _printed(summary):
         is_weak = summary.weak and table.columns == summary.weak.columns
@@ -165,12 +157,9 @@ def _printed(summary: Summary) -> list[tuple[str, Table]]:
 
 def _without_scores(table: Table) -> Table:
     """Return the table of energy, whose cells the official summarizer leaves empty."""
-    is_score = [":" in column for column in table.columns]
-    rows = (
-        tuple(None if blank else cell for cell, blank in zip(row, is_score, strict=True))
-        for row in table.rows
-    )
-    return Table(table.columns, tuple(rows))
+    rows = (zip(row, table.columns, strict=True) for row in table.rows)
+    blank = (tuple(None if ":" in column else cell for cell, column in row) for row in rows)
+    return Table(table.columns, tuple(blank))
 
 
 def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:

@@ -13,7 +13,6 @@ from mlperf_pkg.compat.rcp_checker import logs_in
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
-from mlperf_pkg.results.report import ResultSetRow, RunRow
 from mlperf_pkg.rulebook.documents import usages
 
 
@@ -47,7 +46,9 @@ def _compute(args: Namespace, console: Console) -> int:
     if len(report.result_sets) != 1:
         raise UserError(f"{args.benchmark_folder}: the logs are not those of one result set")
     (row,) = report.result_sets
-    _say_head(args, row, console)
+    head = {"Folder": args.benchmark_folder, "Version": args.ruleset, "System": args.system}
+    for name, value in {**head, "Benchmark": row.benchmark}.items():
+        console.say(f"{name}: {value}")
     passed = [item for item in report.runs if item.verdict.official is Verdict.PASS]
     for item in passed:
         console.say(
@@ -55,28 +56,13 @@ def _compute(args: Namespace, console: Console) -> int:
             f" Samples/Epochs to converge: {item.samples_to_converge}"
         )
     factor = row.rcp.normalization if args.scale and row.rcp and row.rcp.official_pass else 1.0
-    score = _score(row, passed, factor)
+    mean = row.official_minutes
     if row.runs_found < (row.runs_required or 0):
+        mean = sum(item.official_minutes or 0.0 for item in passed) / row.runs_found
         console.say("WARNING: Olympic scoring skipped")
+    score = None if mean is None else mean * factor
     console.say(f"Final score - Time to Train (minutes): {score}")
     return int(score is None and args.exit_status)
-
-
-def _say_head(args: Namespace, row: ResultSetRow, console: Console) -> None:
-    for name, value in (
-        ("Folder", args.benchmark_folder),
-        ("Version", args.ruleset),
-        ("System", args.system),
-        ("Benchmark", row.benchmark),
-    ):
-        console.say(f"{name}: {value}")
-
-
-def _score(row: ResultSetRow, passed: Sequence[RunRow], factor: float) -> float | None:
-    """Return the olympic mean or, of too few runs, the plain one."""
-    if row.runs_found >= (row.runs_required or 0):
-        return None if row.official_minutes is None else row.official_minutes * factor
-    return sum(item.official_minutes or 0.0 for item in passed) / row.runs_found * factor
 
 
 if __name__ == "__main__":

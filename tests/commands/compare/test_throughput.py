@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.compare.throughput import Training, mean, read_training
+from mlperf_pkg.commands.compare.reading import Training, mean, read_training
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run

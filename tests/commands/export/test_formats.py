@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.export.files import Destination
-from mlperf_pkg.commands.export.formats import FORMATS
+from mlperf_pkg.commands.export.formats import FORMATS, Destination
 from mlperf_pkg.commands.export.rows import Rows, common_rounds, in_order, merged
 from mlperf_pkg.commands.export.schema import TABLES, Column
 from mlperf_pkg.errors import UserError

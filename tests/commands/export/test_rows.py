@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from mlperf_pkg.commands.export.published import exported_sets, rows_of_published
-from mlperf_pkg.commands.export.rows import Rows, division_of
+from mlperf_pkg.commands.export.rows import Rows, division_of, exported_sets, rows_of_published
 from mlperf_pkg.commands.export.schema import TABLES
 from mlperf_pkg.published.results import published_results
 
