@@ -214,16 +214,13 @@ def _earlier_availability(
     They are those of the published results in earlier rounds, and of the submission itself.
     """
     results, own = usable_results(), context.round
-    published = results.sets if results else ()
     submitter = letters(context.submitter or context.tree.name)
-    names = {row.submitter for row in published}
-    spellings = {name for name in names if letters(name) == submitter}
     places = [
         (version_of(row.round), category(row.status), f"{row.round} ({row.system})")
-        for row in published
-        if row.submitter in spellings
-        and row.usage == own.usage
+        for row in (results.sets if results else ())
+        if row.usage == own.usage
         and letters(row.accelerator_model) == model
+        and letters(row.submitter) == submitter
         and is_round_name(row.round)
         and version_of(row.round) < own.version
     ]

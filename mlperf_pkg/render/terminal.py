@@ -94,12 +94,14 @@ class Terminal:
 
     def _painted(self, spans: Sequence[Span]) -> str:
         """Return visible text with the escapes of its styles, if the view has colours."""
-        painted = ""
-        for text, style in spans:
-            codes = ";".join(_CODES[name] for name in style.split())
-            is_plain = not (codes and text and self._view.color)
-            painted += text if is_plain else f"\x1b[{codes}m{text}\x1b[0m"
-        return painted
+        if not self._view.color:
+            return "".join(text for text, _ in spans)
+        return "".join(
+            f"\x1b[{';'.join(_CODES[name] for name in style.split())}m{text}\x1b[0m"
+            if style and text
+            else text
+            for text, style in spans
+        )
 
     def _fitted(self, columns: Sequence[Column], rows: Sequence[Sequence[Span]]) -> list[Column]:
         """Return the columns narrowed to their contents, but none narrower than a word."""

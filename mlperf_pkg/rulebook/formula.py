@@ -219,7 +219,9 @@ class Formula:
             members = before if type(before) is dict else {}  # isinstance takes longer
             for name in self.previous:
                 values.append(members.get(name))
-        return tuple(map(read_number, values) if self._reads_text else values)
+        if self._reads_text and str in map(type, values):
+            return tuple(map(read_number, values))
+        return tuple(values)
 
 
 # ---- formulas that give a number ----------------------------------------------------------

@@ -248,12 +248,11 @@ def short(path: str) -> str:
     return rest.removesuffix(".json") if kind else before.rpartition("/")[2]
 
 
-def listed(names: Iterable[str], most: int = _MOST_NAMES) -> str:
-    """Return at most ``most`` different names, separated by commas, and the number of others."""
+def listed(names: Iterable[str], most: int = _MOST_NAMES, separator: str = ", ") -> str:
+    """Return at most ``most`` different names, and the number of others."""
     different = list(dict.fromkeys(names))
-    if rest := len(different[most:]):
-        different[most:] = [f"{rest} more"]
-    return ", ".join(different)
+    rest = len(different) - most
+    return separator.join([*different[:most], *([f"{rest} more"] if rest > 0 else [])])
 
 
 def grouped(pairs: Sequence[tuple[str, str]]) -> str:
@@ -309,9 +308,7 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
         if len({version for version, _ in versions}) > 1
     ]
     if differing:
-        if more := len(differing[_MOST_KEYS:]):
-            differing[_MOST_KEYS:] = [f"{more} more"]
-        yield f"differs between systems: {'; '.join(differing)}"
+        yield f"differs between systems: {listed(differing, _MOST_KEYS, '; ')}"
 
 
 def _stack(system: SystemFile) -> Mapping[str, list[str]]:

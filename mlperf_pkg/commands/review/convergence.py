@@ -90,11 +90,14 @@ def section(reviewed: Round) -> Section:
     scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
     scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
     missing = list(_missing(reviewed, [test.row for test in tests if test.state == MISSING]))
-    titles = ("Missing reference points", "Normalised scores")
     tables = {
         "sets": _sets(tests),
-        "missing": table_of(_MISSING, missing, title=titles[0], note=_MISSING_NOTE),
-        "normalised": table_of(_NORMALISED, scaled, title=titles[1], note=_NORMALISED_NOTE),
+        "missing": table_of(
+            _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
+        ),
+        "normalised": table_of(
+            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
+        ),
     }
     counts, dates = Counter(test.state for test in tests), reviewed.calendar or {}
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]

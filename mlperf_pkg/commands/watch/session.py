@@ -402,7 +402,9 @@ class _Log:
         self._next_judgement, self._judged_partial = 0.0, b""
         self._reported: set[tuple[str, Severity]] = set()
         self._evaluations = self._too_long = 0
-        self._unjudged = self._started = self._described = self.done = self.lost = False
+        self._unjudged = False
+        self._started = self._described = False
+        self.done = self.lost = False
 
     def take(self, data: bytes) -> None:
         """Take the next bytes."""
