@@ -89,8 +89,9 @@ def command(
     log = Output(log_output, force=True) if log_output else None
     if log:
         log.refuse_early(paths)
-    show_settled = _settled(objections) if objections else None
-    checked = check(paths, replace(check_options, partial=partial))
+    check_options = replace(check_options, partial=partial)
+    show_settled = _settled(objections, check_options) if objections else None
+    checked = check(paths, check_options)
     # Kept by the context until the process ends, as freeing the runs and findings is slow.
     click.get_current_context().meta[__name__] = checked
     report = filter_findings(checked.report)
@@ -102,7 +103,7 @@ def command(
     return status(report)
 
 
-def _settled(file: Path) -> Callable[[Checked], None]:
+def _settled(file: Path, check_options: Options) -> Callable[[Checked], None]:
     """Read the objections in a file; return what shows which of them a check settles."""
     from mlperf_pkg.commands.review import (  # noqa: PLC0415 - rarely used
         objection_text,
@@ -112,7 +113,7 @@ def _settled(file: Path) -> Callable[[Checked], None]:
     entries = objections.read_entries(file)
 
     def show(checked: Checked) -> None:
-        outcome = objections.judge(entries, objections.Examined(checked))
+        outcome = objections.judge(entries, objections.Examined(checked), check_options)
         click.echo(f"\n{objection_text.text(outcome, Output().view())}", err=True, nl=False)
 
     return show

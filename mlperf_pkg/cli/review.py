@@ -253,11 +253,12 @@ def objections(
     examined = states.examine(tree, check_options) if tree else None
     if new:
         fields = {"state": new.value, "issue": issue, "note": note_}
+        fields["corrected"] = tree if new is states.State.WAIVED else None
         texts = {name: text for name, text in fields.items() if text is not None}
         states.change_states(file, ids, texts, examined if new is states.State.WAIVED else None)
         entries = states.read_entries(file)
     outcome = states.Outcome(tuple(map(states.Judged, entries)))
-    outcome = outcome if examined is None else states.judge(entries, examined)
+    outcome = outcome if examined is None else states.judge(entries, examined, check_options)
     target.show(replace(outcome, file=file, calendar=calendar))
     return int(not outcome.is_settled)
 

@@ -96,7 +96,7 @@ class Review(Struct, frozen=True):
 
 def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
     """Return the review of a round with these sections."""
-    report, outcome = reviewed.report, objection_text.found(reviewed)
+    report, outcome = reviewed.report, reviewed.outcome
     counts = {
         "submitters": len(report.submitters),
         "result_sets": len(report.results),

@@ -215,6 +215,12 @@ def _state(item: filed.Judged) -> str:
     return f"{item.entry.state.value.replace('_', ' ')}{share}"
 
 
+def _doubts(outcome: filed.Outcome) -> list[str]:
+    """Return why waivers do not hold, a line for each."""
+    doubtful = (item for item in outcome.objections if item.doubt)
+    return [f"{item.entry.id} is not waived: {item.doubt}" for item in doubtful]
+
+
 def _standing(item: filed.Judged) -> str:
     number = len(item.entry.about)
     left = f" in {len(item.left)} of {number}" if item.left and number > 1 else ""
@@ -243,7 +249,8 @@ def text(outcome: filed.Outcome, view: View) -> str:
         if more := len(outcome.new) - len(shown):
             terminal.line((f"  and {more} more; -v shows them", PLAIN))
         terminal.line()
-    terminal.paragraph((_summary(outcome), PLAIN))
+    for line in (*_doubts(outcome), _summary(outcome)):
+        terminal.paragraph((line, PLAIN))
     return terminal.text()
 
 
@@ -347,15 +354,9 @@ OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
 # ---- objections in a review ---------------------------------------------------------------
 
 
-def found(reviewed: Round) -> filed.Outcome:
-    """Return the objections of a round: those in its file, and errors without an objection."""
-    outcome = filed.judge(reviewed.entries, filed.Examined(reviewed.checked))
-    return replace(outcome, calendar=reviewed.calendar)
-
-
 def section(reviewed: Round) -> Section:
     """Return the objections with their states and deadlines, then those that may be filed."""
-    outcome = found(reviewed)
+    outcome = reviewed.outcome
     judged, new = outcome.objections, outcome.new
     states = (
         column("objection", attrgetter("entry.id")),
@@ -365,6 +366,8 @@ def section(reviewed: Round) -> Section:
         column("state", _state),
         column("due", lambda item: outcome.due(item.entry)),
         column("in the tree", _standing),
+        column("measured %", attrgetter("measured"), numbers=True),
+        column("not waived", lambda item: item.doubt or None),
         column("found", attrgetter("entry.title")),
     )
     errors = (
@@ -382,7 +385,7 @@ def section(reviewed: Round) -> Section:
         f"{item.entry.id}: {_state(item)}, {_standing(item)}{_due(outcome.due(item.entry))}"
         for item in judged
     ]
-    lines += [f"{item.against}: {item.code}: {item.title}" for item in new]
+    lines += [*_doubts(outcome), *(f"{item.against}: {item.code}: {item.title}" for item in new)]
     until = f", until {reviewed.calendar['objections']}" if reviewed.calendar else ""
     return Section(
         name="objections",

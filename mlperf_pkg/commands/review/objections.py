@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -74,6 +73,16 @@ class Examined(Struct, frozen=True, dict=True):
     def rows(self) -> dict[str, ResultSetRow]:
         """The result sets by path."""
         return {self.named(row.path): row for row in self.checked.report.result_sets}
+
+    def scored(self, about: Sequence[str]) -> dict[str, ResultSetRow]:
+        """Return the result sets with a score that findings ``about`` these subjects concern."""
+        return {
+            path: row
+            for path, row in self.rows.items()
+            if row.score_minutes is not None
+            if any(f"{subject}/".startswith(f"{path}/") for subject in about)
+            or self.named(description_path(row)) in about
+        }
 
     @cached_property
     def sources(self) -> dict[str, Source]:
@@ -181,17 +190,21 @@ class Judged(Struct, frozen=True):
     """An objection in the file, and its ``standing`` in a tree.
 
     ``standing`` is None if there is no tree, or only one of another submitter. ``left`` are the
-    subjects that still have the finding.
+    subjects that still have the finding. Of a waiver, ``measured`` is the difference in percent,
+    and ``doubt`` why it does not hold.
     """
 
     entry: Entry
     standing: Standing | None = None
     left: tuple[str, ...] = ()
+    measured: float | None = None
+    doubt: str = ""
 
     @property
     def is_open(self) -> bool:
-        """Whether it stands, and is neither withdrawn nor waived."""
-        is_dropped = self.entry.state in (State.WITHDRAWN, State.WAIVED)
+        """Whether it stands, and is neither withdrawn nor rightly waived."""
+        is_waived = self.entry.state is State.WAIVED and not self.doubt
+        is_dropped = is_waived or self.entry.state is State.WITHDRAWN
         return self.standing is Standing.STANDS and not is_dropped
 
 
@@ -214,8 +227,11 @@ class Outcome(Struct, frozen=True):
         return not any(item.is_open for item in self.objections)
 
 
-def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
-    """Return the standing of the objections in a checked tree, and the errors without one."""
+def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Outcome:
+    """Return the standing of the objections in a checked tree, and the errors without one.
+
+    The corrected rounds that waivers name are checked with the same ``options``.
+    """
     by_code = defaultdict(set)
     for _, finding in examined.findings:
         by_code[finding.code].add(finding.about)
@@ -226,7 +242,8 @@ def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
         if alone is not None and alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
-            judged.append(Judged(entry, Standing.STANDS, left))
+            share = _share(entry, examined, options) if entry.state is State.WAIVED else ()
+            judged.append(Judged(entry, Standing.STANDS, left, *share))
         else:
             is_there = any(path in subjects for path in entry.about)
             judged.append(Judged(entry, Standing.SETTLED if is_there else Standing.REMOVED))
@@ -240,10 +257,10 @@ def judge(entries: Sequence[Entry], examined: Examined) -> Outcome:
 # The file may be edited by hand: a change of state replaces only the values that it changes.
 
 WAIVED_BELOW = 2.0  # percent
-_UNCHANGED = 1e-6  # percent: scores in the file are rounded
+_OF_FACTORS = ("RCP", "SET120")  # codes of findings that normalisation answers
 _SOURCE = "submission_rules, Fixing objections"
 _REQUIRED = ("id", "against", "code", "state", "about")
-_OPTIONAL = ("by", "title", "scores", "issue", "percent", "note")
+_OPTIONAL = ("by", "title", "scores", "issue", "percent", "corrected", "note")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
 _HEAD = """# The objections of a review. States: {states}.
 # The state waived requires percent: the total difference, below 2.
@@ -268,7 +285,7 @@ class Entry(Struct, frozen=True):
     """An objection in the file, without its text.
 
     ``scores`` are those of its result sets, in minutes by path, when it was written. ``percent`` is
-    by how much the correction changed them.
+    by how much the correction changed them in the round of the folder ``corrected``.
     """
 
     id: str
@@ -280,6 +297,7 @@ class Entry(Struct, frozen=True):
     title: str = ""
     issue: str = ""
     percent: float | None = None
+    corrected: str = ""
     note: str = ""
     scores: Mapping[str, float] = {}
 
@@ -392,33 +410,56 @@ def _require_share(state: State, percent: float | None, where: str) -> None:
         )
 
 
-def measured(entry: Entry, corrected: Examined) -> float:
-    """Return by how many percent a corrected round changes the scores of an objection.
+def _share(entry: Entry, examined: Examined, options: Options) -> tuple[float | None, str]:
+    """Return the difference of a waiver as measured, and why it does not hold."""
+    try:
+        corrected = examine(entry.corrected, options) if entry.corrected else examined
+        percent = measured(entry, corrected, examined)
+    except UserError as error:
+        return None, str(error).removeprefix(f"{entry.id}: ")
+    is_small = percent < WAIVED_BELOW
+    return percent, "" if is_small else f"{percent:.3g} % as measured, not below {WAIVED_BELOW:g} %"
+
+
+def measured(entry: Entry, corrected: Examined, examined: Examined | None = None) -> float:
+    """Return by how many percent the correction of an objection changes its scores.
+
+    They are as recorded with it or, if the round with the objection is ``examined``, too, as there.
+    If nothing is corrected, an objection to convergence or to a factor is measured by the scores
+    with and without normalisation.
 
     Raises:
         UserError: nothing can be measured, or the order of competitors changes.
     """
-    if not entry.scores:
-        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
     if corrected.alone is not None:
         raise UserError(f"{entry.id}: expected the round with the correction, not one submission")
+    before: Mapping[str, float | None] = entry.scores
+    if examined is not None:
+        scored = examined.scored(entry.about).items()
+        before = {path: row.score_minutes for path, row in scored}
+    left = {f.about for _, f in corrected.findings if f.code == entry.code}
+    if left.issuperset(entry.about):
+        if not entry.code.startswith(_OF_FACTORS):
+            reason = "not corrected in this round, so there is nothing to measure"
+            raise UserError(f"{entry.id}: {reason}")
+        scored = corrected.scored(entry.about).items()
+        before = {path: row.unscaled_minutes for path, row in scored}
+    if not before:
+        raise UserError(f"{entry.id}: no score was recorded with the objection; nothing to measure")
     differences = [0.0]
-    for path, before in entry.scores.items():
+    for path, old in before.items():
         row = corrected.rows.get(path)
-        after = row.score_minutes if row else None
-        if row is None or after is None:
+        new = row.score_minutes if row else None
+        if row is None or new is None or not old:
             raise UserError(f"{entry.id}: {path} has no score in the corrected round")
         for other in corrected.rows.values():
-            if _competes(row, other) and _is_between(other.score_minutes, before, after):
+            if _competes(row, other) and _is_between(other.score_minutes, old, new):
                 raise UserError(
                     f"{entry.id}: the order of competitors changes: {path} takes"
-                    f" {minutes(after)} minutes, not {minutes(before)};"
+                    f" {minutes(new)} minutes, not {minutes(old)};"
                     f" {other.submitter} {other.system} takes {minutes(other.score_minutes)}"
                 )
-        differences.append(100 * abs(after / before - 1) if before else math.inf)
-    left = [f for _, f in corrected.findings if f.code == entry.code and f.about in entry.about]
-    if left and max(differences) < _UNCHANGED:
-        raise UserError(f"{entry.id}: not corrected in this round, so there is nothing to measure")
+        differences.append(100 * abs(new / old - 1))
     return max(differences)
 
 
@@ -459,13 +500,8 @@ def _item(objection: Objection, examined: Examined, by: str | None, indent: str)
     fields |= {"code": objection.code, "title": objection.title, "state": State.DRAFTED.value}
     lines = [f"{name}: {_scalar(text)}" for name, text in fields.items() if text or name != "by"]
     lines += ["about:", *(f"  - {_scalar(path)}" for path in objection.about)]
-    scores = [
-        f"  {_scalar(path)}: {row.score_minutes:.9g}"
-        for path, row in examined.rows.items()
-        if row.score_minutes is not None
-        if any(f"{about}/".startswith(f"{path}/") for about in objection.about)
-        or examined.named(description_path(row)) in objection.about
-    ]
+    rows = examined.scored(objection.about).items()
+    scores = [f"  {_scalar(path)}: {row.score_minutes:.9g}" for path, row in rows]
     lines += ["scores:", *scores] if scores else []
     return "".join(
         f"{indent}{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines)

@@ -53,15 +53,15 @@ class Choices(Struct, frozen=True):
 class Round(Struct, frozen=True, dict=True):
     """A checked round. ``problems`` are sentences about missing or unclear parts.
 
-    ``previous`` is an earlier round; without it, the published record has those. ``entries`` are
-    the objections in the file of their states.
+    ``previous`` is an earlier round; without it, the published record has those. ``outcome`` are
+    the objections in the file of their states, and the errors that it does not name.
     """
 
     checked: Checked
     choices: Choices = Choices()
     problems: tuple[str, ...] = ()
     previous: Side | None = None
-    entries: tuple[objections.Entry, ...] = ()
+    outcome: objections.Outcome = objections.Outcome(())
     calendar: Calendar | None = None
 
     @property
@@ -164,7 +164,9 @@ def read_round(path: str, options: Options, choices: Choices, previous: str | No
     report = checked.report
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))
-    reviewed = Round(checked, choices, previous=side, entries=entries, calendar=dates)
+    outcome = objections.judge(entries, objections.Examined(checked), options)
+    outcome = replace(outcome, calendar=dates)
+    reviewed = Round(checked, choices, previous=side, outcome=outcome, calendar=dates)
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:

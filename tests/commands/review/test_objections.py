@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import shlex
@@ -12,12 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objection_text
 from mlperf_pkg.commands.review.calendar import calendar_of
-from mlperf_pkg.commands.review.objections import Entry, Judged, Outcome, State, read_entries
+from mlperf_pkg.commands.review.objections import (
+    Entry,
+    Examined,
+    Judged,
+    Outcome,
+    State,
+    judge,
+    read_entries,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render.findings import View
+from mlperf_pkg.rulebook.load import finding_of
 from tests.helpers.logs import edited, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission
@@ -429,6 +442,56 @@ def test_a_waiver_keeps_the_order_of_competitors(a_round: Path, filed: Path) -> 
     result = changed(filed, a_round, "--id", EPSILON, "--state", "waived")
     assert result.exit_code == 2
     assert f"{EPSILON}: the order of competitors changes: ACME/{SET} takes" in result.stderr
+
+
+def waive(filed: Path, code: str, **fields: object) -> None:
+    """Type the waiver of an objection by hand."""
+    words = "".join(f"\n    {name}: {value}" for name, value in fields.items())
+    head, code_, rest = filed.read_text("utf-8").partition(f"    code: {code}\n")
+    filed.write_text(head + code_ + rest.replace("state: drafted", f"state: waived{words}", 1))
+
+
+@pytest.mark.parametrize(
+    ("percent", "told", "doubt"),
+    [
+        (1.5, True, ""),
+        (1.5, False, "not corrected in this round, so there is nothing"),
+        (2.5, True, "2.5 % as measured, not below 2 %"),
+    ],
+)
+def test_a_waiver_that_was_typed_is_measured(
+    a_round: Path, filed: Path, tmp_path: Path, percent: float, told: bool, doubt: str
+) -> None:
+    """The scores are those of the logs in both rounds, whatever the file says."""
+    fixed = tmp_path / "fixed" / a_round.name
+    shutil.copytree(a_round, fixed)
+    corrected(fixed)
+    slower(fixed, "ACME", minutes(filed) * 60 * percent / 100)
+    slower(fixed, "Beta", 10_000)
+    waive(filed, "RN115", percent=0.1, **{"corrected": fixed} if told else {})
+    result = changed(filed, a_round, "--format", "json")
+    (of_acme, _) = json.loads(result.stdout)["objections"]
+    assert (of_acme["standing"], of_acme["doubt"][: len(doubt)]) == ("stands", doubt)
+    assert bool(of_acme["doubt"]) is bool(doubt)
+    assert of_acme["measured"] == (pytest.approx(percent, abs=0.01) if told else None)
+    with contextlib.chdir(tmp_path):
+        summary = " ".join(call("review", a_round).stdout.split())
+    assert ("acme-rn115 is not waived" in summary) is bool(doubt)
+
+
+@pytest.mark.parametrize("factor", [1.01, 1.03])
+def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, factor: float) -> None:
+    """By the scores with and without the factor."""
+    entry = Entry("one", "ACME", "RCP101", State.WAIVED, (f"ACME/{SET}",), percent=0.1)
+    checked = check([str(a_round)], Options(jobs=1))
+    (set_, *rest) = checked.report.result_sets
+    score = (set_.unscaled_minutes or 0) * factor
+    own = replace(set_, scaling_factor=factor, score_minutes=score)
+    finding = finding_of("RCP101", "fast", set_.path)
+    report = replace(checked.report, result_sets=(own, *rest), findings=(finding,))
+    (judged,) = judge([entry], Examined(replace(checked, report=report)), Options()).objections
+    assert judged.measured == pytest.approx(100 * (factor - 1))
+    assert judged.is_open is (factor > 1.02)
 
 
 # ---- deadlines, the agenda, and commands for GitHub ---------------------------------------
