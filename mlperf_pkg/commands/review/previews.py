@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
-from mlperf_pkg.commands.review.round import Entry, Round, Side
+from mlperf_pkg.commands.review.round import Entry, Round, Side, matched
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
@@ -269,8 +269,9 @@ _Candidate = tuple[Entry, Performance, Likeness]
 
 def successions(old: Side, new: Side) -> list[Succession]:
     """Return the outcome of each Preview of the old side, by the results of the new side."""
+    old, new = matched(old, new)
     previews = [entry for entry in old.entries if category(entry.row.status) == PREVIEW]
-    keys = frozenset[Hashable]().union(*(entry.keys for entry in previews))
+    keys = frozenset[Hashable]().union(*(entry.all_keys for entry in previews))
     groups = by_key((_group(entry.row), entry) for entry in previews).values()
     pairs = (pair for group in groups for pair in _roles(group))
     return [_succession(preview, role, keys, new) for preview, role in pairs]
@@ -406,7 +407,7 @@ def _performance(row: PublishedSet, scale: Scale) -> Performance:
 
 def _fresh(candidates: Iterable[_Candidate], of_previews: frozenset[Hashable]) -> list[_Candidate]:
     """Return the candidates without logs of a Preview, which do not count."""
-    return [c for c in candidates if of_previews.isdisjoint(c[0].keys)]
+    return [c for c in candidates if of_previews.isdisjoint(c[0].all_keys)]
 
 
 def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) -> Succession:

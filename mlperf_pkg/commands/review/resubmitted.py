@@ -12,7 +12,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Round, Side
+from mlperf_pkg.commands.review.round import Entry, Round, Side, matched
 from mlperf_pkg.commands.review.section import Listing, Section, listed_section
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
@@ -62,16 +62,17 @@ class Resubmission(Struct, frozen=True):
 
 def resubmissions(old: Side, new: Side) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
+    old, new = matched(old, new)
     owners: dict[Hashable, dict[int, Entry]] = {}
     for index, entry in enumerate(old.entries):
-        for key in entry.keys:
+        for key in entry.all_keys:
             members = owners.setdefault(key, {})
             if len(members) < _MOST:
                 members[index] = entry
     pairs = []
     for entry in new.entries:
         alike: dict[int, Entry] = {}
-        for key in entry.keys:
+        for key in entry.all_keys:
             alike |= owners.get(key, {})
         by_round = by_key(
             (candidate.row.round, candidate)
@@ -162,7 +163,7 @@ def _summary(rows: Sequence[Resubmission], old: Side, new: Side) -> Iterator[str
 
 def _kinds(row: Resubmission) -> Iterator[str]:
     if not row.identical:
-        yield "with rewritten logs: the same number of runs and mean, but different files"
+        yield "with rewritten logs: the same runs or mean, but different files"
     if row.fields:
         yield "with a different system description"
     if row.description == _UNKNOWN:

@@ -11,14 +11,21 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checks.consistency import originals
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.commands.review import objections
 from mlperf_pkg.commands.review.calendar import Calendar, calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.infra.text import did_you_mean, letters
-from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash
-from mlperf_pkg.published.results import published_results, usable_results
+from mlperf_pkg.published.model import (
+    PublishedSet,
+    comparable,
+    digests_of,
+    log_hash,
+    run_hash,
+)
+from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
@@ -26,6 +33,7 @@ from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.load import codes, submission_date
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, round_of_tree
+from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import Submission
 
@@ -221,15 +229,17 @@ def _unread(reviewed: Round) -> Iterator[str]:
 class Entry(Struct, frozen=True, dict=True):
     """A result set of a side: its published fields, or those that would be published.
 
-    ``logs`` are the hashes of its logs. Only a folder has the rest: the ``fingerprints`` of runs,
-    the whole ``system`` and whether the logs pass the ``official`` checker of their round.
+    ``logs`` are the hashes of its logs. Only a folder has the rest: the ``runs`` of these logs, the
+    whole ``system`` and whether the logs pass the ``official`` checker of their round. ``keys`` are
+    those of each run, as ``matched`` finds them.
     """
 
     row: PublishedSet
     logs: tuple[int, ...]
-    fingerprints: tuple[bytes, ...] = ()
+    runs: tuple[Run, ...] = ()
     system: SystemFile | None = None
     official: Verdict | None = None
+    keys: tuple[frozenset[Hashable], ...] = ()
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -242,22 +252,13 @@ class Entry(Struct, frozen=True, dict=True):
         return f"{self.row.round} {self.row.name}"
 
     @cached_property
-    def keys(self) -> frozenset[Hashable]:
-        """The keys that it shares with each set that has one of its runs.
-
-        Rewritten logs have another hash, but the same number of runs and mean.
-        """
-        minutes = self.row.unscaled_minutes
-        mean = () if minutes is None else ((self.row.usage, self.row.runs, comparable(minutes)),)
-        return frozenset((*self.logs, *self.fingerprints, *mean))
+    def all_keys(self) -> frozenset[Hashable]:
+        """The keys of all its runs."""
+        return frozenset[Hashable]().union(*self.keys)
 
     def shared(self, other: Entry) -> int:
-        """Return the number of its runs in another set: all if both sets have the same mean."""
-        common = self.keys & other.keys
-        if any(isinstance(key, tuple) for key in common):
-            return self.row.runs
-        same = sum(log in common for log in self.logs)
-        return max(same, sum(fingerprint in common for fingerprint in self.fingerprints))
+        """Return the number of its runs that are in another set."""
+        return sum(not run.isdisjoint(other.all_keys) for run in self.keys)
 
 
 class Side(Struct, frozen=True):
@@ -270,6 +271,39 @@ class Side(Struct, frozen=True):
     def newest(self) -> tuple[int, ...]:
         """The newest round, as numbers; empty if there is no result set."""
         return max((entry.version for entry in self.entries), default=())
+
+
+def matched(old: Side, new: Side) -> tuple[Side, Side]:
+    """Return the sides with the keys of their runs: the same runs share one.
+
+    They are the same as in ``check``, whatever was edited in their logs; runs of a folder are found
+    in the record, too. Two published sets have the same runs if logs or means are the same.
+    """
+    entries = (*old.entries, *new.entries)
+    firsts = iter(originals([run for entry in entries for run in entry.runs]))
+    record = None if all(entry.runs for entry in entries) else usable_results()
+    keyed = [replace(entry, keys=tuple(_keys(entry, firsts, record))) for entry in entries]
+    number = len(old.entries)
+    return Side(old.name, tuple(keyed[:number])), Side(new.name, tuple(keyed[number:]))
+
+
+def _keys(
+    entry: Entry, firsts: Iterator[int], record: PublishedResults | None
+) -> Iterator[frozenset[Hashable]]:
+    """Yield the keys of each run: its log, the first that is the same, the sets that have it."""
+    row, mean = entry.row, entry.row.unscaled_minutes
+    of_set = frozenset[Hashable]()
+    if record and mean is not None:
+        of_set |= {(row.usage, row.runs, comparable(mean))}
+    for log, run in zip(entry.logs, entry.runs, strict=False):
+        hash_ = run_hash(run.fingerprint) if run.fingerprint else None
+        names = record.names_of_run(hash_, run.evaluated, run.losses) if record else ()
+        of_names = ((name.usage, name.round, name.name) for name in names)
+        yield of_set.union((log, ("run", next(firsts))), of_names)
+    if not entry.runs:
+        of_set |= {(row.usage, row.round, row.name)}
+        yield from (of_set | {log} for log in entry.logs)
+        yield from [of_set] * (row.runs - len(entry.logs))
 
 
 def read_sides(arguments: Sequence[str], options: Options) -> tuple[Side, Side]:
@@ -333,13 +367,13 @@ def record_side(usage: str, round_: str | None = None) -> Side:
 def checked_side(name: str, checked: Checked) -> Side:
     """Return the result sets of a check."""
     sources = {path: source for c in checked.contexts for path, source in c.sources.items()}
-    runs = [run.path for context in checked.contexts for run in context.runs]
-    digests = digests_of({path: sources[path] for path in runs if path in sources})
+    paths = [run.path for context in checked.contexts for run in context.runs]
+    digests = digests_of({path: sources[path] for path in paths if path in sources})
     entries = []
     for result, context in zip(checked.sets, checked.contexts, strict=True):
         row = as_published(result.row, context.runs, context.system)
-        logs = tuple(log_hash(digests[run.path]) for run in context.runs if run.path in digests)
-        fingerprints = tuple(run.fingerprint for run in context.runs if run.fingerprint)
+        runs = tuple(run for run in context.runs if run.path in digests)
+        logs = tuple(log_hash(digests[run.path]) for run in runs)
         official = result.row.verdict.official
-        entries.append(Entry(row, logs, fingerprints, context.system, official))
+        entries.append(Entry(row, logs, runs, context.system, official))
     return Side(name, tuple(entries))

@@ -15,7 +15,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.diff.model import Kind
 from mlperf_pkg.commands.diff.reading import compare_paths
 from mlperf_pkg.commands.review import checklist, files, objection_text
-from mlperf_pkg.commands.review.round import Choices, read_round
+from mlperf_pkg.commands.review.resubmitted import resubmissions
+from mlperf_pkg.commands.review.round import Choices, read_round, read_side, record_side
 from mlperf_pkg.published import results
 from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.simulate import RunPlan, simulate_set
@@ -218,6 +219,20 @@ def overlapping(tree: Path) -> None:
     first = records((entry(tree) / "result_0.txt").read_bytes())[0]["time_ms"]
     second = records((entry(tree) / "result_1.txt").read_bytes())[0]["time_ms"]
     in_log(lambda every: later(every, (first - second) / 1000 + 60))(tree)
+
+
+def test_two_rounds_with_one_run(old: Path, published: Path, tmp_path: Path) -> None:
+    """A copy with noise, another seed, a day later and an appended byte is the same run."""
+    new = tmp_path / "new" / old.name
+    shutil.copytree(old, new)
+    log = entry(published) / "result_1.txt"
+    copy = joined(noisy(records(log.read_bytes()))) + b"\n"
+    (entry(new) / "result_0.txt").write_bytes(copy)
+    sides = [read_side(str(path), Options(jobs=1)) for path in (published, new)]
+    for side in (sides[0], record_side("training", "5.0")):
+        (row,) = resubmissions(side, sides[1])
+        assert (row.new.row.name, row.runs, row.identical) == (f"ACME/box/{BENCHMARK}", 1, 0)
+    assert not resubmissions(sides[0], read_side(str(old), Options(jobs=1)))
 
 
 AVAILABLE = described(system="8xpod", status="Available on-premise")
