@@ -26,7 +26,7 @@ from mlperf_pkg.render import findings as words
 from mlperf_pkg.render import table as rendered
 from mlperf_pkg.render import tables
 from mlperf_pkg.render.findings import Show, View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, shown, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, shown
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, RunRow, folder, name
@@ -124,7 +124,7 @@ def _submitters(terminal: Terminal, report: Report, _: View) -> None:
     """Add the submissions, if there are several."""
     submitters = Submitters(report)
     if submitters.number > 1:
-        terminal.table(table_of(SUBMITTERS, submitters.rows()))
+        terminal.table(submitters.table())
 
 
 def _sets(terminal: Terminal, report: Report, view: View) -> None:
@@ -353,6 +353,13 @@ class Submitters:
         if rest := [finding for group in findings.values() for finding in group]:
             yield self._row("elsewhere", [], rest)
 
+    def table(self) -> Table:
+        """Return the rows, with the number of submitters where companies submit together."""
+        number = len(self._report.submitters)
+        submissions = wording.counted(self.number, "submission")
+        joint = f"{number} submitters in {submissions}: each company of a joint one counts"
+        return Table(SUBMITTERS, [Group("", list(self.rows()), [joint] * (number != self.number))])
+
     def _row(
         self, name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]
     ) -> SubmitterRow:
@@ -412,8 +419,7 @@ def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
     sections, submitters = ["## MLPerf check", verdicts(report)], Submitters(report)
     if submitters.number > 1:  # nothing for one submission
-        table = rendered.markdown(table_of(SUBMITTERS, submitters.rows()))
-        sections.append(f"### Submitters\n\n{table}")
+        sections.append(f"### Submitters\n\n{rendered.markdown(submitters.table())}")
     sections.append(f"### Results\n\n{tables.results_markdown(report).rstrip()}")
     lines = "\n\n".join(sections).split("\n")
     if shown := words.shown(report.findings, view):

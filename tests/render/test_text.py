@@ -501,6 +501,19 @@ def test_the_number_of_submitters(rows: list[ResultSetRow], number: int) -> None
     assert Submitters(report(result_sets=rows)).number == number
 
 
+@pytest.mark.parametrize(
+    ("names", "remarks"),
+    [
+        ("A B", []),
+        ("A B+C", ["3 submitters in 2 submissions: each company of a joint one counts"]),
+    ],
+)
+def test_a_joint_submission_has_one_row(names: str, remarks: list[str]) -> None:
+    rows = [result_set(path=f"{n}/results/x/bert", submitter=n) for n in names.split()]
+    (group,) = Submitters(report(result_sets=rows)).table().groups
+    assert (len(group.rows), group.remarks) == (2, remarks)
+
+
 markdown = FORMATS["markdown"]
 
 

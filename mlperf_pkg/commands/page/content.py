@@ -209,7 +209,7 @@ def content(
     return Content(
         report=report,
         submitters=submitters,
-        cards=cards(by_id, record) if submitters.number > 1 else (),
+        cards=cards(by_id, record, report.submitters) if submitters.number > 1 else (),
         benchmarks=tuple(benchmarks),
         findings=findings,
         columns=columns(ordered),

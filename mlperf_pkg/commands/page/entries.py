@@ -27,7 +27,6 @@ from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.submission.membership import submitters
 
 MOST_SETTINGS = 60  # hyperparameters of a result set that are shown
 _MOST_VALUES = 3  # of one hyperparameter
@@ -200,11 +199,15 @@ _MINUTES, _COST = attrgetter("minutes"), attrgetter("cost")
 _TWICE = 2
 
 
-def cards(entries: Mapping[str, Entry], record: Sequence[PublishedSet]) -> tuple[Card, ...]:
+def cards(
+    entries: Mapping[str, Entry],
+    record: Sequence[PublishedSet],
+    companies: Mapping[str, Sequence[str]],
+) -> tuple[Card, ...]:
     """Return a card for each benchmark with a score, by name; ``entries`` are by their element.
 
-    ``record`` are the published sets. Scores are those of the Closed division, or of the Open one
-    if there is no other.
+    ``record`` are the published sets, ``companies`` the submitters with their submissions. Scores
+    are those of the Closed division, or of the Open one if there is no other.
     """
     points: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
     for element, entry in entries.items():
@@ -213,7 +216,7 @@ def cards(entries: Mapping[str, Entry], record: Sequence[PublishedSet]) -> tuple
             points.setdefault(key, {}).setdefault(entry.division, []).append(point)
     named = len({round_ for _, round_, _ in points}) > 1
     return tuple(
-        _card(key, divisions, record, named=named)
+        _card(key, divisions, record, companies, named=named)
         for key, divisions in sorted(points.items(), key=itemgetter(0))
     )
 
@@ -222,6 +225,7 @@ def _card(
     key: tuple[str, str, str],
     divisions: Mapping[str, list[Point]],
     record: Sequence[PublishedSet],
+    companies: Mapping[str, Sequence[str]],
     *,
     named: bool,
 ) -> Card:
@@ -232,7 +236,8 @@ def _card(
         row for row in record if row.usage == usage and known_division(row.division) == division
     ]
     before = _earlier(alike, comparable_rounds(usage, round_, benchmark))
-    by_name = submitters(point.submitter for point in points)
+    owners = {point.submitter for point in points}
+    by_name = {name: own for name, own in companies.items() if not owners.isdisjoint(own)}
     other = "" if division == "closed" else f", {division or 'no'} division"
     return Card(
         title=f"{benchmark}, round {round_}" if named else benchmark,
@@ -248,7 +253,7 @@ def _best(
 ) -> Iterator[Best]:
     """Yield the winner, the fastest of another submitter, and the fewest accelerator-minutes."""
     winner, cheapest = min(points, key=_MINUTES), min(points, key=_COST)
-    winners = next(names for names in by_name.values() if winner.submitter in names)
+    winners = {winner.submitter}.union(*(n for n in by_name.values() if winner.submitter in n))
     others = [point for point in points if point.submitter not in winners]
     yield Best("Winner", wording.minutes(winner.minutes), "min", winner, _since(before, winner))
     if others:

@@ -98,7 +98,7 @@ def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
     """Return the review of a round with these sections."""
     report, outcome = reviewed.report, reviewed.outcome
     counts = {
-        "submitters": len(report.submitters),
+        "submitters": reviewed.number,
         "result_sets": len(report.results),
         "with_errors": sum(row.id in reviewed.with_errors for row in report.results),
         "objections": len(outcome.objections) + len(outcome.new),

@@ -107,6 +107,11 @@ class Round(Struct, frozen=True, dict=True):
                 described[known_name(folder or companies, names, "--joint")] = (companies,)
         return submitters(names, described)
 
+    @property
+    def number(self) -> int:
+        """The number of submitters with a result."""
+        return sum(any(map(self.sets.get, folders)) for folders in self.submitters.values())
+
     @cached_property
     def sets(self) -> Mapping[str, tuple[ResultSetRow, ...]]:
         """The result sets of each submission, by its name, in the order of their paths."""

@@ -60,7 +60,7 @@ def submitters_section(reviewed: Round) -> Section:
     note = "Largest: accelerators of the largest system with results. With errors: result sets."
     table = table_of(_SUBMITTERS, _submitters(reviewed), title="Submitters", note=note)
     systems = {(row.submitter, row.system) for row in report.results}
-    numbers = {"submitter": len(report.submitters), "system": len(systems)}
+    numbers = {"submitter": reviewed.number, "system": len(systems)}
     numbers |= {"result set": len(report.results), "run": len(report.runs)}
     counts = ", ".join(wording.counted(number, noun) for noun, number in numbers.items())
     official, rules = failing(report.result_sets)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.page.entries import Card, Entry, cards
 from mlperf_pkg.findings import Verdict, Verdicts
+from mlperf_pkg.submission.membership import submitters
 from tests.helpers.charts import drawn
 from tests.helpers.published import published_set
 
@@ -34,7 +35,8 @@ def entry(
 
 
 def of(*entries: Entry, record: tuple[Any, ...] = ()) -> tuple[Card, ...]:
-    return cards({f"s{index}": item for index, item in enumerate(entries)}, record)
+    names = submitters(item.row.submitter or "" for item in entries)
+    return cards({f"s{index}": item for index, item in enumerate(entries)}, record, names)
 
 
 def earlier(minutes: float | None, accelerators: int, **fields: Any) -> Any:
