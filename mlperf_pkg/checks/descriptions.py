@@ -347,7 +347,7 @@ def _nodes(description: _Description) -> Iterator[Finding]:
 
 
 _NUMBER_IN_NAME = re.compile(
-    r"^(\d+)x|_n(\d+)(?![a-z0-9])|ngpu(\d+)|-n(\d+)(?:-|$)|(\d+)[-_ ]?nodes?"
+    r"^(\d+)x|[-_](\d+)x(?![a-z0-9])|_n(\d+)(?![a-z0-9])|ngpu(\d+)|-n(\d+)(?:-|$)|(\d+)[-_ ]?nodes?"
 )
 
 

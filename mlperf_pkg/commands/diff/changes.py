@@ -198,11 +198,12 @@ def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -
 
 # ---- runs ---------------------------------------------------------------------------------
 
-_LOSSES = frozenset({"train_loss", "tracked_stats"})
+_STATISTICS = frozenset({"throughput", "tracked_stats"})
 _CLOCK = frozenset({"init_start", "init_stop", "run_start", "run_stop"})
 _KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("evaluations", lambda key: key in evaluations.KEYS),
-    ("losses", lambda key: key in _LOSSES),
+    ("losses", lambda key: key == "train_loss"),
+    ("statistics", _STATISTICS.__contains__),
     ("seeds", lambda key: key == "seed"),
     ("clock records", lambda key: key in _CLOCK),
     ("names", lambda key: key.startswith("submission_")),
@@ -325,7 +326,7 @@ def _contents(source: Source | None) -> _Contents:
                 entries.append(_entry(record, reader.line_of(number)))
     start_ms = next((entry.time_ms for entry in entries if entry.key == "run_start"), None)
     seeds = frozenset(entry.value for entry in entries if entry.key == "seed")
-    keys = evaluations.KEYS | _LOSSES
+    keys = evaluations.KEYS | _STATISTICS | {"train_loss"}
     of_series = (entry for entry in entries if entry.key in keys)
     series = Counter((entry.key, entry.value) for entry in of_series)
     return _Contents(tuple(entries), start_ms, seeds, series)

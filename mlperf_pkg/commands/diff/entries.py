@@ -234,9 +234,8 @@ def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator
     logs = {what: wording.counted(number, "log") for what, number in edits.items()}
     if texts := [f"{what} in {number}" for what, number in logs.items() if what != expected]:
         yield entry_verdict(Kind.EDITED, new.name, "; ".join(texts), allowed=None)
-    if same.new:
-        gone = len(old.logs) - same.identical - len(same.edited)
-        text = f"{same.new} of {wording.counted(len(new.logs), 'run')} new, {gone} gone"
+    if same.new or change.gone > len(same.copied):
+        text = f"{same.new} of {wording.counted(len(new.logs), 'run')} new, {change.gone} gone"
         yield entry_verdict(Kind.RUNS, new.name, text, allowed=allowed)
 
 
@@ -259,7 +258,7 @@ def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]
     share = change.percent
     if old != new and (share is None or abs(share) >= _LEAST_CHANGE):
         by = "" if share is None else f"by {share:+.1f} %: "
-        runs = "" if change.same.new or change.same.copied else ", with the same runs"
+        runs = "" if change.same.new or change.gone else ", with the same runs"
         text = f"{by}{wording.minutes(old)} to {wording.minutes(new)} minutes{runs}"
         yield entry_verdict(Kind.SCORE, change.new.name, text, allowed=allowed)
 

@@ -217,6 +217,11 @@ class SetChange(Struct, frozen=True, dict=True):
         return bool(self.results or self.settings or self.findings or self.runs.any)
 
     @property
+    def gone(self) -> int:
+        """The number of runs that only the old version has."""
+        return len(self.old.logs) - self.same.identical - len(self.same.edited)
+
+    @property
     def percent(self) -> float | None:
         """By how much the score changed."""
         return percent(self.old.row.score_minutes, self.new.row.score_minutes)

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
 from mlperf_pkg.commands.review.round import Round, failing
 from mlperf_pkg.commands.review.section import Section, column
-from mlperf_pkg.commands.review.submitters import CHAIRS, Assignment, assignments
+from mlperf_pkg.commands.review.submitters import CHAIRS, NOTED, Assignment, assignments
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
@@ -42,11 +42,6 @@ _TEXT = (
     "Points to look at in each submission: the errors and warnings of the check, folded by code,"
     " and questions that a program cannot answer. The list does not cover all rules.",
 )
-_NOTES = (
-    *(_NOT_CONVERGED, "SET111", "SET113", "SET123", "SET124", "SET127", "SET140", "SET15"),
-    *("SET160", "SET163", "SET164", "SEED106"),
-)
-"""Prefixes of the notes that are listed; those of SET162 are listed as outliers."""
 
 
 class Item(Struct, frozen=True):
@@ -122,7 +117,7 @@ def _of_findings(subject: Subject) -> Iterator[Item]:
     for finding in subject.findings:
         rule = rules.get(finding.code)
         is_repeated = rule and rule.reaches and finding.about in stopped and not finding.is_error
-        is_note = finding.severity is Severity.NOTE and not finding.code.startswith(_NOTES)
+        is_note = finding.severity is Severity.NOTE and not finding.code.startswith(NOTED)
         if not (is_repeated or is_note or finding.code in _IN_FACTS):
             by_code.setdefault(finding.code, []).append(finding)
     ranks = list(Severity)

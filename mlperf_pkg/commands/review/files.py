@@ -42,13 +42,15 @@ DATA, PAGE, README = "review.json", "review.html", "README.md"
 _LONGEST = 80  # characters of the stem of a file
 _LARGEST = 1 << 29  # bytes of a review
 _WIDTH = 80
-_MOST_PROBLEMS, _MOST_LINES = 8, 8
+_MOST_LINES = 8  # of a section in the summary
+_MOST_FINDINGS = 16
 
 _Part: TypeAlias = Callable[[Round], Section]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
     ("objections", objection_text.section),
     ("findings", submitters.findings_section),
+    ("noted", submitters.noted_section),
     ("convergence", convergence.section),
     ("resubmitted", resubmitted.section),
     ("previews", previews.section),
@@ -59,7 +61,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("submitters", submitters.submitters_section),
 )
 """The sections: what has to be settled first, and what is looked up by name last."""
-_FIRST = 2  # sections before the problems
+_FIRST = 3  # sections before the problems
 
 
 class Review(Struct, frozen=True):
@@ -267,10 +269,11 @@ def read_review(folder: Path) -> Review:
 
 def summary(review: Review) -> str:
     """Return the text that the command prints: the counts, and a few lines of each section."""
-    parts = [(s.title.lower(), s.summary, f"{s.name}.md", _MOST_LINES) for s in review.sections]
-    parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README, _MOST_PROBLEMS))
+    parts = [(s.title.lower(), s.summary, f"{s.name}.md") for s in review.sections]
+    parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README))
     lines = [review.title, review.counts]
-    for title, texts, file_, most in parts:
+    for title, texts, file_ in parts:
+        most = _MOST_FINDINGS if title == "findings" else _MOST_LINES
         if texts:
             lines += ["", title, *_cut(texts, most, file_)]
     return "\n".join(lines) + "\n"
@@ -429,7 +432,7 @@ def _document(folder: Path) -> Any:
 # ---- a package for each submitter ---------------------------------------------------------
 
 _WHOLE = ("calendar",)  # sections that concern all
-_LEFT_OUT = ("findings",)  # these count those of all submitters; the checklists have them, too
+_LEFT_OUT = ("findings", "noted")  # they count those of all; the checklists have them, too
 _TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others compare all submitters
 
 

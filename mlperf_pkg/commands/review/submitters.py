@@ -106,8 +106,36 @@ _FINDINGS = (
 )
 
 
+NOTED = (
+    *("RUN130", "SET111", "SET113", "SET120", "SET123", "SET124", "SET127", "SET140", "SET15"),
+    *("SET160", "SET163", "SET164", "SEED106"),
+)
+"""Prefixes of the notes that need a look; those of SET162 are listed as outliers."""
+
+
 def findings_section(reviewed: Round) -> Section:
-    """Return the findings of each code by weight: errors by the rules first."""
+    """Return the errors and warnings of each code by weight: errors by the rules first."""
+    rows = [row for row in _by_weight(reviewed) if row[0].first.severity is not Severity.NOTE]
+    tables = {"table": table_of(_FINDINGS, rows, title="Errors and warnings by weight")}
+    lines = tuple(_line(*row) for row in rows)
+    return Section(
+        "findings", "Findings", (), tables if rows else {}, lines or ("no errors or warnings",)
+    )
+
+
+def noted_section(reviewed: Round) -> Section:
+    """Return the notes of each code: first those that need a look, then all others."""
+    rows = [row for row in _by_weight(reviewed) if row[0].first.severity is Severity.NOTE]
+    noted = [row for row in rows if row[0].first.code.startswith(NOTED)]
+    others = [row for row in rows if row not in noted]
+    titles = {"table": ("To look at", noted), "others": ("Other notes", others)}
+    tables = {name: table_of(_FINDINGS, r, title=title) for name, (title, r) in titles.items() if r}
+    lines = tuple(_line(*row) for row in noted)
+    return Section("noted", "Notes to look at", (), tables, lines)
+
+
+def _by_weight(reviewed: Round) -> list[tuple[CodeGroup, str]]:
+    """Return the findings of each code, with their submitters."""
     report, ranks = reviewed.report, list(Severity)
     groups = by_code(finding for finding in report.findings if finding.waiver is None)
 
@@ -116,17 +144,12 @@ def findings_section(reviewed: Round) -> Section:
         severity, is_kept = ranks.index(first.severity), not first.fails(Basis.RULES)
         return severity, is_kept, -len(group.subjects), first.code
 
-    groups.sort(key=weight)
     of_group = Submitters(report).of_group
-    rows = [(group, of_group(group)) for group in groups]
-    table = table_of(_FINDINGS, rows, title="Findings by weight")
-    lines = [
-        f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}"
-        for group, whose in rows
-        if group.first.severity is not Severity.NOTE
-    ]
-    summary = tuple(lines) or ("no errors or warnings",)
-    return Section("findings", "Findings", (), {"table": table} if rows else {}, summary)
+    return [(group, of_group(group)) for group in sorted(groups, key=weight)]
+
+
+def _line(group: CodeGroup, whose: str) -> str:
+    return f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}"
 
 
 def _title(group: CodeGroup) -> str:
