@@ -63,7 +63,8 @@ def entry_verdicts(
         copies = list(_copies(before, after, owners)) if after else []
         verdicts += copies
         if isinstance(pair, SetChange):
-            verdicts += _changes(pair, old.sets, lenders)
+            # Who has the runs of others has borrowed nothing.
+            verdicts += _changes(pair, old.sets, () if copies else lenders)
         elif before and before.row.round in (rounds[1] or rounds[0]):
             verdicts.append(
                 entry_verdict(Kind.WITHDRAWN, before.name, _in_short(before), allowed=True)

@@ -77,7 +77,8 @@ def _short(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]
     most = max(1, (_SCREEN - _OTHERS - len(groups)) // len(groups))
     for (title, _, _), lines in groups:
         number = f" ({most} of {len(lines)})" if len(lines) > most else ""
-        shown = [_cut(line, view.width - _INDENT) for line in lines[:most]]
+        names = (line.replace("/results/", "/") for line in lines[:most])
+        shown = [_cut(line, view.width - _INDENT) for line in names]
         yield Group(f"{title}{number}", [], shown)
 
 

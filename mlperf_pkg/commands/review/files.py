@@ -43,7 +43,7 @@ _LONGEST = 80  # characters of the stem of a file
 _LARGEST = 1 << 29  # bytes of a review
 _WIDTH = 80
 _MOST_LINES = 8  # of a section in the summary
-_MOST_FINDINGS = 16
+_MOST_OF = {"objections": 16, "findings": 16}
 
 _Part: TypeAlias = Callable[[Round], Section]
 
@@ -273,9 +273,8 @@ def summary(review: Review) -> str:
     parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README))
     lines = [review.title, review.counts]
     for title, texts, file_ in parts:
-        most = _MOST_FINDINGS if title == "findings" else _MOST_LINES
         if texts:
-            lines += ["", title, *_cut(texts, most, file_)]
+            lines += ["", title, *_cut(texts, _MOST_OF.get(title, _MOST_LINES), file_)]
     return "\n".join(lines) + "\n"
 
 

@@ -35,6 +35,7 @@ By = Literal["results", "scale"]
 """The rankings: "scale" for results on systems with ``LARGE`` or more accelerators."""
 
 _THREE = 3
+_LONGEST = 120  # characters of a finding in the summary
 _RULES = (
     "Submitters are ranked by their number of results and paired down the ranking; the two of a"
     " pair review each other. If the number is odd, the last three review each other.",
@@ -153,8 +154,8 @@ def _line(group: CodeGroup, whose: str) -> str:
 
 
 def _title(group: CodeGroup) -> str:
-    code = codes().get(group.first.code)
-    return code.title if code and len(group.subjects) > 1 else group.text
+    code, text = codes().get(group.first.code), group.text
+    return code.title if code and (len(group.subjects) > 1 or len(text) > _LONGEST) else text
 
 
 # ---- companies ----------------------------------------------------------------------------
