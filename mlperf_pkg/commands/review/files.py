@@ -49,8 +49,8 @@ _Part: TypeAlias = Callable[[Round], Section]
 
 PARTS: tuple[tuple[str, _Part], ...] = (
     ("objections", objection_text.section),
-    ("findings", submitters.findings_section),
-    ("noted", submitters.noted_section),
+    ("findings", partial(submitters.findings_section, "findings")),
+    ("noted", partial(submitters.findings_section, "noted")),
     ("convergence", convergence.section),
     ("resubmitted", resubmitted.section),
     ("previews", previews.section),
@@ -58,6 +58,7 @@ PARTS: tuple[tuple[str, _Part], ...] = (
     ("calendar", objection_text.calendar_section),
     ("hyperparameters", hyperparameters.section),
     ("checklist", checklist.section),
+    ("others", partial(submitters.findings_section, "others")),
     ("submitters", submitters.submitters_section),
 )
 """The sections: what has to be settled first, and what is looked up by name last."""
@@ -431,7 +432,7 @@ def _document(folder: Path) -> Any:
 # ---- a package for each submitter ---------------------------------------------------------
 
 _WHOLE = ("calendar",)  # sections that concern all
-_LEFT_OUT = ("findings", "noted")  # they count those of all; the checklists have them, too
+_LEFT_OUT = ("findings", "noted", "others")  # of all; the checklists have them, too
 _TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others compare all submitters
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.system_schema import whole_number
 from mlperf_pkg.commands.review.round import Round, failing, known_name
 from mlperf_pkg.commands.review.section import Cell, Section, column
-from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
@@ -113,32 +113,17 @@ NOTED = (
 )
 """Prefixes of the notes that need a look; those of SET162 are listed as outliers."""
 
-
-def findings_section(reviewed: Round) -> Section:
-    """Return the errors and warnings of each code by weight: errors by the rules first."""
-    rows = [row for row in _by_weight(reviewed) if row[0].first.severity is not Severity.NOTE]
-    tables = {"table": table_of(_FINDINGS, rows, title="Errors and warnings by weight")}
-    lines = tuple(_line(*row) for row in rows)
-    return Section(
-        "findings", "Findings", (), tables if rows else {}, lines or ("no errors or warnings",)
-    )
+_KINDS = {
+    "findings": ("Findings", "Errors and warnings by weight"),
+    "noted": ("Notes to look at", "Notes by weight"),
+    "others": ("Other notes", "Other notes by weight"),
+}
 
 
-def noted_section(reviewed: Round) -> Section:
-    """Return the notes of each code: first those that need a look, then all others."""
-    rows = [row for row in _by_weight(reviewed) if row[0].first.severity is Severity.NOTE]
-    noted = [row for row in rows if row[0].first.code.startswith(NOTED)]
-    others = [row for row in rows if row not in noted]
-    titles = {"table": ("To look at", noted), "others": ("Other notes", others)}
-    tables = {name: table_of(_FINDINGS, r, title=title) for name, (title, r) in titles.items() if r}
-    lines = tuple(_line(*row) for row in noted)
-    return Section("noted", "Notes to look at", (), tables, lines)
-
-
-def _by_weight(reviewed: Round) -> list[tuple[CodeGroup, str]]:
-    """Return the findings of each code, with their submitters."""
+def findings_section(name: str, reviewed: Round) -> Section:
+    """Return the findings of a kind, of each code, by weight: errors by the rules first."""
     report, ranks = reviewed.report, list(Severity)
-    groups = by_code(finding for finding in report.findings if finding.waiver is None)
+    every = (f for f in report.findings if f.waiver is None and _kind(f) == name)
 
     def weight(group: CodeGroup) -> tuple[int, bool, int, str]:
         first = group.first
@@ -146,11 +131,18 @@ def _by_weight(reviewed: Round) -> list[tuple[CodeGroup, str]]:
         return severity, is_kept, -len(group.subjects), first.code
 
     of_group = Submitters(report).of_group
-    return [(group, of_group(group)) for group in sorted(groups, key=weight)]
+    rows = [(group, of_group(group)) for group in sorted(by_code(every), key=weight)]
+    title, of_table = _KINDS[name]
+    tables = {"table": table_of(_FINDINGS, rows, title=of_table)} if rows else {}
+    lines = tuple(f"{g.first.severity} {g.first.code} ({whose}): {_title(g)}" for g, whose in rows)
+    text = () if rows else ("no errors or warnings",) if name == "findings" else ("none",)
+    return Section(name, title, text, tables, () if name == "others" else lines or text)
 
 
-def _line(group: CodeGroup, whose: str) -> str:
-    return f"{group.first.severity} {group.first.code} ({whose}): {_title(group)}"
+def _kind(finding: Finding) -> str:
+    if finding.severity is not Severity.NOTE:
+        return "findings"
+    return "noted" if finding.code.startswith(NOTED) else "others"
 
 
 def _title(group: CodeGroup) -> str:
