@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -58,8 +58,8 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
 
     Only logs that may be published are hashed: those of runs as old as the published ones. Logs
     without a start are placeholders. The logs of a published set are not hashed: it has the same
-    name, number of runs and mean in ``minutes``. A log whose bytes are new is looked for by the
-    values of its run, and with all others of its set by their mean.
+    name, number of runs and mean in ``minutes``. A log whose bytes are not those of an earlier set
+    is looked for by the values of its run, and with all others of its set by their mean.
     """
     if (results := usable_results()) is None:
         return {}
@@ -75,16 +75,14 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     end_ms, runs = results.provenance.end_ms, [r for r in context.runs if r.start_ms is not None]
     old = [run.path for run in runs if (run.start_ms or 0) <= end_ms]
     sources = {path: context.sources[path] for path in old if path in context.sources}
-    origins = {
-        path: Origin(names)
-        for path, digest in digests_of(sources).items()
-        if (names := results.names_with(log_hash(digest)))
-    }
+    digests, origins = digests_of(sources), {}
     for run in runs:
         fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
-        if run.path not in origins:
-            names = results.names_of_run(fingerprint, run.evaluated, run.losses)
-            origins |= {run.path: Origin(names, _BY_VALUES)} if names else {}
+        digest = digests.get(run.path)
+        same = results.names_with(log_hash(digest)) if digest else ()
+        alike = results.names_of_run(fingerprint, run.evaluated, run.losses)
+        if names := tuple(sorted({*same, *alike}, key=attrgetter("index"))):
+            origins[run.path] = Origin(names, "" if names[0] in same else _BY_VALUES)
     if not origins and (names := results.names_scored(own.usage, len(context.runs), minutes)):
         return {run.path: Origin(names, _BY_MEAN) for run in runs}
     return origins

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from datetime import date
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -60,7 +61,7 @@ def encoded(facts: Facts) -> bytes:
         provenance=_provenance(facts),
         sets={name: _packed(column) for name, column in columns.items()},
         logs=_compressed(_of_logs(facts.logs), _STORED),
-        sharing=_packed(_sharing(facts.logs)),
+        sharing=_packed(_sharing(facts)),
         series=_compressed(_of_series(facts.series)),
         runs=_compressed(_of_logs(facts.runs), _STORED),
         settings={
@@ -115,10 +116,12 @@ def _of_series(series: Sequence[tuple[tuple[float, ...], int]]) -> bytes:
     return values + b"".join(index.to_bytes(INDEX_BYTES, "little") for _, index in series)
 
 
-def _sharing(logs: Sequence[Log]) -> list[int]:
-    """Return the indexes of the sets that have a log of a set before them."""
-    first = {log.hash: log.set for log in reversed(logs)}
-    return sorted({log.set for log in logs if log.set != first[log.hash]})
+def _sharing(facts: Facts) -> list[int]:
+    """Return the indexes of the sets that have a log, or a run, of a set before them."""
+    known = [(log.hash, log.set) for log in (*facts.logs, *facts.runs)]
+    pairs = sorted((*known, *facts.series), key=itemgetter(1))
+    first = dict(reversed(pairs))
+    return sorted({index for key, index in pairs if index != first[key]})
 
 
 def _columns(rows: Sequence[Struct], kind: type[Struct]) -> dict[str, list[Any]]:
