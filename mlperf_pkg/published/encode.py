@@ -118,8 +118,8 @@ def _of_series(series: Sequence[tuple[tuple[float, ...], int]]) -> bytes:
 
 def _sharing(facts: Facts) -> list[int]:
     """Return the indexes of the sets that have a log, or a run, of a set before them."""
-    known = [(log.hash, log.set) for log in (*facts.logs, *facts.runs)]
-    pairs = sorted((*known, *facts.series), key=itemgetter(1))
+    hashes = ((log.hash, log.set) for log in (*facts.logs, *facts.runs))
+    pairs = sorted((*hashes, *facts.series), key=itemgetter(1))
     first = dict(reversed(pairs))
     return sorted({index for key, index in pairs if index != first[key]})
 

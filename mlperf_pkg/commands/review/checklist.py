@@ -346,7 +346,6 @@ _CLOSE = 1.0  # percent of RCP margin
 _FAR = 2.0  # times the median of the runs
 _WHOLE = 10  # times: from here on without decimals
 _FEWEST = 3  # runs with a median
-_OTHER_FACTORS = frozenset({"SET118", "SET120"})
 
 
 def code(subject: Subject) -> Iterator[str]:
@@ -397,9 +396,6 @@ def convergence(subject: Subject) -> Iterator[str]:
     tests = tests_of((item.row for item in subject.sets), subject.findings)
     if missing := [short(test.row.path) for test in tests if test.state == MISSING]:
         yield f"no reference point: {_sets(missing)}"
-    if other := [f for f in subject.findings if f.code in _OTHER_FACTORS]:
-        words = (f"{short(finding.about)} {finding.found:.4g}" for finding in other)
-        yield f"factors of scaling.json, to be approved by the review: {listed(words)}"
 
 
 def hyperparameters(subject: Subject) -> Iterator[str]:

@@ -26,9 +26,9 @@ from mlperf_pkg.commands.review import (
 )
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Section, table_of_cells
-from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding
-from mlperf_pkg.infra.files import new_folder, refuse_within
+from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import table as tables
@@ -384,13 +384,7 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
     Raises:
         UserError: the folder exists and must not be replaced, or it cannot be written.
     """
-    try:
-        with new_folder(folder, lambda old: not _obstacle(old, force=force)) as new:
-            for name, text in files.items():
-                (new / name).parent.mkdir(exist_ok=True)
-                (new / name).write_text(text, "utf-8", newline="\n")
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {reason_of(error)}") from error
+    write_together(folder, files, replace=force, former=_written(folder) or ())
 
 
 def _obstacle(folder: Path, *, force: bool) -> str:

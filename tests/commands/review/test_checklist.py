@@ -145,7 +145,7 @@ def configured(acme: Path) -> None:
         (seedless, f"Seeds: error SEED101, {SET}: "),
         (same_seed, f"Seeds: the same seed in all runs: 1 result set ({SET})"),
         (different_runs, f"Hyperparameters: error SET122, {SET}: the runs have different"),
-        (scaled, f"Convergence: factors of scaling.json, to be approved by the review: {SET} 1.25"),
+        (scaled, f"Convergence: note SET120, {SET}: scaling_factor is 1.25"),
         (
             preview,
             f"Statuses: Previews, which require Available successors with new logs: {SYSTEM}",

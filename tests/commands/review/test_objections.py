@@ -452,7 +452,7 @@ def waive(filed: Path, code: str, **fields: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "told", "doubt"),
+    ("percent", "is_named", "doubt"),
     [
         (1.5, True, ""),
         (1.5, False, "not corrected in this round, so there is nothing"),
@@ -460,7 +460,7 @@ def waive(filed: Path, code: str, **fields: object) -> None:
     ],
 )
 def test_a_waiver_that_was_typed_is_measured(
-    a_round: Path, filed: Path, tmp_path: Path, percent: float, told: bool, doubt: str
+    a_round: Path, filed: Path, tmp_path: Path, percent: float, is_named: bool, doubt: str
 ) -> None:
     """The scores are those of the logs in both rounds, whatever the file says."""
     fixed = tmp_path / "fixed" / a_round.name
@@ -468,12 +468,12 @@ def test_a_waiver_that_was_typed_is_measured(
     corrected(fixed)
     slower(fixed, "ACME", minutes(filed) * 60 * percent / 100)
     slower(fixed, "Beta", 10_000)
-    waive(filed, "RN115", percent=0.1, **{"corrected": fixed} if told else {})
+    waive(filed, "RN115", percent=0.1, **{"corrected": fixed} if is_named else {})
     result = changed(filed, a_round, "--format", "json")
     (of_acme, _) = json.loads(result.stdout)["objections"]
     assert (of_acme["standing"], of_acme["doubt"][: len(doubt)]) == ("stands", doubt)
     assert bool(of_acme["doubt"]) is bool(doubt)
-    assert of_acme["measured"] == (pytest.approx(percent, abs=0.01) if told else None)
+    assert of_acme["measured"] == (pytest.approx(percent, abs=0.01) if is_named else None)
     with contextlib.chdir(tmp_path):
         summary = " ".join(call("review", a_round).stdout.split())
     assert ("acme-rn115 is not waived" in summary) is bool(doubt)
