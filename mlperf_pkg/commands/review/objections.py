@@ -235,14 +235,14 @@ def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Out
     by_code = defaultdict(set)
     for _, finding in examined.findings:
         by_code[finding.code].add(finding.about)
-    subjects, alone = examined.subjects, examined.alone
+    subjects, alone, rounds = examined.subjects, examined.alone, {"": examined}
     judged = []
     for entry in entries:
         left = tuple(path for path in entry.about if path in by_code[entry.code])
         if alone is not None and alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
-            share = _share(entry, examined, options) if entry.state is State.WAIVED else ()
+            share = _share(entry, rounds, options) if entry.state is State.WAIVED else ()
             judged.append(Judged(entry, Standing.STANDS, left, *share))
         else:
             is_there = any(path in subjects for path in entry.about)
@@ -410,11 +410,15 @@ def _require_share(state: State, percent: float | None, where: str) -> None:
         )
 
 
-def _share(entry: Entry, examined: Examined, options: Options) -> tuple[float | None, str]:
-    """Return the difference of a waiver as measured, and why it does not hold."""
+def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple[float | None, str]:
+    """Return the difference of a waiver as measured, and why it does not hold.
+
+    ``rounds`` are those that were checked before, by path; the one under review has none.
+    """
     try:
-        corrected = examine(entry.corrected, options) if entry.corrected else examined
-        percent = measured(entry, corrected, examined)
+        if entry.corrected not in rounds:
+            rounds[entry.corrected] = examine(entry.corrected, options)
+        percent = measured(entry, rounds[entry.corrected], rounds[""])
     except UserError as error:
         return None, str(error).removeprefix(f"{entry.id}: ")
     is_small = percent < WAIVED_BELOW
