@@ -127,7 +127,7 @@ def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
         try:
             part = next(parts, None)
         except MemoryError as error:
-            raise ValueError(f"some rows need more than {_MOST_MEMORY:,} bytes of memory") from error
+            raise ValueError(f"some rows take more than {_MOST_MEMORY:,} bytes") from error
         finally:
             resource.setrlimit(resource.RLIMIT_AS, limits)
         if part is None:
