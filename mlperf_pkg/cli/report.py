@@ -237,7 +237,7 @@ def _site(
     own: list[PublishedSet] = []
     for path in paths:
         content, checked = _content((path,), check_options, filter_findings)
-        files = _review(path, check_options) if review else {}
+        files = _review(path, check_options, checked) if review else {}
         pages[site.page_name(content, pages)] = site.SitePage(content, files)
         own += history.own_sets(checked)
     files = site.files(pages, usable_results(), own, drawing.runtime())
@@ -248,12 +248,12 @@ def _site(
     return 0
 
 
-def _review(path: str, check_options: Options) -> dict[str, str]:
+def _review(path: str, check_options: Options, checked: Checked) -> dict[str, str]:
     """Return the files of the review of a round."""
     from mlperf_pkg.commands.review.files import files_of, review_of, sections  # noqa: PLC0415 - slow
     from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
 
-    reviewed = read_round(path, check_options, Choices())
+    reviewed = read_round(path, check_options, Choices(), checked=checked)
     return files_of(review_of(reviewed, list(sections(reviewed))))
 
 

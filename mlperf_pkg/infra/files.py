@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import list_tree, read_file, walk
@@ -388,13 +389,9 @@ def _moved(folder: Path, target: Path) -> bool:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Swap two folders in one step; return False if the system or the file system cannot."""
-    import ctypes  # noqa: PLC0415 - only a folder that is replaced needs it
-
-    rename = getattr(ctypes.CDLL(None), "renameat2", None) if fcntl else None
-    if rename is None:
-        return False
-    paths = (os.fsencode(one), os.fsencode(other))
-    return bool(rename(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) == 0)
+    rename = _system_call("renameat2")
+    paths = (_HERE, os.fsencode(one), _HERE, os.fsencode(other))
+    return rename is not None and rename(*paths, _EXCHANGE) == 0
 
 
 def _replace_in_two_steps(folder: Path, target: Path) -> None:
@@ -409,19 +406,32 @@ def _replace_in_two_steps(folder: Path, target: Path) -> None:
 
 
 def _sync_all(folder: Path) -> None:
+    """Have a folder and all that is in it on the disk, with one call where the system can do so.
+
+    A call for each of a thousand files takes seconds.
+    """
+    if sync := _system_call("syncfs"):
+        _sync(folder, sync)
+        return
     entries = walk(folder, unreadable=lambda *_: None)
-    inner = (e.path for e in entries if e.folder and e.link is None)
-    for path in (folder, *map(folder.joinpath, inner)):
+    for path in (folder, *(folder / entry.path for entry in entries if entry.link is None)):
         with suppress(OSError):  # not all file systems know how to sync a folder
             _sync(path)
 
 
-def _sync(path: Path) -> None:
+def _sync(path: Path, sync: Callable[[int], object] | None = None) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        (sync or os.fsync)(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _system_call(name: str) -> Any:
+    """Return a function of the C library, None if it does not have it."""
+    import ctypes  # noqa: PLC0415 - only a new folder needs it
+
+    return getattr(ctypes.CDLL(None), name, None) if fcntl else None
 
 
 # ---- changes of several processes --------------------------------------------------------------

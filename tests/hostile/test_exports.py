@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -301,3 +302,16 @@ def test_what_is_not_an_export(
         Destination(path).read()
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.skipif(not formats._STATM.exists(), reason="only Linux limits memory")
+def test_a_page_cannot_take_all_memory(
+    valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copytree(valid / "results.parquet", tmp_path / "results.parquet"))
+    parquet("runs", "status", ["x" * (64 << 20)])(path)
+    monkeypatch.setattr(formats, "_MOST_MEMORY", 32 << 20)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(UserError, match="some rows take more than 33,554,432 bytes"):
+        Destination(path).read()
+    assert resource.getrlimit(resource.RLIMIT_AS) == before

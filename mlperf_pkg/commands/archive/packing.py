@@ -25,6 +25,8 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
 
+_OTHERS = (".7z", ".bz2", ".rar", ".tar", ".xz", ".zip", ".zst")  # what is not written
+
 
 def name_of(tree: Path) -> str:
     """Return the name of a tree, which is also the only folder at the top of its archive.
@@ -53,10 +55,13 @@ def written_names(target: Path, form: Form | None) -> list[str]:
     """Return the names of all files that ``pack`` writes, the archive last.
 
     Raises:
-        UserError: the name of the archive cannot be in a checksum file.
+        UserError: the name of the archive cannot be in a checksum file, or is that of another
+            format.
     """
     if not target.name or not target.name.isprintable() or "\\" in target.name:
         raise UserError(f"{target}: the name cannot be in a checksum file")
+    if target.suffix.lower() in _OTHERS:
+        raise UserError(f"{target}: the format is .tar.gz, not {target.suffix}")
     old = [target.name.removesuffix(ENDING) + ".sha1"] if form is Form.OFFICIAL else []
     return [*old, target.name + verification.SUFFIX, target.name]
 

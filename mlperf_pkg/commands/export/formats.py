@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from msgspec import Struct
 
@@ -28,8 +28,16 @@ from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import unescape_formula
 from mlperf_pkg.render.table import csv_text
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 NOT_AN_EXPORT = (UserError, ValueError, TypeError, OSError, csv.Error, sqlite3.Error)
 _BATCH = 1000  # rows
+_MOST_MEMORY = 300 << 20  # bytes that a batch may take
+_STATM = Path("/proc/self/statm")
+_Part = TypeVar("_Part")
 
 
 @contextmanager
@@ -100,8 +108,36 @@ def _read_parquet(path: Path, table: Table) -> list[Row]:
         _refuse_others(table, file.schema_arrow.names, file.metadata.num_rows, is_ours=is_ours)
     # A string of a dictionary takes memory once, however many rows have it.
     with open_file(path) as stream, _parquet().ParquetFile(stream, read_dictionary=texts) as file:
-        batches = (map(_values, batch.columns) for batch in file.iter_batches(_BATCH))
+        batches = _within_memory(map(_columns, file.iter_batches(_BATCH, use_threads=False)))
         return accepted(table, (row for columns in batches for row in zip(*columns, strict=True)))
+
+
+def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
+    """Yield parts, for each of which the process may take ``_MOST_MEMORY``, if Linux can limit it.
+
+    A page of a file may be of any size, whatever the file says of it.
+
+    Raises:
+        ValueError: a part needs more.
+    """
+    while _STATM.exists():
+        soft, hard = limits = resource.getrlimit(resource.RLIMIT_AS)
+        most = int(_STATM.read_text().split()[0]) * resource.getpagesize() + _MOST_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most if soft < 0 else min(most, soft), hard))
+        try:
+            part = next(parts, None)
+        except MemoryError as error:
+            raise ValueError(f"some rows take more than {_MOST_MEMORY:,} bytes") from error
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+        if part is None:
+            return
+        yield part
+    yield from parts
+
+
+def _columns(batch: Any) -> list[list[Any]]:
+    return list(map(_values, batch.columns))
 
 
 def _values(column: Any) -> list[Any]:

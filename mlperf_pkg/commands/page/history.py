@@ -68,9 +68,8 @@ class Entry(Struct, frozen=True):
     @property
     def hardware(self) -> str:
         """The number and the name of the accelerators."""
-        return (
-            f"{self.accelerators:,} x {self.accelerator}" if self.accelerators else self.accelerator
-        )
+        number = f"{self.accelerators:,} \u00d7 " if self.accelerators else ""
+        return f"{number}{self.accelerator}"
 
     @property
     def year(self) -> float:

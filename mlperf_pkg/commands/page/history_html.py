@@ -14,14 +14,13 @@ from typing import Any
 from mlperf_pkg.checks.descriptions import category
 from mlperf_pkg.commands.charts.chart import rounded
 from mlperf_pkg.commands.page.history import Entry, History, Trend, year_of
-from mlperf_pkg.commands.page.html import columns, compact, filled, packed
-from mlperf_pkg.commands.page.template import file, raw
+from mlperf_pkg.commands.page.html import columns, compact
+from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import known_division
 
 MAX_BYTES = 300_000
 
 _TITLE = "MLPerf Training and HPC: all rounds"
-_STATUSES = {"onprem": "available", "cloud": "cloud", "preview": "preview", "research": "research"}
 _WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
 
 
@@ -126,7 +125,7 @@ def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
         **{name: getattr(row, name) for name in names},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
-        "status": _STATUSES.get(category(row.status) or "", row.status),
+        "status": category(row.status) or row.status,
         "accelerators": row.accelerators,
         "accelerator": entry.accelerator,
         "nodes": row.nodes,

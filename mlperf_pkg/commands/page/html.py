@@ -15,10 +15,8 @@ visible at once and without a script.
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby, pairwise
 from typing import Any
@@ -29,9 +27,8 @@ from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
 from mlperf_pkg.commands.charts.drawing import Detail, set_charts
 from mlperf_pkg.commands.page.content import Content, amount
-from mlperf_pkg.commands.page.template import environment, file, page_head, raw, short
+from mlperf_pkg.commands.page.template import file, filled, packed, short
 from mlperf_pkg.render import findings
-from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 MAX_BYTES = 2_000_000
@@ -51,12 +48,17 @@ def html(content: Content, runtime: str, home: str = "") -> str:
     charts = _charts(content, _DETAILS[0])
     text = filled(
         "page.html",
-        {"page": content, "amount": amount, "headings": findings, "home": home},
+        {
+            "page": content,
+            "amount": amount,
+            "headings": findings,
+            "home": home,
+            "missing": {name: [c for c in shown if c.missing] for name, shown in charts.items()},
+        },
         title=content.title,
         style=file("page.css") + _labels(content),
         scripts=("charts.js", "plot.js", "table.js", "drawing.js", "page.js"),
         runtime=runtime,
-        charts=charts,
     )
     room = MAX_BYTES - len(text.encode())
     data = packed(payload(charts))
@@ -64,36 +66,6 @@ def html(content: Content, runtime: str, home: str = "") -> str:
         if len(data) > room:
             data = packed(payload(_charts(content, detail)))
     return text.replace(_DATA, f"{_DATA}{data}", 1)
-
-
-def filled(
-    template: str,
-    values: Mapping[str, Any],
-    *,
-    title: str,
-    style: str,
-    scripts: Iterable[str],
-    runtime: str = "",
-    charts: Mapping[str, Sequence[Chart]] = {},
-) -> str:
-    """Return a template with values, its style and the files of its scripts.
-
-    ``charts`` are only for what the page says of missing ones.
-
-    Raises:
-        MissingPackageError: Jinja is not installed.
-    """
-    script = "".join(map(file, scripts))
-    missing = {name: [chart for chart in shown if chart.missing] for name, shown in charts.items()}
-    made = environment().get_template(template)
-    return made.render(
-        values,
-        wording=wording,
-        head=raw(page_head(title, style, *filter(None, (script, runtime)))),
-        script=raw(script),
-        runtime=raw(packed(runtime)),
-        missing=missing,
-    )
 
 
 def _labels(content: Content) -> str:
@@ -124,16 +96,8 @@ def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
 
 
-_GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
-
-
-def packed(text: str) -> str:
-    """Return text as gzip in Base64, the same each time, for ``DecompressionStream``."""
-    compressor = zlib.compressobj(9, wbits=_GZIP)
-    data = compressor.compress(text.encode()) + compressor.flush()
-    return base64.b64encode(data).decode("ascii")
 
 
 def packable(chart: Chart, packed_rows: dict[int, dict[str, list[Any]]]) -> Chart:

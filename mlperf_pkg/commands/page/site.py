@@ -10,8 +10,8 @@ from mlperf_pkg import __version__
 from mlperf_pkg.commands.page.content import Content
 from mlperf_pkg.commands.page.history import published_history
 from mlperf_pkg.commands.page.history_html import history_html
-from mlperf_pkg.commands.page.html import filled, html
-from mlperf_pkg.commands.page.template import file
+from mlperf_pkg.commands.page.html import html
+from mlperf_pkg.commands.page.template import file, filled
 from mlperf_pkg.infra.text import unused
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.published.results import PublishedResults
@@ -53,7 +53,7 @@ def files(
         "version": __version__,
     }
     style = file("page.css")
-    texts = {INDEX: filled("site.html", values, title=_TITLE, style=style, scripts=())}
+    texts = {INDEX: filled("site.html", values, title=_TITLE, style=style)}
     if published:
         history = published_history(published, own)
         if not any(entry.is_new for entry in history.own):

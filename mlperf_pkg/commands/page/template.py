@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zlib
+from collections.abc import Iterable, Mapping
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote_plus
 
 from mlperf_pkg.infra.resources import require
 from mlperf_pkg.infra.text import escape_html, visible
-
-if TYPE_CHECKING:
-    import jinja2
+from mlperf_pkg.results import wording
 
 MAX_TEXT = 1000  # characters
 
 _PACKAGE = "mlperf_pkg.commands.page"
+_GZIP = 31  # of zlib: a gzip stream, with neither name nor time in its header
 _HEAD = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -42,27 +43,50 @@ def library() -> Any:
     return require("jinja2", "report", "a page")
 
 
-def environment(package: str = _PACKAGE) -> jinja2.Environment:
-    """Return the environment of the templates in a package.
+def filled(
+    template: str,
+    values: Mapping[str, Any],
+    *,
+    title: str,
+    style: str,
+    scripts: Iterable[str] = (),
+    runtime: str = "",
+) -> str:
+    """Return a template with values, its style and the files of its scripts.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
     jinja = library()
-    environment: jinja2.Environment = jinja.Environment(
-        loader=jinja.FunctionLoader(lambda name: file(name, package)),
+    environment = jinja.Environment(
+        loader=jinja.FunctionLoader(file),
         autoescape=True,
         undefined=jinja.StrictUndefined,
         finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment
+    script = "".join(map(file, scripts))
+    text: str = environment.get_template(template).render(
+        values,
+        wording=wording,
+        head=raw(page_head(title, style, *filter(None, (script, runtime)))),
+        script=raw(script),
+        runtime=raw(packed(runtime)),
+    )
+    return text
 
 
-def file(name: str, package: str = _PACKAGE) -> str:
-    """Return the text of a file among the templates of a package."""
-    return (resources.files(package) / "templates" / name).read_text("utf-8")
+def packed(text: str) -> str:
+    """Return text as gzip in Base64, the same each time, for ``DecompressionStream``."""
+    compressor = zlib.compressobj(9, wbits=_GZIP)
+    data = compressor.compress(text.encode()) + compressor.flush()
+    return base64.b64encode(data).decode("ascii")
+
+
+def file(name: str) -> str:
+    """Return the text of a file among the templates."""
+    return (resources.files(_PACKAGE) / "templates" / name).read_text("utf-8")
 
 
 def raw(text: str) -> Any:

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES
-from mlperf_pkg.commands.page.template import environment, page_head, raw
 from mlperf_pkg.commands.page.template import file as template_file
+from mlperf_pkg.commands.page.template import filled
 from mlperf_pkg.commands.results import official as summarizer
 from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
 from mlperf_pkg.commands.results.publication import (
@@ -53,7 +53,6 @@ from mlperf_pkg.submission.model import Submission
 IDS = "privateid.json"
 OFFICIAL = "official"
 
-_PACKAGE = "mlperf_pkg.commands.results"
 _COLUMN_WIDTH = 14
 _FROZEN = 3  # columns of a sheet: id, submitter and system
 
@@ -295,18 +294,12 @@ def workbook(publication: Publication) -> bytes:
     return file.stream.getvalue()
 
 
-_SCRIPTS = ("charts.js", "table.js")
-
-
 def page(publication: Publication) -> str:
     """Return the tables as one page of HTML, in the style of ``report``.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    template = environment(_PACKAGE).get_template("results.html")
-    style = template_file("page.css") + template_file("results.css", _PACKAGE)
-    script = "".join(map(template_file, _SCRIPTS)) + "table.start();"
     of_page = tables(publication)
     verdicts = {row.key: _verdict(row, publication.scores) for row in publication.rows}
     rows = [row for table in of_page for row in table.rows]
@@ -315,14 +308,18 @@ def page(publication: Publication) -> str:
         "Accelerator": {row.accelerator for row in rows},
         "Verdict": {verdicts[row.key] for row in rows},
     }
-    return template.render(
-        page=publication,
-        tables=of_page,
-        verdicts=verdicts,
-        choices={title: sorted(values) for title, values in choices.items() if len(values) > 1},
-        head=raw(page_head(publication.title, style, script)),
-        script=raw(script),
-        wording=wording,
+    values = {
+        "page": publication,
+        "tables": of_page,
+        "verdicts": verdicts,
+        "choices": {name: sorted(texts) for name, texts in choices.items() if len(texts) > 1},
+    }
+    return filled(
+        "summary.html",
+        values,
+        title=publication.title,
+        style=template_file("page.css") + template_file("summary.css"),
+        scripts=("charts.js", "table.js", "summary.js"),
     )
 
 

@@ -514,6 +514,8 @@ def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
 def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
     factor = _factor(entry, key, reference) or 0.0
+    if factor < TWICE:  # which all reasons below need
+        return
     factors = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
     differs = f"differs by a factor of {factor:.3g} from the reference"
     most = max(factors, default=None)

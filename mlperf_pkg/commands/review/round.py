@@ -163,8 +163,14 @@ def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
     return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
-def read_round(path: str, options: Options, choices: Choices, previous: str | None = None) -> Round:
-    """Check a round, or any folder of submissions, for its review.
+def read_round(
+    path: str,
+    options: Options,
+    choices: Choices,
+    previous: str | None = None,
+    checked: Checked | None = None,
+) -> Round:
+    """Check a round, or any folder of submissions, for its review, unless it is ``checked``.
 
     Raises:
         UserError: as ``check``, there is no submission, or the ``previous`` round is not earlier.
@@ -173,7 +179,7 @@ def read_round(path: str, options: Options, choices: Choices, previous: str | No
     files = (file for file in STATES if file.exists())
     entries = next(map(objections.read_entries, files), ())
     dates = calendar_here()
-    checked = check([path], options)
+    checked = checked or check([path], options)
     report = checked.report
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))

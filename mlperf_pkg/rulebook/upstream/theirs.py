@@ -57,24 +57,17 @@ def rulesets(folder: Path) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for name in names if (match := _RULESET.fullmatch(name))]
 
 
-def benchmarks(folder: Path) -> Mapping[str, Mapping[str, list[str]]]:
-    """Return the benchmarks of each usage and round."""
-    names: Mapping[str, Mapping[str, list[str]]] = _literal(folder, "_ALL_ALLOWED_BENCHMARKS")
-    return names
-
-
-def runs(folder: Path) -> Mapping[str, Mapping[str, int]]:
-    """Return the number of runs that each usage's benchmarks need."""
-    counts: Mapping[str, Mapping[str, int]] = _literal(folder, "_ALL_RESULT_FILE_COUNTS")
-    return counts
-
-
-def _literal(folder: Path, name: str) -> Any:
+def benchmarks_and_runs(
+    folder: Path,
+) -> tuple[Mapping[str, Mapping[str, list[str]]], Mapping[str, Mapping[str, int]]]:
+    """Return by usage the benchmarks of each round, and the runs that a benchmark needs."""
     path = folder / "benchmark_meta.py"
-    for statement in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:
-            return ast.literal_eval(statement.value)
-    raise UserError(f"{path}: no {name}; expected one as in mlperf-logging 4.1")
+    body = ast.parse(path.read_text("utf-8")).body
+    values = {ast.unparse(s.targets[0]): s.value for s in body if isinstance(s, ast.Assign)}
+    for name in (names := ("_ALL_ALLOWED_BENCHMARKS", "_ALL_RESULT_FILE_COUNTS")):
+        if name not in values:
+            raise UserError(f"{path}: no {name}; expected one as in mlperf-logging 4.1")
+    return ast.literal_eval(values[names[0]]), ast.literal_eval(values[names[1]])
 
 
 # ---- files --------------------------------------------------------------------------------

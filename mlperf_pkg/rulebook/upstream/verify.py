@@ -111,10 +111,12 @@ def verify(
     root = folder or official_folder()
     entries = accepted() if ledger is None else ledger
     all_rounds = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
-    differences = [
-        *_rulesets(root, all_rounds),
-        *(difference for round_ in all_rounds for difference in _round(root, round_)),
-    ]
+    differences = [*_rulesets(root, all_rounds)]
+    names, needed = upstream.benchmarks_and_runs(root)
+    for round_ in all_rounds:
+        if (round_.usage, round_.ruleset) in upstream.rulesets(root):
+            differences += _benchmarks(root, round_, names.get(round_.usage, {}))
+            differences += _round(root, round_, needed.get(round_.usage, {}))
     remaining = (_beyond(item, entries) if item.kind == "rule" else item for item in differences)
     return [item for item in remaining if item.upstream or item.rulebook]
 
@@ -151,14 +153,11 @@ def _rulesets(root: Path, all_rounds: Iterable[Round]) -> Iterator[Difference]:
         )
 
 
-def _round(root: Path, round_: Round) -> Iterator[Difference]:
-    if (round_.usage, round_.ruleset) not in upstream.rulesets(root):
-        return
-    yield from _benchmarks(root, round_)
+def _round(root: Path, round_: Round, needed: Mapping[str, int]) -> Iterator[Difference]:
     merged: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
     for name in round_.benchmarks:
         benchmark = loaded(round_, name)
-        yield from _counts(root, round_, benchmark)
+        yield from _counts(round_, benchmark, needed.get(benchmark.name))
         for division in DIVISIONS:
             for key, theirs, ours, file in _compared(root, round_, division, benchmark):
                 places = merged.setdefault((key, theirs, ours), [])
@@ -177,9 +176,11 @@ def _round(root: Path, round_: Round) -> Iterator[Difference]:
         )
 
 
-def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
+def _benchmarks(
+    root: Path, round_: Round, of_rounds: Mapping[str, list[str]]
+) -> Iterator[Difference]:
     about = partial(Difference, usage=round_.usage, round=round_.name, where=())
-    names = set(upstream.benchmarks(root).get(round_.usage, {}).get(round_.name, ()))
+    names = set(of_rounds.get(round_.name, ()))
     for name in sorted(names ^ set(round_.benchmarks)):
         yield about(
             kind="benchmarks",
@@ -204,8 +205,7 @@ def _benchmarks(root: Path, round_: Round) -> Iterator[Difference]:
         )
 
 
-def _counts(root: Path, round_: Round, benchmark: Benchmark) -> Iterator[Difference]:
-    needed = upstream.runs(root).get(round_.usage, {}).get(benchmark.name)
+def _counts(round_: Round, benchmark: Benchmark, needed: int | None) -> Iterator[Difference]:
     if needed != benchmark.runs.required:
         yield Difference(
             kind="runs",

@@ -102,7 +102,7 @@ def test_the_same_accelerators_are_the_same_in_every_spelling() -> None:
         )
     ]
     [gain] = trend_of(*sets, entry("2.0", 10.0, accelerator_model="B1")).latest.gains
-    assert (gain.name, gain.gain, len(gain.entries)) == ("8 x A100-SXM4-80GB", 1.5, 3)
+    assert (gain.name, gain.gain, len(gain.entries)) == ("8 \u00d7 A100-SXM4-80GB", 1.5, 3)
 
 
 NAMES = [
@@ -199,7 +199,7 @@ def test_the_gains_of_ipu_systems(
 
 def test_the_ipu_systems_of_one_kind_are_one_series(record: History) -> None:
     [trend] = [one for one in record.trends if one.id == "resnet"]
-    [series] = [one for one in trend.latest.gains if one.name == "16 x Graphcore IPU GC200"]
+    [series] = [one for one in trend.latest.gains if one.name == "16 \u00d7 Graphcore IPU GC200"]
     assert series.gain == pytest.approx(1.310, abs=0.0006)
 
 

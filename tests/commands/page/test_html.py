@@ -20,8 +20,8 @@ from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
 from mlperf_pkg.commands.page.content import Content, content
 from mlperf_pkg.commands.page.entries import Entry
-from mlperf_pkg.commands.page.html import columns, packable, packed, payload
-from mlperf_pkg.commands.page.template import page_head
+from mlperf_pkg.commands.page.html import columns, packable, payload
+from mlperf_pkg.commands.page.template import packed, page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver, folded
 from tests.helpers.charts import charts, drawn
 from tests.helpers.reports import report

@@ -1,6 +1,7 @@
 // A round: its chart, and the result sets that were picked, at most two of them side by side.
 (() => {
-  const { byId } = charts;
+  const { byId, make } = charts;
+  const SAME = 0.02; // of minutes: points this near to each other cover each other
   const picked = byId("picked");
   const pair = picked.querySelector(".pair");
   const homes = new Map(); // of the sets that are picked: the places where they were
@@ -78,6 +79,7 @@
     pair.classList.toggle("two", sets.length > 1);
     for (const set of sets) for (const value of set.querySelectorAll(".pairs dd, .facts dd")) value.classList.toggle("differs", differs(value, sets));
     offer(sets);
+    coinciding(sets);
   }
 
   function differs(value, sets) {
@@ -95,6 +97,16 @@
     byId("beside").value = other ? other.id : "";
     byId("beside").parentElement.hidden = !others.length;
     byId("link").href = location.hash;
+  }
+
+  // Names the sets whose points are covered by that of the first one, or cover it.
+  function coinciding([set]) {
+    const points = results.filter(({ row }) => row.dataset.minutes).map(point);
+    const mine = points.find(({ href }) => set && href === `#${set.id}`);
+    const others = points.filter((one) => mine && one !== mine && one.x === mine.x && Math.abs(Math.log(one.minutes / mine.minutes)) < SAME);
+    const links = others.flatMap(({ href }) => [" ", Object.assign(make("a", byId(href.slice(1)).querySelector("h4").textContent), { href }), ";"]);
+    byId("same").hidden = !others.length;
+    byId("same").replaceChildren("At the same point:", ...links.slice(0, -1));
   }
 
   function pick(ids) {

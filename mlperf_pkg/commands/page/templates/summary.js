@@ -1,0 +1,2 @@
+// The summary of a round has tables only.
+table.start();
