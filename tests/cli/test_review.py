@@ -77,13 +77,6 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     assert "| ACME |" not in assignments.partition("## Ranks")[0]
 
 
-def test_a_round_of_one(a_round: Path, tmp_path: Path) -> None:
-    result = call("review", a_round / "ACME", "-o", tmp_path / "review", "-j", "1")
-    assert result.exit_code == 1
-    assert "only one submission: ACME; nobody can review it" in result.output
-    assert "ACME by volunteers or the chairs" in result.output
-
-
 def test_refusals(a_round: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     logs = write_set(tmp_path / "logs", simulated())

@@ -19,7 +19,7 @@ from mlperf_pkg.render.text import (
     Submitters,
     by_code,
 )
-from mlperf_pkg.results.report import Report, ResultSetRow
+from mlperf_pkg.results.report import Report
 from tests.helpers.reports import (
     FAIL,
     NOT_CHECKED,
@@ -27,8 +27,6 @@ from tests.helpers.reports import (
     SET,
     finding,
     nested,
-    on_raw_set,
-    raw_sets,
     rcp,
     report,
     result_set,
@@ -141,33 +139,6 @@ def test_loose_logs() -> None:
           b.log        -  no run_stop       FAIL      pass
         old: no benchmark, closed
           c.log   20.000  success           pass      pass
-        """
-    )
-
-
-def test_sets_of_raw_logs_in_one_folder() -> None:
-    made = [*on_raw_set("alpha", finding("alpha_1.log", 7, code="X2")), *on_raw_set("beta")]
-    made += [
-        *on_raw_set("alpha", finding(".", code="X3")),
-        *on_raw_set("beta", finding(".", code="X3")),
-    ]
-    shown = text(**raw_sets(), findings=made)
-    assert "rules:    pass, 4 errors in 2 of 2 result sets\n" in shown
-    assert shown[shown.index("Runs  ", shown.index("\nRuns")) :] == page(
-        """
-        Runs           Minutes  Status, dropped  Official  Rules
-        ACME/alpha/bert/closed
-          alpha_0.log   20.000  success          pass      pass
-          alpha_1.log   20.000  success          pass      pass
-        ACME/beta/bert/closed
-          beta_0.log    20.000  success          pass      pass
-          beta_1.log    20.000  success          pass      pass
-
-        Errors
-          wrong  X3
-            2 result sets: ACME/alpha/bert/closed, ACME/beta/bert/closed
-          ACME/beta/bert/closed: wrong  X1
-          alpha_1.log:7: wrong (1 of 2 runs)  X2
         """
     )
 
@@ -433,22 +404,6 @@ def test_the_verdicts_of_a_submitter(
 
 
 @pytest.mark.parametrize(
-    ("changes", "failures"),
-    [
-        ({"rcp": rcp(official_pass=False)}, 1),
-        ({"rcp": rcp(official_pass=False, bypassed=True)}, 0),
-        ({"rcp": rcp(official_pass=False), "division": "open"}, 0),
-        ({"rcp": None}, 0),
-        ({}, 0),
-    ],
-)
-def test_rcp_failures(changes: dict[str, Any], failures: int) -> None:
-    row = result_set(path="A/results/x/bert", submitter="A", **changes)
-    (submitter,) = Submitters(report(result_sets=(row,))).rows()
-    assert submitter.rcp_failures == failures
-
-
-@pytest.mark.parametrize(
     ("path", "submitter"),
     [
         ("ACME", "ACME"),
@@ -484,21 +439,6 @@ def test_whose_raw_logs_they_are(set_: str | None, submitter: str | None) -> Non
     submitters = Submitters(report(result_sets=RAW_ROWS))
     assert submitters.of(finding(".", set=set_)) == submitter
     assert not submitters.roots
-
-
-@pytest.mark.parametrize(
-    ("rows", "number"),
-    [
-        ([], 0),
-        (RAW_ROWS[2:], 0),
-        (RAW_ROWS, 2),
-        ([RAW_ROWS[0], result_set(path="A/results/x/bert", submitter="A")], 2),
-        ([RAW_ROWS[0], result_set(path="ACME/results/x/bert", system="x")], 1),
-    ],
-    ids=["none", "unnamed", "raw logs", "raw logs and a submission", "both of one submitter"],
-)
-def test_the_number_of_submitters(rows: list[ResultSetRow], number: int) -> None:
-    assert Submitters(report(result_sets=rows)).number == number
 
 
 markdown = FORMATS["markdown"]
@@ -626,29 +566,6 @@ def test_the_contract() -> None:
     names = "official_pass message normalization bypassed batch_size mean minimum"
     assert set(names.split()) <= set(row["rcp"])
     assert row["seeds"] == {"official_pass": True}
-
-
-def test_a_finding() -> None:
-    assert as_json(REPORT)["findings"][0] == {
-        "code": "X1",
-        "message": "wrong",
-        "path": "a.log",
-        "line": 3,
-        "severity": "error",
-        "basis": "rules",
-        "found": 1.5,
-        "expected": ["a", None],
-        "hint": None,
-        "source": None,
-        "waiver": None,
-        "subject": None,
-        "runs": None,
-        "of_runs": None,
-        "places": [
-            {"path": "a.log", "lines": [3], "count": 1, "found": [1.5], "expected": [["a", None]]}
-        ],
-        "set": None,
-    }
 
 
 def test_a_folded_finding() -> None:
