@@ -172,5 +172,3 @@ def test_drop_invalid_names_each_with_its_reasons(tmp_path: Path) -> None:
     result = call("build", root, "--invalid", "drop", "--force")
     assert result.exit_code == 1
     assert "no result set is valid: nothing is left to build" in result.stderr
-
-
