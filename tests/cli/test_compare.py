@@ -12,7 +12,7 @@ from mlperf_pkg.commands.charts import comparison
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, write_submission, write_system
+from tests.helpers.trees import SYSTEM, write_submission
 
 CSV = "system,benchmark,minutes,round,submitter,division,accelerators\n"
 
@@ -58,18 +58,6 @@ def test_a_submission_against_published_rounds(tree: Path) -> None:
     }
     assert all(row["hyperparameters"]["global_batch_size"] for row in others)
     assert {row["benchmark"] for row in rows} == {"resnet"}
-
-
-def test_prices_of_the_workspace_and_of_a_file(tree: Path) -> None:
-    write_system(Path("systems"))
-    Path("systems/prices.yaml").write_text(
-        f"{SYSTEM}: {{price_usd: 100, source: x}}\ndgx: {{price_usd: 100, source: x}}\n", "utf-8"
-    )
-    Path("own.yaml").write_text("dgx: {price_usd: 400, source: own, date: 2022-03-03}\n", "utf-8")
-    scores = published("dgx,resnet,40,2.0,Other,closed,8")
-    for options, ratio in ([], 1.0), (["--prices", "own.yaml"], 0.25):
-        row = next(r for r in compared(tree, scores, *options) if r["system"] == "dgx")
-        assert row["performance_per_dollar"] == pytest.approx(row["speed"] * ratio)
 
 
 @pytest.mark.parametrize(

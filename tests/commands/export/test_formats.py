@@ -203,20 +203,6 @@ def test_times_are_times(tmp_path: Path) -> None:
 
 
 @each_ending
-@pytest.mark.parametrize("content", [b"", b"no table\n", b"\x00" * 5000])
-def test_other_files_are_not_exports(ending: str, content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / f"results{ending}"
-    if Destination(path).is_folder:
-        path.mkdir()
-        for name in TABLES:
-            (path / f"{name}{ending}").write_bytes(content)
-    else:
-        path.write_bytes(content)
-    with pytest.raises(UserError, match=r"is not an export of this version"):
-        Destination(path).read()
-
-
-@each_ending
 def test_an_error_leaves_nothing(ending: str, tmp_path: Path) -> None:
     destination = Destination(tmp_path / f"results{ending}")
     destination.write(rows("1.0"), replace=False)
