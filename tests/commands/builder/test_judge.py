@@ -19,7 +19,6 @@ from tests.helpers.workspaces import logs_of, system, with_one_seed, workspace
 GOOD = logs_of("bow-pod16")
 TWINS = with_one_seed(GOOD)
 TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
-TWINS_TOO_LARGE = with_one_seed(TOO_LARGE)
 BOX = system("box")
 
 
