@@ -172,15 +172,6 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_chart_of_a_hostile_file_in_a_page(tmp_path: Path) -> None:
-    points = {"<script>": point(RUNS, Hyperparams={}), "\x00": point(RUNS, BS=8, Hyperparams={})}
-    page = tmp_path / "page.html"
-    shown("show", "gpt3", "--custom", custom(tmp_path, points), "--chart", page)
-    text = page.read_text("utf-8")
-    assert "<script" not in text
-    assert "default-src 'none'; img-src data:" in text
-
-
 # ---- diff ---------------------------------------------------------------------------------
 
 

@@ -18,7 +18,6 @@ from tests.helpers.workspaces import logs_of, system, with_one_seed, workspace
 
 GOOD = logs_of("bow-pod16")
 TWINS = with_one_seed(GOOD)
-TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
 BOX = system("box")
 
 
