@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, obeyed, run
+from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, run
 from tests.helpers.trees import SYSTEM
 
 STEPS = ACTION["runs"]["steps"]
@@ -69,18 +69,10 @@ def test_a_bad_tree(runner: Runner) -> None:
     assert Path(done.outputs["sarif"]).is_file()
 
 
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"path": "systems/../.git"}, "no MLPerf log"),
-        ({"round": "2.00"}, "no round '2.00'"),
-        ({"args": "--ignore=SEET"}, "no code begins with 'SEET'"),
-    ],
-)
-def test_what_cannot_be_checked(runner: Runner, inputs: dict[str, str], message: str) -> None:
-    done = runner.run(**inputs)
+def test_what_cannot_be_checked(runner: Runner) -> None:
+    done = runner.run(args="--ignore=SEET")
     assert (done.status, done.outputs["status"]) == (2, "2")
-    assert message in done.log
+    assert "no code begins with 'SEET'" in done.log
     assert done.annotations() == [
         ("error", "The check could not be done: see the log of this step")
     ]
@@ -131,7 +123,8 @@ def test_a_hostile_tree(runner: Runner) -> None:
 @pytest.mark.parametrize(
     "inputs",
     [
-        *({name: ALL_EVIL} for name in ("path", "round", "usage", "args", "build")),
+        dict.fromkeys(("round", "usage"), ALL_EVIL),
+        *({name: ALL_EVIL} for name in ("path", "args", "build")),
         {"path": "--output=pwned"},
         {"build": "closed --logs=/"},
     ],
@@ -222,16 +215,3 @@ def test_a_cached_environment_is_of_one_source(tmp_path: Path) -> None:
 
 def test_no_expression_in_a_script() -> None:
     assert [step["name"] for step in STEPS if "${{" in step.get("run", "")] == []
-
-
-@pytest.mark.parametrize(
-    ("log", "expected"),
-    [
-        ("::error file=a::b\n", [("error", "b")]),
-        ("  ::error::b\nx ::error::b\n::unknown::b\n", [("error", "b")]),
-        ("text ##[add-mask]b\n##[unknown]b\n", [("add-mask", "b")]),
-        ("::stop-commands::t\n::error::a\n##[error]a\n::t::\n::notice::b\n", [("notice", "b")]),
-    ],
-)
-def test_what_the_runner_obeys(log: str, expected: list[tuple[str, str]]) -> None:
-    assert obeyed(log) == expected

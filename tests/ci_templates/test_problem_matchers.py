@@ -48,20 +48,3 @@ def test_every_finding_is_a_problem(repository: Path) -> None:
         assert {severity for severity, _, _ in shown} == {"error", "warning", note}
         assert [p["file"] for p in problems if not (repository / str(p["file"])).exists()] == []
         assert all(p["message"] for p in problems)
-
-
-def test_vs_code_opens_the_files_that_are_printed() -> None:
-    folder = "${workspaceFolder}"
-    assert TASK["options"]["cwd"] == folder
-    assert all(m["fileLocation"] == ["relative", folder] for m in TASK["problemMatcher"])
-    assert ["line" in p or p["kind"] == "file" for p in PATTERNS["VS Code"]] == [True, True]
-
-
-def test_github_accepts_the_file() -> None:
-    """Owners are unique, and severities are those that the runner knows."""
-    assert len({matcher["owner"] for matcher in GITHUB}) == len(GITHUB)
-    assert {matcher.get("severity", "error") for matcher in GITHUB} <= {
-        "error",
-        "warning",
-        "notice",
-    }

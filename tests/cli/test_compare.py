@@ -12,9 +12,8 @@ from mlperf_pkg.commands.charts import comparison
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
+from tests.helpers.trees import SYSTEM, write_submission
 
-EVIL = "\x1b[31m\u202e"
 CSV = "system,benchmark,minutes,round,submitter,division,accelerators\n"
 
 
@@ -43,15 +42,9 @@ def test_a_submission_against_published_scores(tree: Path) -> None:
     scores = published("dgx,resnet,40,2.0,Other,closed,8", "dgx,bert,40,2.0,Other,closed,8")
     rows = {row["system"]: row for row in compared(tree, scores, "--benchmark", "resnet")}
     own, other = rows[SYSTEM], rows["dgx"]
-    assert own["baseline"]
-    assert own["speed"] == 1.0
-    assert own["nodes"] == 1
+    assert (own["baseline"], own["speed"], own["nodes"], own["rules"]) == (True, 1.0, 1, "pass")
     assert other["speed"] == pytest.approx(own["minutes"] / 40)
-    assert other["speed_per_accelerator"] == pytest.approx(own["minutes"] / 40 * 2)
-    assert own["samples_per_second"] > 0
-    assert own["precision"] is None
-    assert other["rules"] is None
-    assert own["rules"] == "pass"
+    assert (own["samples_per_second"] > 0, own["precision"], other["rules"]) == (True, None, None)
 
 
 def test_a_submission_against_published_rounds(tree: Path) -> None:
@@ -65,27 +58,6 @@ def test_a_submission_against_published_rounds(tree: Path) -> None:
     }
     assert all(row["hyperparameters"]["global_batch_size"] for row in others)
     assert {row["benchmark"] for row in rows} == {"resnet"}
-
-
-@pytest.mark.parametrize("part", [f"results/{SYSTEM}", ""])
-def test_a_part_of_a_submission_is_that_part(tree: Path, part: str) -> None:
-    write_set(tree / "results" / "other" / "resnet", simulated("resnet"))
-    write_system(tree / "systems", "other")
-    rows = compared(tree / part)
-    assert len(rows) == (1 if SYSTEM in part else 2)
-    assert all(row["accelerators"] == 16 and row["submitter"] == "ACME" for row in rows)
-
-
-def test_prices_of_the_workspace_and_of_a_file(tree: Path) -> None:
-    write_system(Path("systems"))
-    Path("systems/prices.yaml").write_text(
-        f"{SYSTEM}: {{price_usd: 100, source: x}}\ndgx: {{price_usd: 100, source: x}}\n", "utf-8"
-    )
-    Path("own.yaml").write_text("dgx: {price_usd: 400, source: own, date: 2022-03-03}\n", "utf-8")
-    scores = published("dgx,resnet,40,2.0,Other,closed,8")
-    for options, ratio in ([], 1.0), (["--prices", "own.yaml"], 0.25):
-        row = next(r for r in compared(tree, scores, *options) if r["system"] == "dgx")
-        assert row["performance_per_dollar"] == pytest.approx(row["speed"] * ratio)
 
 
 @pytest.mark.parametrize(
@@ -107,15 +79,12 @@ def test_exit_status(tree: Path, arguments: list[str], status: int, message: str
     assert (result.exit_code, message in result.output) == (status, True), result.output
 
 
-@pytest.mark.parametrize("format_", COMPARE_FORMATS)
-def test_hostile_names_are_harmless(tree: Path, format_: str) -> None:
-    scores = published(f"{EVIL}|<b>,resnet,40,2.0,=1+1,closed,8")
-    result = call("compare", tree, scores, "--format", format_)
-    assert result.exit_code == 0
-    assert "\x1b" not in result.stdout
-    assert "\u202e" not in result.stdout
-    again = call("compare", tree, scores, "--format", format_)
-    assert again.stdout == result.stdout
+def test_hostile_names_are_harmless(tree: Path) -> None:
+    scores = published("\x1b[31m\u202e|<b>,resnet,40,2.0,=1+1,closed,8")
+    for format_ in COMPARE_FORMATS:
+        result = call("compare", tree, scores, "--format", format_)
+        assert result.exit_code == 0
+        assert not {"\x1b", "\u202e"} & {*result.stdout}, format_
 
 
 # ---- the chart ----------------------------------------------------------------------------

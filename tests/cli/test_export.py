@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from mlperf_pkg.infra import resources
 from tests.helpers.logs import edited
 from tests.helpers.program import call
 from tests.helpers.trees import (
@@ -45,51 +44,34 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     line = exported(tree, "-o", "results.sqlite", "--evaluations")
     assert line.startswith("results.sqlite: systems 1, result_sets 2, runs 15, evaluations ")
     path = Path("results.sqlite")
-    assert rows(path, "SELECT usage, round, submitter, system, accelerators FROM systems") == [
-        ("training", "2.0", "ACME", SYSTEM, 16)
-    ]
     joined = """
-        SELECT s.accelerator_model, r.benchmark, count(*), avg(runs.minutes), max(r.official)
+        SELECT s.submitter, s.accelerators, r.benchmark, count(*), avg(runs.minutes) BETWEEN 19 AND 21
         FROM result_sets r JOIN systems s ON r.system_path = s.path AND r.round = s.round
              JOIN runs ON runs.set_id = r.id AND runs.round = r.round
         GROUP BY r.benchmark ORDER BY r.benchmark"""
-    (bert, resnet) = rows(path, joined)
-    assert bert[:3] == ("Graphcore Bow IPU", "bert", 10)
-    assert resnet[:3] == ("Graphcore Bow IPU", "resnet", 5)
-    assert 19 < resnet[3] < 21
-    last = rows(
-        path,
-        """SELECT max(e.value), max(e.unit), max(e.minutes) <= runs.minutes FROM evaluations e
-           JOIN runs ON runs.path = e.run_path WHERE benchmark = 'resnet' GROUP BY runs.path""",
-    )
-    assert len(last) == 5
-    assert all(value >= 0.759 and unit == "epochs" and inside for value, unit, inside in last)
+    assert rows(path, joined) == [("ACME", 16, "bert", 10, 1), ("ACME", 16, "resnet", 5, 1)]
+    last = """SELECT max(e.value) >= 0.759, max(e.unit), max(e.minutes) <= runs.minutes FROM evaluations e
+              JOIN runs ON runs.path = e.run_path WHERE benchmark = 'resnet' GROUP BY runs.path"""
+    assert rows(path, last) == [(1, "epochs", 1)] * 5
     settings = rows(path, "SELECT value, number, runs FROM settings WHERE key = 'opt_name'")
     assert ('"lars"', None, 5) in settings
     assert ("CODE100", "2.0") in rows(path, "SELECT code, round FROM findings")
 
 
-@pytest.mark.parametrize("described", [True, False])
 def test_raw_logs_of_two_sets_in_one_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, described: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(write_two_sets(tmp_path / "logs", described=described))
+    monkeypatch.chdir(write_two_sets(tmp_path / "logs"))
     exported("-o", "../r.sqlite", "--evaluations", ".")
     statement = """
         SELECT r.id, r.path, r.submitter, r.runs, count(*) FROM result_sets r
         JOIN runs ON (runs.usage, runs.round, runs.set_id) = (r.usage, r.round, r.id) GROUP BY r.id
     """
-    submitter = "Graphcore" if described else None
     assert rows(Path("../r.sqlite"), statement) == [
-        ("Graphcore/b/resnet/closed", ".", submitter, 5, 5),
-        (f"Graphcore/{SYSTEM}/resnet/closed", ".", submitter, 5, 5),
+        ("Graphcore/b/resnet/closed", ".", "Graphcore", 5, 5),
+        (f"Graphcore/{SYSTEM}/resnet/closed", ".", "Graphcore", 5, 5),
     ]
     assert rows(Path("../r.sqlite"), "PRAGMA foreign_key_check") == []
-    assert rows(
-        Path("../r.sqlite"),
-        "SELECT count(*) FROM result_sets r JOIN systems s"
-        " ON (s.usage, s.round, s.path) = (r.usage, r.round, r.system_path)",
-    ) == [(2 if described else 0,)]
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
@@ -113,11 +95,6 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
     connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
     with closing(connect(name)) as database:
         assert {text: database.execute(text).fetchall() for text in statements} == statements
-
-
-def test_published_rounds(tmp_path: Path) -> None:
-    path = tmp_path / "r.sqlite"
-    assert "result_sets 184," in exported("--published", "v5.1", "-o", path)
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.csv"])
@@ -151,15 +128,3 @@ def test_refusals(arguments: list[str], message: str, tree: Path) -> None:
     assert result.exit_code == 2
     assert message in result.stderr
     assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]
-
-
-def test_a_missing_library_is_named_before_the_check(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(resources, "import_module", missing)
-    result = call("export", tree, "-o", "r.parquet")
-    assert result.exit_code == 2
-    assert "pip install 'mlperf-pkg[data]'" in result.stderr

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -71,14 +69,3 @@ def test_mandoc_finds_nothing(written: Path) -> None:
 def test_text_is_no_macro(text: str, line: str) -> None:
     ctx = click.Context(click.Command("x", help=f"Do it.\n\n{text}"), info_name="x")
     assert f'.SH "DESCRIPTION"\nDo it.\n.PP\n{line}\n' in dict(pages(ctx, "1"))["x.1"]
-
-
-@needs("man")
-def test_man_shows_a_page(written: Path) -> None:
-    program = shutil.which("man")
-    assert program
-    done = subprocess.run(
-        [program, "-l", written / "mlperf-pkg-check.1"],
-        capture_output=True, text=True, check=False, env={**os.environ, "MANWIDTH": "80"},
-    )  # fmt: skip
-    assert "mlperf-pkg-check - Check logs, result sets" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import tarfile
@@ -47,15 +48,17 @@ def test_packs_beside_the_tree(tree: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert f"packed {archive}: 7 files, " in result.stdout
     assert beside(tree) == ["ACME", "ACME.tar.gz", "ACME.tar.gz.sha256"]
     assert not (tree / MANIFEST).exists()
-
-
-def test_packs_again_only_by_force(tree: Path) -> None:
-    first = (call("pack", tree), tree.with_name("ACME.tar.gz").read_bytes())
-    again = call("pack", tree)
-    assert (first[0].exit_code, again.exit_code) == (0, 2)
+    first, again = archive.read_bytes(), call("pack", ".")
+    assert again.exit_code == 2
     assert "exists already; --force overwrites it" in again.stderr
-    assert call("pack", tree, "--force").exit_code == 0
-    assert tree.with_name("ACME.tar.gz").read_bytes() == first[1]
+    assert call("pack", ".", "--force").exit_code == 0
+    assert archive.read_bytes() == first
+    for path, message in (
+        ("none", "does not exist"),
+        ("systems", "not a submission (no folder results/)"),
+    ):
+        refused = call("pack", path)
+        assert (refused.exit_code, message in refused.stderr) == (2, True)
 
 
 def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
@@ -76,6 +79,11 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     ("arguments", "message"),
     [
         (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
+        (["--encrypt", "official", "--passphrase-file", "/dev/null"], "the passphrase is empty"),
+        (
+            ["--encrypt", "age", "--passphrase-file", "{tree}/not-utf-8"],
+            "the passphrase is not UTF-8, as age expects",
+        ),
         (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
         (
             ["--encrypt", "official", "--recipient", "age1x"],
@@ -91,6 +99,7 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     ],
 )
 def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
+    (tree / "not-utf-8").write_bytes(b"\xff\n")
     result = call("pack", tree, *(argument.format(tree=tree) for argument in arguments))
     assert result.exit_code == 2
     assert message in result.stderr
@@ -105,13 +114,6 @@ code: {bert: code, resnet: code}
 extra_files: {LICENSE: LICENSE}
 notes: {bow-pod16/resnet: a <note>, bow-pod16/bert: of no result}
 """
-
-
-@pytest.mark.parametrize(("path", "message"), [("none", "does not exist"), ("ACME/systems", "not a submission (no folder results/)")])  # fmt: skip
-def test_no_submission(tree: Path, path: str, message: str) -> None:
-    result = call("pack", tree.parent / path)
-    assert result.exit_code == 2
-    assert message in result.stderr
 
 
 def test_what_is_packed_is_as_if_it_had_been_built(
@@ -131,14 +133,10 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     before = bytes_below(root / "kept")
     result = call("pack", "kept/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
     assert (result.exit_code, bytes_below(root / "kept")) == (0, before)
-    assert result.stderr == (
-        "note: left out: bow-pod16/bert is not valid:\n"
-        "  results/bow-pod16/bert: SET101: the number of runs (files result_*.txt) is 9;"
-        " expected 10\n"
-        "note: left out: bow-pod64/resnet is not valid:\n"
-        "  results/bow-pod64/resnet: SET101: the number of runs (files result_*.txt) is 4;"
-        " expected 5\n"
-    )
+    assert re.findall(r"note: left out: (\S+) is not valid:\n  \S+: (\w+): ", result.stderr) == [
+        ("bow-pod16/bert", "SET101"),
+        ("bow-pod64/resnet", "SET101"),
+    ]
     assert call("pack", "dropped/Graphcore", "-o", "b.tar.gz").exit_code == 0
     assert Path("a.tar.gz").read_bytes() == Path("b.tar.gz").read_bytes()
 
@@ -174,21 +172,6 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
 # ---- passphrases --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("method", "secret", "message"),
-    [
-        ("official", b"\nsecond line\n", "the passphrase is empty"),
-        ("age", b"\xff\n", "the passphrase is not UTF-8, as age expects"),
-    ],
-)
-def test_passphrases_that_are_refused(tree: Path, method: str, secret: bytes, message: str) -> None:
-    file = tree.with_name("secret")
-    file.write_bytes(secret)
-    result = call("pack", tree, "--encrypt", method, "--passphrase-file", file)
-    assert (result.exit_code, beside(tree)) == (2, ["ACME", "secret"])
-    assert message in result.stderr
-
-
 def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "secret").write_text("correct horse\nmore\n")
     monkeypatch.setenv(VARIABLE, "something else")
@@ -204,12 +187,8 @@ def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert call("verify", archive).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "secret", [b"a\xff\x0b\x85b", "a\u2028b".encode(), b"\xef\xbb\xbfa\r", b" "]
-)
-def test_a_passphrase_is_all_bytes_to_the_line_feed(
-    tree: Path, tmp_path: Path, secret: bytes
-) -> None:
+def test_a_passphrase_is_all_bytes_to_the_line_feed(tree: Path, tmp_path: Path) -> None:
+    secret = b"\xef\xbb\xbf a\xff\x0b\x85b\xe2\x80\xa8\r "
     (tmp_path / "secret").write_bytes(secret + b"\nmore")
     file = ("--passphrase-file", tmp_path / "secret")
     assert call("pack", tree, "--encrypt", "official", *file).exit_code == 0

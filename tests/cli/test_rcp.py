@@ -84,7 +84,7 @@ def test_show_all_benchmarks_of_a_round() -> None:
     ]
 
 
-def test_show_all_numbers_of_a_round_as_csv_and_json() -> None:
+def test_all_numbers_of_a_round_as_csv_and_json() -> None:
     rows = shown("show", "--round", "5.1", "--format", "csv").splitlines()
     references = json.loads(shown("show", "--round", "5.1", "--format", "json"))["references"]
     points = [item for part in references for item in part["points"]]
@@ -92,40 +92,31 @@ def test_show_all_numbers_of_a_round_as_csv_and_json() -> None:
     assert {item["state"] for item in points} == {"used", "pruned"}
 
 
-@pytest.mark.parametrize(
-    ("options", "sizes"),
-    [
-        ((), ["64", "128"]),
-        (("--merge",), ["64", "128", "1536", "2048", "3072", "4096", "6144", "8192"]),
-    ],
-)
-def test_show_a_custom_file(options: tuple[str, ...], sizes: list[str], tmp_path: Path) -> None:
+def test_show_a_custom_file(tmp_path: Path) -> None:
     file = custom(tmp_path)
-    text = shown("show", "gpt3", "--custom", file, *options, "--format", "csv")
-    assert [line.split(",")[3].removesuffix(".0") for line in text.splitlines()[1:]] == sizes
+    for options, sizes in (
+        ((), "64 128"),
+        (("--merge",), "64 128 1536 2048 3072 4096 6144 8192"),
+    ):
+        text = shown("show", "gpt3", "--custom", file, *options, "--format", "csv")
+        shown_sizes = [line.split(",")[3].removesuffix(".0") for line in text.splitlines()[1:]]
+        assert shown_sizes == sizes.split()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("brt",), "there is no benchmark 'brt'; did you mean bert?"),
-        (("../x",), "there is no benchmark '../x'"),
-        (
-            ("bert", "--round", "6.1"),
-            "no reference points of bert in training 6.1; rounds with points: 1.0",
-        ),
-        (("--round", "0.7"), "has no reference points of training 0.7"),
-        (
-            ("--batch-size", "5"),
-            "--batch-size, --interpolate, --chart and --custom need a BENCHMARK",
-        ),
-        (("bert", "--merge"), "--merge needs --custom FILE"),
-    ],
-)
-def test_show_refuses(arguments: tuple[str, ...], message: str) -> None:
-    status, text = call("show", *arguments)
-    assert status == 2
-    assert message in text
+def test_refusals() -> None:
+    for line, message in (
+        ("show brt", "there is no benchmark 'brt'; did you mean bert?"),
+        ("show ../x", "there is no benchmark '../x'"),
+        ("show bert --round 6.1", "no reference points of bert in training 6.1; rounds with points: 1.0"),
+        ("show --round 0.7", "has no reference points of training 0.7"),
+        ("show --batch-size 5", "--batch-size, --interpolate, --chart and --custom need a BENCHMARK"),
+        ("show bert --merge", "--merge needs --custom FILE"),
+        ("show bert -o a -o b", "this command writes one file: give -o once"),
+        ("bootstrap gpt3 --batch-size 61440", "batch size 61440 is larger than all points"),
+        ("bootstrap gpt3 --batch-size 64 --resamples 1", "not in the range"),
+    ):  # fmt: skip
+        status, text = call(*line.split())
+        assert (status, message in text) == (2, True), line
 
 
 # ---- hostile files ------------------------------------------------------------------------
@@ -155,23 +146,15 @@ def test_a_hostile_file(name: str, tmp_path: Path) -> None:
     file = custom(tmp_path, content)
     status, text = call("show", "gpt3", "--custom", file)
     assert (status, text) == call("lint", file, "--benchmark", "gpt3")
-    assert status == 2
-    assert text.startswith(f"mlperf-pkg: error: {file}: ")
+    assert (status, text.startswith(f"mlperf-pkg: error: {file}: ")) == (2, True)
     assert reason in text
     assert text.rstrip("\n").isprintable()
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    logs = write_set(tmp_path / "logs", simulated())
-    for arguments in (
-        ("show", "bert", "--custom", pipe),
-        ("check", logs, "--custom", pipe),
-        ("lint", pipe),
-    ):
-        status, text = call(*arguments)
-        assert (status, text) == (2, f"mlperf-pkg: error: {pipe}: not a file\n")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for arguments in (("show", "bert", "--custom", pipe), ("lint", pipe)):
+        assert call(*arguments) == (2, f"mlperf-pkg: error: {pipe}: not a file\n")
 
 
 # ---- chart --------------------------------------------------------------------------------
@@ -187,15 +170,6 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         2,
         f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n",
     )
-
-
-def test_chart_of_a_hostile_file_in_a_page(tmp_path: Path) -> None:
-    points = {"<script>": point(RUNS, Hyperparams={}), "\x00": point(RUNS, BS=8, Hyperparams={})}
-    page = tmp_path / "page.html"
-    shown("show", "gpt3", "--custom", custom(tmp_path, points), "--chart", page)
-    text = page.read_text("utf-8")
-    assert "<script" not in text
-    assert "default-src 'none'; img-src data:" in text
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -263,10 +237,6 @@ def package_points() -> dict[str, Any]:
     return points
 
 
-def batch_size(logs: Path) -> int:
-    return int(report(logs)[0]["rcp"]["batch_size"])
-
-
 def theirs(logs: Path, points: Path | None, ruleset: str = "2.0.0") -> tuple[bool, str, float]:
     """The outcome of the official checker with --custom_rcps."""
     with points.open(encoding="utf-8") if points else nullcontext() as stream:
@@ -284,23 +254,21 @@ def as_theirs(row: dict[str, Any]) -> tuple[bool, str, float]:
 # ---- check --------------------------------------------------------------------------------
 
 
-def points_at(size: int, values: list[float]) -> dict[str, Any]:
-    return {
-        f"new_{size}": {
-            "Benchmark": "resnet",
-            "BS": size,
-            "Hyperparams": {},
-            "Epochs to converge": values,
-        }
-    }
+SIZE = 3264  # of the simulated logs
+
+
+def points_at(size: int, first: int) -> dict[str, Any]:
+    """A point whose runs converge within so many epochs."""
+    runs = [first + number for number in range(10)]
+    return {f"new_{size}": point(runs, Benchmark="resnet", BS=size, Hyperparams={})}
 
 
 POINTS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "slower": lambda size: points_at(size, [90, 91, 92, 93, 90, 91, 92, 93, 90, 91]),
-    "larger only": lambda size: points_at(size * 2, [30, 40, 35, 36, 37, 38, 39, 40, 41, 42]),
+    "slower": lambda size: points_at(size, 90),
+    "larger only": lambda size: points_at(size * 2, 30),
     "both sides": lambda size: {
-        **points_at(size // 2, [30, 31, 32, 33, 34, 35, 36, 37, 38, 39]),
-        **points_at(size * 2, [40, 41, 42, 43, 44, 45, 46, 47, 48, 49]),
+        **points_at(size // 2, 30),
+        **points_at(size * 2, 40),
     },
 }
 
@@ -309,7 +277,7 @@ POINTS: dict[str, Callable[[int], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", POINTS)
 def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
-    points = POINTS[name](batch_size(logs))
+    points = POINTS[name](SIZE)
     file, together = tmp_path / "points.json", tmp_path / "together.json"
     file.write_text(json.dumps(points), "utf-8")
     sizes = {point["BS"] for point in points.values()}
@@ -324,7 +292,7 @@ def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path:
 def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
     logs = write_set(tmp_path / "logs", simulated())
     file = tmp_path / "points.json"
-    file.write_text(json.dumps(POINTS["slower"](batch_size(logs))), "utf-8")
+    file.write_text(json.dumps(POINTS["slower"](SIZE)), "utf-8")
     status, text, _ = streams("check", logs, "--custom", file)
     words = " ".join(text.split())
     assert status == 1
@@ -482,24 +450,12 @@ def estimates(*arguments: str) -> dict[str, Any]:
     return fields
 
 
-@pytest.mark.parametrize("size", ["448", "1000"])
-def test_the_interval_contains_the_estimate(size: str) -> None:
-    fields = estimates("bert", "--round", "5.0", "--batch-size", size)
-    for name in ("mean", "limit"):
-        assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]
-    assert (fields["fails_percent"] is None) is (size == "1000")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("gpt3", "--batch-size", "61440"), "batch size 61440 is larger than all points"),
-        (("gpt3", "--batch-size", "64", "--resamples", "1"), "not in the range"),
-    ],
-)
-def test_bootstrap_refuses(arguments: tuple[str, ...], message: str) -> None:
-    status, _, errors = streams("bootstrap", *arguments)
-    assert (status, message in errors) == (2, True)
+def test_the_interval_contains_the_estimate() -> None:
+    for size in ("448", "1000"):
+        fields = estimates("bert", "--round", "5.0", "--batch-size", size)
+        for name in ("mean", "limit"):
+            assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]
+        assert (fields["fails_percent"] is None) is (size == "1000")
 
 
 def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:

@@ -18,11 +18,9 @@ from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import without
 from tests.helpers.program import call
 from tests.helpers.trees import (
-    SYSTEM,
     simulated,
     write_set,
     write_submission,
-    write_two_sets,
 )
 
 
@@ -39,18 +37,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         drawing.PICTURES, "svg", lambda chart: json.dumps(chart.document()).encode()
     )
-
-
-def test_raw_logs_of_two_sets_in_one_folder(tmp_path: Path) -> None:
-    logs = write_two_sets(tmp_path / "logs")
-    (logs / "b_4.log").unlink()
-    assert call("report", logs, "-o", tmp_path / "r.html").exit_code == 1
-    page = (tmp_path / "r.html").read_text("utf-8")
-    shown = [text.partition("<h2")[0] for text in re.split(r'class="set">', page)[1:]]
-    (first, second) = sorted(shown, key=lambda text: f"Graphcore/{SYSTEM}/" not in text)
-    assert "Graphcore/b/resnet/closed" in second
-    assert ["b_0.log" in text for text in (first, second)] == [False, True]
-    assert ["SET101" in text for text in (first, second)] == [False, True]
 
 
 @pytest.mark.parametrize("runs", [5, 2])

@@ -58,14 +58,6 @@ def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
     assert only["state"] == "selected"
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown", "json"])
-def test_a_run_outside_result_sets_is_reported(tmp_path: Path, format_: str) -> None:
-    logs = (*SEVEN, without(SEVEN[0], "submission_benchmark"))
-    result = call("select", write_set(tmp_path, logs), "--format", format_)
-    assert result.exit_code == 0
-    assert result.stdout.count("result_7.txt") == 1
-
-
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
@@ -79,10 +71,12 @@ def test_without_a_selection(tmp_path: Path, changed: bytes, text: str) -> None:
     assert text in result.stdout
 
 
-@pytest.mark.parametrize("format_", SELECT_FORMATS)
-def test_a_hostile_name_is_escaped(tmp_path: Path, format_: str) -> None:
-    logs = tuple(edited(log, "submission_platform", value="=a\x1b[31m") for log in SEVEN)
-    result = call("select", write_set(tmp_path, logs), "--format", format_)
-    assert result.exit_code == 0
-    assert "\x1b" not in result.stdout
-    assert "[31m" in result.stdout
+def test_formats(tmp_path: Path) -> None:
+    """A run outside result sets is in each but CSV; a hostile name is escaped."""
+    logs = [edited(log, "submission_platform", value="=a\x1b[31m") for log in SEVEN]
+    folder = write_set(tmp_path, (*logs, without(SEVEN[0], "submission_benchmark")))
+    for format_ in SELECT_FORMATS:
+        result = call("select", folder, "--format", format_)
+        assert result.exit_code == 0
+        assert ("\x1b" in result.stdout, "[31m" in result.stdout) == (False, True), format_
+        assert result.stdout.count("result_7.txt") == (format_ != "csv")

@@ -32,9 +32,7 @@ CLOSED = "standard output: closed"
         ("check ACME", ">&-", 2, CLOSED),
         ("check ACME", ">/dev/full", 2, FULL),
         ("check ACME", "<&- 2>&-", 0, ""),
-        ("check ACME", "<&- >&- 2>&-", 2, ""),
         ("check nowhere", "2>/dev/full", 2, ""),
-        ("pack ACME", ">/dev/full", 2, FULL),
         ("--help", ">&-", 2, CLOSED),
     ],
 )

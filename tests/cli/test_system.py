@@ -56,19 +56,6 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x8.json"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--status", "onprm"], "'onprm'; did you mean onprem? (known: Available on-premise;"),
-        (["-o", "no/such/folder/x.json"], "the folder no/such/folder does not exist"),
-    ],
-)
-def test_init_refuses(options: list[str], message: str) -> None:
-    result = call("system", "init", *options)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-
-
 GIVEN = ("--submitter", "ACME", "--division", "closed", "--name", "Pod", "--status", "cloud")
 
 
@@ -108,11 +95,6 @@ def test_equal_nodes(nodes: Path, tmp_path: Path) -> None:
             "FILL IN: 8 or 7",
         ),
         (
-            {"host_memory_capacity": ""},
-            'host_memory_capacity: "2048 GiB" (n0.json, n1.json); no value (n2.json)',
-            "2048 GiB",
-        ),
-        (
             {"other_software_stack": {"new": "13"}},
             'other_software_stack.new: no value (n0.json, n1.json); "13" (n2.json)',
             "13",
@@ -132,6 +114,8 @@ def test_a_node_that_differs(
 
 def test_nodes_that_are_refused(nodes: Path, tmp_path: Path) -> None:
     for arguments, message in (
+        (("--status", "onprm"), "'onprm'; did you mean onprem? (known: Available on-premise;"),
+        (("-o", "no/such/folder/x.json"), "the folder no/such/folder does not exist"),
         ((nodes, nodes / "n0.json"), "n0.json: named twice; expected a file for each node"),
         ((nodes, "--nodes", "4"), "--nodes is 4; expected 3, one for each file"),
         ((nodes, "-o", nodes / "x.json"), "refusing to write inside an input folder"),
@@ -168,7 +152,6 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("logs", "config", "paths", "round_"),
     [
-        ({"a.log": RESNET[0]}, "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
         (
             {"a.log": b"hello", "b.log": RESNET[0]},
             "",

@@ -29,26 +29,17 @@ def watch(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.stdout
 
 
-@pytest.mark.parametrize(
-    ("log", "status", "text"),
-    [
-        (GOOD, 0, "ended with success: "),
-        (WRONG, 1, 'submission_status is "good"'),
-        (
-            edited(GOOD, "run_stop", metadata={"status": "aborted"}),
-            1,
-            "LOST: run_stop says aborted",
-        ),
-        (without(GOOD, "cache_clear"), 1, "cache_clear is not logged"),
-    ],
-)
-def test_a_whole_log(tmp_path: Path, log: bytes, status: int, text: str) -> None:
+def test_a_whole_log(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
-    path.write_bytes(log)
-    exit_code, output = watch(path)
-    assert exit_code == status
-    assert text in output
-    assert "\x1b" not in output
+    aborted = edited(GOOD, "run_stop", metadata={"status": "aborted"})
+    for log, status, text in (
+        (GOOD, 0, "ended with success: "),
+        (aborted, 1, "LOST: run_stop says aborted"),
+        (without(GOOD, "cache_clear"), 1, "cache_clear is not logged"),
+    ):
+        path.write_bytes(log)
+        exit_code, output = watch(path)
+        assert (exit_code, text in output, "\x1b" in output) == (status, True, False)
 
 
 def test_several_logs_are_followed_until_each_has_stopped(tmp_path: Path) -> None:
@@ -88,40 +79,27 @@ def test_a_silent_log_is_given_up(tmp_path: Path) -> None:
 
 
 def test_events_are_written_into_a_file(tmp_path: Path) -> None:
+    """As JSON, an object a line."""
     path, file = tmp_path / "run.log", tmp_path / "events.json"
-    path.write_bytes(GOOD)
-    assert watch(path, "-o", file) == (0, "")
-    assert json.loads(file.read_text("utf-8").splitlines()[-1])["path"] == str(path)
-    assert watch(path, "-o", file)[0] == 2
-    assert watch(path, "-o", file, "--force") == (0, "")
-
-
-def test_json_is_one_object_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "run.log"
     path.write_bytes(WRONG)
-    exit_code, output = watch(path, "--format", "json")
-    events = [json.loads(line) for line in output.splitlines()]
-    assert exit_code == 1
+    assert watch(path, "-o", file) == (1, "")
+    events = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert {"run", "finding", "lost", "evaluation", "end"} == {event["event"] for event in events}
     assert {event["path"] for event in events} == {str(path)}
     (finding,) = (event["finding"] for event in events if event["event"] == "finding")
     assert (finding["found"], finding["line"]) == ("good", line_of(WRONG, "submission_status"))
     assert events[-1]["lost"] is True
+    assert watch(path, "-o", file)[0] == 2
+    assert watch(path, "-o", file, "--force") == (1, "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
+def test_bad_usage() -> None:
+    for arguments, text in (
         (("/dev/null",), "is not a file"),
-        (("x", "--interval", "0"), "interval"),
-    ],
-)
-def test_bad_usage(arguments: tuple[str, ...], text: str, tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(GOOD)
-    words = [str(tmp_path / "x") if word == "x" else word for word in arguments]
-    result = call("watch", *words)
-    assert result.exit_code == 2
-    assert text in result.stderr
+        ((__file__, "--interval", "0"), "interval"),
+    ):
+        result = call("watch", *arguments)
+        assert (result.exit_code, text in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from tests.helpers.examples import SHARE
 from tests.helpers.logs import edited
 from tests.helpers.trees import (
     SYSTEM,
-    remove,
     simulated,
     simulated_models,
     write_set,
@@ -83,8 +82,8 @@ CHANGES: dict[str, tuple[Change, ...]] = {
 }
 
 ALL = [(name, state, steps) for name in CHANGES for state in STATES for steps in SEQUENCES]
-# 7 has no divisor in common with 4 and 5, so that every pair of a state and a sequence is tried.
-SOME = ALL if SHARE == 1 else ALL[::7]
+# 11 has no divisor in common with 4 and 5, so that every pair of a state and a sequence is tried.
+SOME = ALL if SHARE == 1 else ALL[::11]
 
 
 @pytest.mark.parametrize(("name", "state", "steps"), SOME)
@@ -114,24 +113,6 @@ def test_both_kinds_of_scaling(state: str, steps: tuple[str, ...], tmp_path: Pat
     ours, theirs = both(root, "hpc", "3.0.0", steps, tmp_path)
     assert ours == theirs
     assert {name.rpartition("_")[2] for name in ours.tables[-1]} > {"power.csv", "power.json"}
-
-
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        (lambda root: remove(root / "systems"), "SET110"),
-        (lambda root: (root / "systems" / f"{SYSTEM}.json").write_text("{"), "SYS001"),
-        (two_sizes, "RCP103"),
-    ],
-)
-def test_where_their_package_checker_crashes(
-    change: Change, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = write_submission(tmp_path / "ACME")
-    change(root)
-    options = ["--log_output", str(tmp_path / "log")]
-    assert package_checker.main([str(root), "training", "2.0.0", *options]) == 1
-    assert code in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -136,14 +136,15 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"good": good, "bad": bad}
 
 
-@pytest.mark.parametrize("quality", ["good", "bad"])
 @pytest.mark.parametrize(
-    ("tool", "row"), [*BASES, *EQUAL], ids=lambda value: getattr(value, "theirs", value)
+    ("quality", "tool", "row"),
+    [*(("good", *row) for row in BASES), *(("bad", *row) for row in (*BASES, *EQUAL))],
+    ids=lambda value: getattr(value, "theirs", value),
 )
 def test_outcomes_are_equal(
+    quality: str,
     tool: str,
     row: Row,
-    quality: str,
     trees: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

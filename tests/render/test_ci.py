@@ -26,9 +26,6 @@ from tests.helpers.reports import (
     SET,
     finding,
     on_raw_set,
-    raw_id,
-    raw_logs,
-    raw_sets,
     report,
     result_set,
     run,
@@ -205,18 +202,6 @@ def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
     assert (annotation.kind, annotation.properties["title"]) == (kind, title)
 
 
-def test_the_most_important_come_first() -> None:
-    report_findings = [
-        finding("a", severity=Severity.WARNING),
-        finding("b", basis=Basis.RULES),
-        finding("c", basis=Basis.OFFICIAL),
-        finding("d"),
-        finding("0", waiver=WAIVER),
-    ]
-    others = annotated(report(findings=report_findings))[1:]
-    assert [annotation.properties["file"] for annotation in others] == ["d", "c", "b", "a", "0"]
-
-
 @pytest.mark.parametrize(
     ("numbers", "annotations", "left_out"),
     [
@@ -382,33 +367,6 @@ def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
         LOGS[number]: [f"X1: x is {number}"] for number in (0, 2, 3)
     }
     assert failures(cases[LOGS[2]])[0].text == f"{LOGS[2]}:9: error X1: x is 2"
-
-
-def test_a_finding_on_a_file_of_a_set_fails_the_test_of_the_set() -> None:
-    cases = cases_of(finding(f"{FOLDER}/scaling.json", 2))
-    assert [name for name, case in cases.items() if failures(case)] == [SET]
-    assert failures(cases[SET])[0].text == f"{FOLDER}/scaling.json:2: error X1: wrong"
-
-
-RAW_SUITES = {raw_id(name): [raw_id(name), *raw_logs(name)] for name in ("alpha", "beta")}
-
-
-@pytest.mark.parametrize(
-    ("made", "failed"),
-    [
-        (on_raw_set("beta", finding("beta_1.log", 7)), ["beta_1.log"]),
-        (on_raw_set("beta", finding("alpha_1.log", 7)), [raw_id("beta")]),
-        ([*on_raw_set("alpha"), *on_raw_set("beta")], [raw_id("alpha"), raw_id("beta")]),
-        ([finding(".")], ["."]),
-    ],
-    ids=["a run", "the run of another set", "both sets", "the folder"],
-)
-def test_sets_of_raw_logs_in_one_folder_for_junit(made: list[Finding], failed: list[str]) -> None:
-    read = suites(report(**raw_sets(), findings=made))
-    named = {suite.name: [case.name for case in suite] for suite in read}
-    assert named == RAW_SUITES | ({"tree": ["."]} if failed == ["."] else {})
-    cases = [case for suite in read for case in suite]
-    assert [case.name for case in cases if failures(case)] == failed
 
 
 def test_the_worst_of_several_errors_is_the_message() -> None:

@@ -18,10 +18,7 @@ from mlperf_pkg.findings import (
 )
 from mlperf_pkg.render import findings
 from mlperf_pkg.render.findings import (
-    counts_in_words,
     system_titles,
-    systems_in_words,
-    unjudged_in_words,
     verdict_sentence,
 )
 from mlperf_pkg.results.report import ResultSetRow
@@ -84,18 +81,6 @@ def test_places(made: Sequence[Finding], subject: str | None, shown: str) -> Non
 
 
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
-
-
-@pytest.mark.parametrize(
-    ("changes", "remarks"),
-    [
-        ({}, []),
-        ({"hint": "do this"}, ["hint: do this"]),
-        ({"hint": "do this", "waiver": WAIVER}, ["waived by Jane until 2026-12-31: agreed"]),
-    ],
-)
-def test_remarks(changes: dict[str, Any], remarks: list[str]) -> None:
-    assert findings.remarks(finding(**changes)) == remarks
 
 
 WARNING = Severity.WARNING
@@ -198,20 +183,6 @@ def test_verdicts(
     assert verdict_sentence(checked, Basis.RULES) == rules
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, "0 errors, 0 warnings, 0 notes"),
-        ({"findings": on_sets(2)}, "2 errors, 0 warnings, 0 notes"),
-        ({"findings": on_sets(1, severity=WARNING)}, "0 errors, 1 warning, 0 notes"),
-        ({"findings": on_sets(1, waiver=WAIVER)}, "0 errors, 0 warnings, 0 notes, 1 waived"),
-        ({"hidden": 1}, "0 errors, 0 warnings, 0 notes, 1 finding hidden by --select or --ignore"),
-    ],
-)
-def test_counts_in_words(changes: dict[str, Any], words: str) -> None:
-    assert counts_in_words(report(**changes)) == words
-
-
 def raw(**changes: Any) -> ResultSetRow:
     return result_set(**{"path": ".", "submitter": None, **changes})
 
@@ -232,47 +203,3 @@ OTHER = "Other/dgx/bert/closed"
 def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles: list[str]) -> None:
     made = report(result_sets=tuple(rows))
     assert [system_titles(made)(row) for row in rows] == titles
-
-
-@pytest.mark.parametrize(
-    ("rows", "sentences"),
-    [
-        ([raw(system_by="the folder name")], ["system found by the folder name: dgx"]),
-        (
-            [raw(system=name, system_by="the folder name") for name in "aabcdef"],
-            ["systems found by the folder name: a, b, c, d and 2 more"],
-        ),
-        (
-            [
-                raw(system_by="the folder name"),
-                raw(system="b", system_by="the number of nodes or accelerators"),
-            ],
-            [
-                "system found by the folder name: dgx",
-                "system found by the number of nodes or accelerators: b",
-            ],
-        ),
-    ],
-)
-def test_the_evidence_of_systems(rows: list[ResultSetRow], sentences: list[str]) -> None:
-    assert list(systems_in_words(report(result_sets=tuple(rows)))) == sentences
-
-
-@pytest.mark.parametrize(
-    ("judged", "words"),
-    [
-        ([], ""),
-        ([True, True], ""),
-        (
-            [True, False],
-            "only the logs were judged in 1 of 2 result sets: to judge sets, check a folder without --partial",
-        ),
-        (
-            [False, False],
-            "only the logs were judged: to judge sets, check a folder without --partial",
-        ),
-    ],
-)
-def test_sets_of_which_only_the_logs_were_judged(judged: list[bool], words: str) -> None:
-    made = report(result_sets=tuple(result_set(judged=one) for one in judged))
-    assert unjudged_in_words(made) == words

@@ -34,34 +34,10 @@ def test_a_table() -> None:
     ]
 
 
-def test_a_long_name_has_a_line_of_its_own() -> None:
-    names = ("a" * 30, "a" * 30, "b", "c" * 40)
-    rows = [[(name, ""), ("1.000", ""), ("success", "")] for name in names]
-    terminal = Terminal(View(40))
-    terminal.table(Table(COLUMNS, [Group("a set", rows)]))
-    assert terminal.text().split("\n")[1:] == [
-        "a set",
-        "  " + "a" * 30,
-        "                          1.000  success",
-        "                          1.000  success",
-        "  b                       1.000  success",
-        "  " + "c" * 40,
-        "                          1.000  success",
-        "",
-        "",
-    ]
-
-
 @given(st.text(st.characters(exclude_categories=())), st.integers(40, 100))
 def test_a_table_fits(name: str, width: int) -> None:
     lines = (line for line in table(width, name) if line.strip() != visible(name).strip())
     assert all(cell_len(line) <= width for line in lines)
-
-
-def test_a_line_is_whole_unless_the_view_wraps() -> None:
-    terminal = Terminal(View(20))
-    terminal.line(("word " * 100 + "end", ""), most=3)
-    assert terminal.text() == "word " * 100 + "end\n"
 
 
 @pytest.mark.parametrize(
@@ -77,13 +53,6 @@ def test_text_is_wrapped_between_words(text: str, expected: list[str]) -> None:
     terminal.paragraph((text, ""))
     terminal.line((text[:5], "bold"), (text[5:], ""))
     assert terminal.text().splitlines() == 2 * expected
-
-
-def test_an_indented_line_is_indented_more_where_it_goes_on() -> None:
-    terminal = Terminal(View(20, wraps=True))
-    for add in (terminal.paragraph, terminal.line):
-        add(("  some words that are wrapped", ""))
-    assert terminal.text().split("\n")[1::2] == ["  are wrapped", "    are wrapped"]
 
 
 @pytest.mark.parametrize(

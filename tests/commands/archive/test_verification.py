@@ -223,14 +223,6 @@ def test_extract(tmp_path: Path) -> None:
     assert names(tmp_path / "new")[:2] == ["out", "out/ACME"]
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_extract_into_what_exists(tmp_path: Path, there: bool) -> None:
-    archive = packed(lay(tmp_path / "ACME", FILES))
-    (tmp_path / "out").mkdir() if there else (tmp_path / "out").symlink_to("nowhere")
-    with pytest.raises(UserError, match="out: exists already"):
-        verified(archive, extract=tmp_path / "out")
-
-
 def test_nothing_damaged_is_extracted(tmp_path: Path) -> None:
     files = with_manifest(FILES) | {LOG: b":::MLLOG"}
     archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files)))

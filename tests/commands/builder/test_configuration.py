@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
 from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.plan import Plan
@@ -99,11 +98,6 @@ def test_patterns(tmp_path: Path) -> None:
     assert systems["bow-pod16"]["logs"][-1] == "logs/here[[]1]/*"
 
 
-def test_nothing_known_is_all_comments(tmp_path: Path) -> None:
-    lay(tmp_path, {CONFIG_NAME: config_text({}).encode()})
-    assert read_config(tmp_path) == Config()
-
-
 def test_every_example_is_valid(tmp_path: Path) -> None:
     """A user takes the ``# `` away."""
     lines = config_text({}).splitlines()
@@ -118,11 +112,6 @@ def is_yaml(line: str) -> bool:
     """An example, not prose: a key of its own or what stands indented below one."""
     key = line[2:].partition(":")[0]
     return key in Config.__struct_fields__ or line.startswith(("#   ", "# - "))
-
-
-def test_long_texts_stay_on_a_line() -> None:
-    text = "long " * 100
-    assert yaml.safe_load(config_text({"submitter": text})) == {"submitter": text}
 
 
 def test_invisible_characters_are_escaped() -> None:

@@ -6,11 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from mlperf_pkg.commands.builder.contents import PARAMETERS, TABLES, PlannedFile, parameters, unfit
-from mlperf_pkg.commands.builder.judge import JudgedSet, judge
-from mlperf_pkg.commands.builder.plan import make_plan
+from mlperf_pkg.commands.builder.contents import PARAMETERS, TABLES, PlannedFile, unfit
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME
@@ -22,9 +19,6 @@ from tests.helpers.workspaces import (
     closed_workspace,
     lay,
     numbered,
-    run,
-    system,
-    workspace,
 )
 
 RCP, SEEDS = "rcp-bypass", "seed-checker-bypass"
@@ -109,25 +103,6 @@ def test_the_scaling_factor_of_a_tree_is_kept(tmp_path: Path, folder: str, taken
 
 
 BERT, RESNET_SET, BOX = (f"results/box{name}/{PARAMETERS}" for name in ("/bert", "/resnet", ""))
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        ([[], []], {}),
-        ([[RCP], []], {BERT: RCP}),
-        ([[RCP], [SEEDS]], {BERT: RCP, RESNET_SET: SEEDS}),
-        ([[RCP, SEEDS], []], {BERT: RCP, BOX: SEEDS}),
-        ([[RCP, SEEDS], [RCP, SEEDS]], {BERT: RCP, RESNET_SET: RCP, BOX: SEEDS}),
-    ],
-)
-def test_one_flag_a_file(flags: list[list[str]], expected: dict[str, str]) -> None:
-    inputs = workspace([run(), run("logs/b.log", benchmark="bert")], [system("box")])
-    judged: list[JudgedSet] = [
-        replace(judged_set, flags=frozenset(bypasses))
-        for judged_set, bypasses in zip(judge(make_plan(inputs), inputs), flags, strict=True)
-    ]
-    assert {f.path: bytes_of(f.content).decode() for f in parameters(judged)} == expected
 
 
 # ---- code ---------------------------------------------------------------------------------

@@ -14,14 +14,11 @@ from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
-from tests.helpers.workspaces import logs_of, system, with_failures, with_one_seed, workspace
+from tests.helpers.workspaces import logs_of, system, with_one_seed, workspace
 
 GOOD = logs_of("bow-pod16")
 TWINS = with_one_seed(GOOD)
-TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
-TWINS_TOO_LARGE = with_one_seed(TOO_LARGE)
 BOX = system("box")
-BOTH = ["rcp-bypass", "seed-checker-bypass"]
 
 
 def read(logs: Sequence[bytes]) -> list[Run]:
@@ -35,44 +32,6 @@ def judged(
 ) -> tuple[JudgedSet, ...]:
     inputs = workspace(read(logs), [box])
     return judge(make_plan(inputs), inputs, bypasses)
-
-
-@pytest.mark.parametrize(
-    ("logs", "codes"),
-    [
-        (GOOD, set()),
-        (with_failures(GOOD, 1), set()),
-        (GOOD[:4], {"SET101"}),
-        (logs_of("bow-pod16", runs=6), {"SET101"}),
-        (with_failures(GOOD, 2), {"SET102", "SET103", "RCP101"}),
-        (TOO_LARGE, {"RCP101"}),
-        (TWINS, {"SEED102"}),
-    ],
-)
-def test_failures(logs: tuple[bytes, ...], codes: set[str]) -> None:
-    (judged_set,) = judged(logs)
-    assert {finding.code for finding in judged_set.failures} >= codes
-    assert bool(judged_set.failures) is bool(codes)
-    assert bool(list(reasons([judged_set]))) is bool(codes)
-
-
-@pytest.mark.parametrize(
-    ("logs", "bypasses", "flags", "left"),
-    [
-        (GOOD, BOTH, set(), set()),
-        (TOO_LARGE, ["rcp-bypass"], {"rcp-bypass"}, set()),
-        (TOO_LARGE, ["seed-checker-bypass"], set(), {"RCP101"}),
-        (TWINS, ["seed-checker-bypass"], {"seed-checker-bypass"}, set()),
-        (TWINS_TOO_LARGE, BOTH, set(BOTH), set()),
-        (TWINS_TOO_LARGE, ["rcp-bypass"], {"rcp-bypass"}, {"SEED102"}),
-    ],
-)
-def test_bypasses(
-    logs: tuple[bytes, ...], bypasses: list[str], flags: set[str], left: set[str]
-) -> None:
-    (judged_set,) = judged(logs, bypasses)
-    assert judged_set.flags == flags
-    assert {finding.code for finding in judged_set.failures} == left
 
 
 def test_findings_of_a_kind_are_folded() -> None:

@@ -74,13 +74,6 @@ def test_sets_and_targets_in_order_of_start() -> None:
     assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
 
-def test_the_reasons_for_a_system() -> None:
-    (planned_set,) = planned(HERE, run("logs/c.log", platform="BOX")).sets
-    group = planned_set.context.group
-    assert group is not None
-    assert group.why == "submission_platform, the folder name"
-
-
 @pytest.mark.parametrize(
     ("staying", "names"),
     [
@@ -133,11 +126,6 @@ def test_submitter(submitters: list[str], org: str, config: Config, expected: st
     runs = [run(f"logs/{system_file.id}/a.log", org=org) for system_file in systems]
     plan = planned(*runs, systems=systems, config=config)
     assert (plan.submitter, plan.problems) == (expected, ())
-
-
-def test_submitter_of_a_description_may_differ() -> None:
-    plan = planned(HERE, config=Config(submitter="ACME", code=CODE.code))
-    assert plan.notes == ("systems/box.json names another submitter: 'Graphcore'",)
 
 
 BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")

@@ -101,12 +101,6 @@ def test_source_that_vanishes(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_two_files_of_one_name(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be written"):
-        write(tmp_path / "ACME", (FILES[0], FILES[0]))
-    assert names(tmp_path) == []
-
-
 def test_file_system_that_cannot_sync_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
-from mlperf_pkg.commands.charts.chart import Chart, decades, thinned
+from mlperf_pkg.commands.charts.chart import Chart
 from mlperf_pkg.commands.charts.drawing import Detail, set_charts
 from mlperf_pkg.results.rcp import prune, reference_points
 from mlperf_pkg.results.report import RcpRow
@@ -141,24 +141,6 @@ def test_text_of_strangers_is_in_the_data_alone() -> None:
     shown += dict(scoreboard([row])).values()
     assert all("datum" not in json.dumps(chart.spec) for chart in shown)
     assert any("datum" in json.dumps(list(chart.data.values())) for chart in shown)
-
-
-def test_decades() -> None:
-    assert decades(0.3, 4.0) == [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]
-    assert decades(0.02, 300.0) == [0.01, 0.1, 1, 10, 100, 1000]
-
-
-THINNED = [
-    ([], 3, []),
-    ([1, 2, 3], 3, [1, 2, 3]),
-    ([1, 2, 3, 4, 5], 2, [1, 4, 5]),
-    (list(range(100)), 1, [0, 99]),
-]
-
-
-@pytest.mark.parametrize(("items", "most", "left"), THINNED)
-def test_thinned(items: list[int], most: int, left: list[int]) -> None:
-    assert thinned(items, most) == left
 
 
 def test_a_set_has_its_runs_with_their_curves_which_are_read_if_asked_for(tmp_path: Path) -> None:

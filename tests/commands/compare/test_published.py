@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -14,14 +13,14 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.commands.compare import published
-from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS, hyperparameters, shown_rows
+from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.published import read_rounds, with_standings
 from mlperf_pkg.commands.compare.ratios import Result, Row, compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.published.model import PublishedSet, Setting
-from mlperf_pkg.published.results import PublishedResultsError, published_results
+from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render import View
 from tests.helpers.program import call
 from tests.helpers.published import published_set, results_of
@@ -152,24 +151,6 @@ def test_text_shows_those_on_as_many_accelerators() -> None:
     assert "[round]: published in that round; its score is normalised" in shown
 
 
-def test_all_are_shown_if_none_has_as_many_accelerators() -> None:
-    other = replace(OWN, accelerators=7)
-    results = [other, *read_rounds(["5.0"], (other,), Filter(), None)]
-    table = compare(results, {}, lambda result: result.argument == 0)
-    assert shown_rows(table, View()) == list(table)
-
-
-def test_the_baseline_is_always_shown() -> None:
-    results = [OWN, *read_rounds(["5.0"], (OWN,), Filter(), None)]
-    table = compare(results, {}, lambda result: result.system == "fast")
-    assert [row.result.system for row in shown_rows(table, View())] == ["fast", "own", "slow"]
-
-
-def test_hyperparameters_of_many() -> None:
-    (group,) = hyperparameters(rows("5.0", "4.1"), View())
-    assert [[*cells] for cells in group.rows] == [["global_batch_size", "500", "448 (1), 480 (1)"]]
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A submission to 2.0 of one set, on 16 accelerators."""
@@ -264,15 +245,6 @@ def test_a_folder_of_a_submission_has_its_description(
 def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = check([str(write_set(tmp_path, simulated()))], Options())
     assert list(remarks(logs, row(logs, 0.5), monkeypatch=monkeypatch)) == []
-
-
-def test_other_formats(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(published, "published_results", published_results)
-    head, first, *_ = call("score", tree, "--format", "csv").stdout.splitlines()
-    assert head.endswith(",score_note,published_round,published_rank,published_of")
-    assert ",2.0," in first
-    (row,) = json.loads(call("score", tree, "--format", "json").stdout)["result_sets"]
-    assert row["published"]["round"] == "2.0"
 
 
 def test_published_results_that_cannot_be_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

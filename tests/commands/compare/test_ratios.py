@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.compare.ratios import Result, Row, all_prices, compare, price_of
@@ -115,18 +113,6 @@ def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
 ) -> None:
     row = next(row for row in compare([*earlier, A], {}, lambda _: False) if row.result is A)
     assert (row.previous_round, row.previous_system, row.improvement) == improvement
-
-
-@given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.floats(1, 1e9), st.floats(1, 1e9))
-def test_performance_per_dollar_is_one_over_minutes_over_price(
-    mine: float, theirs: float, price: float, other: float
-) -> None:
-    prices = {"a": Price(other, "x"), "b": Price(price, "x")}
-    results = [replace(A, minutes=theirs), replace(B, minutes=mine, system_name=None)]
-    rows_ = compare(results, prices, lambda result: result.argument == 0)
-    row = next(row for row in rows_ if not row.baseline)
-    expected = (1 / mine / price) / (1 / theirs / other)
-    assert row.performance_per_dollar == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

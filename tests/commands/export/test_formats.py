@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlperf_pkg.commands.export.formats import FORMATS, Destination
-from mlperf_pkg.commands.export.rows import Rows, common_rounds, in_order, merged
+from mlperf_pkg.commands.export.rows import Rows, in_order, merged
 from mlperf_pkg.commands.export.schema import TABLES, Column
 from mlperf_pkg.errors import UserError
 from tests.helpers.examples import examples
@@ -200,25 +200,6 @@ def test_times_are_times(tmp_path: Path) -> None:
     column = pq.read_table(tmp_path / "r.parquet" / "runs.parquet").column("start")
     assert (str(column.type), column.to_pylist()) == ("timestamp[ms, tz=UTC]", [TIME])
     assert ",2022-04-20T20:31:30.146Z," in (tmp_path / "r.csv" / "runs.csv").read_text("utf-8")
-
-
-def test_common_rounds() -> None:
-    assert common_rounds(rows("1.0", "5.1"), rows("5.1", "6.0")) == "training 5.1"
-    assert common_rounds(rows("1.0"), {"findings": [(None, None)]}) == ""
-
-
-@each_ending
-@pytest.mark.parametrize("content", [b"", b"no table\n", b"\x00" * 5000])
-def test_other_files_are_not_exports(ending: str, content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / f"results{ending}"
-    if Destination(path).is_folder:
-        path.mkdir()
-        for name in TABLES:
-            (path / f"{name}{ending}").write_bytes(content)
-    else:
-        path.write_bytes(content)
-    with pytest.raises(UserError, match=r"is not an export of this version"):
-        Destination(path).read()
 
 
 @each_ending

@@ -6,25 +6,9 @@ from collections import Counter
 
 import pytest
 
-from mlperf_pkg.commands.export.rows import Rows, division_of, exported_sets, rows_of_published
+from mlperf_pkg.commands.export.rows import Rows, exported_sets, rows_of_published
 from mlperf_pkg.commands.export.schema import TABLES
 from mlperf_pkg.published.results import published_results
-
-
-@pytest.mark.parametrize(
-    ("written", "division"),
-    [
-        ("closed", "closed"),
-        ("Closed", "closed"),
-        ("close", "closed"),
-        (" Open", "open"),
-        ("ajar", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_divisions(written: str | None, division: str | None) -> None:
-    assert division_of(written) == division
 
 
 @pytest.fixture(scope="module")

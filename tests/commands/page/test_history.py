@@ -171,32 +171,6 @@ def test_the_fastest_resnet_of_each_round(record: History) -> None:
     }
 
 
-IPU_GAINS = [  # as Graphcore published them, from round 1.0 (GC200) to 1.1 (GC200) and 2.0 (Bow)
-    ("resnet", 16, 1.310, 1.890),
-    ("resnet", 64, 1.703, 2.298),
-    ("bert", 16, 1.055, 1.670),
-    ("bert", 64, 1.048, 1.652),
-]
-
-
-@pytest.mark.parametrize(("benchmark", "number", "to_1_1", "to_2_0"), IPU_GAINS)
-def test_the_gains_of_ipu_systems(
-    record: History, benchmark: str, number: int, to_1_1: float, to_2_0: float
-) -> None:
-    minutes = {
-        round_: min(
-            one.minutes
-            for one in record.entries
-            if one.is_ranked
-            and one.row.submitter == "Graphcore"
-            and (one.row.round, one.row.benchmark, one.accelerators) == (round_, benchmark, number)
-        )
-        for round_ in ("1.0", "1.1", "2.0")
-    }
-    assert minutes["1.0"] / minutes["1.1"] == pytest.approx(to_1_1, abs=0.0006)
-    assert minutes["1.0"] / minutes["2.0"] == pytest.approx(to_2_0, abs=0.0006)
-
-
 def test_the_ipu_systems_of_one_kind_are_one_series(record: History) -> None:
     [trend] = [one for one in record.trends if one.id == "resnet"]
     [series] = [one for one in trend.latest.gains if one.name == "16 \u00d7 Graphcore IPU GC200"]

@@ -22,7 +22,7 @@ from mlperf_pkg.commands.page.content import Content, content
 from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.commands.page.html import columns, packable, payload
 from mlperf_pkg.commands.page.template import packed, page_head
-from mlperf_pkg.findings import Finding, Severity, Waiver, folded
+from mlperf_pkg.findings import Finding, Severity, Waiver
 from tests.helpers.charts import charts, drawn
 from tests.helpers.reports import report
 
@@ -105,25 +105,6 @@ def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
     text = module.html(page, RUNTIME)
     assert all(f"number {i}." in text for i in range(len(severities)))
     assert text.count("<li id=") == len(severities) + 1
-
-
-def test_a_folded_finding_is_one_with_its_runs_and_the_line_of_the_first() -> None:
-    one = drawn("bert")
-    runs = ["a.txt", "b.txt"]
-    made = [
-        Finding(code="X101", message="x is {found}", path=path, line=line, found=line)
-        for path, line in zip(runs, (7, 9), strict=True)
-    ]
-    page = page_of(
-        one,
-        findings=tuple(folded(made, one.row.path, runs, one.row.id)),
-        lines={(runs[0], 7): "raw"},
-    )
-    (shown,) = page.findings
-    assert shown.location == "a.txt:7"
-    assert shown.sentence == "x is 7 to 9 (2 of 2 runs)"
-    assert shown.raw == "raw"
-    assert page.sections[0].findings == (shown,)
 
 
 def test_a_page_without_results() -> None:

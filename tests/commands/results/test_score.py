@@ -11,11 +11,10 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, ScoredSet, Scores, Standing, scores
-from mlperf_pkg.commands.results.score import SCORE_FORMATS, verdict_in_short
-from mlperf_pkg.findings import Verdict, Verdicts
+from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.render import View
 from tests.helpers.reports import FAIL, rcp, report, result_set, run
-from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_set
 
 RUNS = (
     run(path="results/dgx/bert/result_0.txt", minutes=19.0, dropped="fastest"),
@@ -63,19 +62,6 @@ def test_text() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({"official_minutes": None}, "official              -  mlperf-logging gives no score"),
-        ({"official_minutes": None, "runs_required": None}, "official              -  not checked"),
-        ({"score_minutes": None}, "score                 -"),
-    ],
-)
-def test_text_without_a_score(changes: dict[str, Any], line: str) -> None:
-    shown = SCORE_FORMATS["text"](some_scores(**changes), View(80))
-    assert f"  {line}" in shown.splitlines()
-
-
 def test_json() -> None:
     read = json.loads(SCORE_FORMATS["json"](some_scores(), View()))
     assert list(read) == ["format", "tool", "usage", "round", "round_reason", "result_sets"]
@@ -106,13 +92,6 @@ def sorted_runs(path: Path) -> dict[str, list[str]]:
     """The runs of each set, by its system."""
     sets = scores(check([str(path)], Options())).sets
     return {scored.row.system or "": [run.path for run in scored.runs] for scored in sets}
-
-
-def test_the_runs_of_a_submission(tmp_path: Path) -> None:
-    folder = f"results/{SYSTEM}/resnet"
-    assert sorted_runs(write_submission(tmp_path)) == {
-        SYSTEM: [f"{folder}/result_{number}.txt" for number in range(5)]
-    }
 
 
 def test_loose_logs_of_two_systems_in_one_folder(tmp_path: Path) -> None:
@@ -185,20 +164,3 @@ def test_runs_are_shown_with_verbose_or_of_a_single_set(format_: str) -> None:
     assert "result_0.txt" in render(one, View())
     assert "result_0.txt" not in render(two, View())
     assert render(two, View(verbose=True)).count("result_0.txt") == 2
-
-
-@pytest.mark.parametrize(
-    ("official", "rules", "words"),
-    [
-        ("pass", "pass", "pass"),
-        ("fail", "fail", "FAIL"),
-        ("not_checked", "not_checked", "not checked"),
-        ("fail", "pass", "official FAIL"),
-        ("fail", "not_checked", "official FAIL"),
-        ("pass", "fail", "rules FAIL"),
-        ("pass", "not_checked", "official pass"),
-        ("not_checked", "pass", "rules pass"),
-    ],
-)
-def test_verdict_in_short(official: str, rules: str, words: str) -> None:
-    assert verdict_in_short(Verdicts(Verdict(official), Verdict(rules))) == words

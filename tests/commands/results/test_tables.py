@@ -87,17 +87,6 @@ def test_a_division_that_does_not_exist(root: Path) -> None:
     assert result.missing[0] == f"ACME/systems/{SYSTEM}.json: no usable division, availability"
 
 
-def test_divisions_and_categories_are_tables_of_their_own(root: Path) -> None:
-    write_submission(root / "Open", division="open", seed=8)
-    write_submission(root / "Cloud", seed=9)
-    write_system(root / "Cloud" / "systems", status="cloud", submitter="Cloud")
-    assert list(shown(root)) == [
-        "Closed: Available cloud",
-        "Closed: Available on-premise",
-        "Open: Available on-premise",
-    ]
-
-
 # ---- bad input gives the rest ---------------------------------------------------------------
 
 

@@ -188,15 +188,6 @@ def test_software_that_differs_within_the_submission(root: Path, acme: Path) -> 
     assert "Software: differs between systems: cuda 12.1 (one), 12.0 (two)" in made
 
 
-def test_software_in_one_text(root: Path, acme: Path) -> None:
-    for name, stack in {"one": "A 1, B 2, C 3", "two": "A 1, B 2", "three": "A 1, B 3"}.items():
-        software(acme, name, other_software_stack=stack)
-    (acme / f"systems/{SYSTEM}.json").unlink()
-    assert "Software: differs between systems: B 2, C 3 (one), B 3 (three), B 2 (two)" in texts(
-        root
-    )
-
-
 @pytest.mark.parametrize(
     ("before", "item"),
     [
