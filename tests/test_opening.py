@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.test_layers import MODULES, name_of, room
+from tests.test_layers import MODULES, name_of, nodes, room
 
 LIBRARIES = {"csv", "sqlite3", "duckdb", "pyarrow", "tarfile", "zipfile", "gzip", "lzma"}
 READERS = {"read_text", "read_bytes", "connect", "ParquetFile", "read_table", "read_csv"}
@@ -65,8 +65,7 @@ def opening(node: ast.AST) -> bool:
 def opened() -> Iterator[str]:
     for path in MODULES:
         if room(name_of(path)) != "infra":
-            tree = ast.parse(path.read_text("utf-8"))
-            if any(map(opening, ast.walk(tree))):
+            if any(map(opening, nodes(path))):
                 yield name_of(path).removeprefix("mlperf_pkg.")
 
 

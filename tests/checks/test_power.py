@@ -27,6 +27,7 @@ from tests.helpers.examples import SHARE
 from tests.helpers.logs import records, without
 from tests.helpers.official import package_verdict
 from tests.helpers.trees import SYSTEM, write_submission
+from tests.parity.incumbent import quickened
 
 SET = f"results/{SYSTEM}/resnet"
 START = 1_000_000
@@ -38,7 +39,7 @@ def line(key: str, time_ms: Any, value: Any = None) -> bytes:
 
 
 def node(
-    start: float = START,
+    start: int = START,
     seconds: int = 100,
     watts: Any = 500.0,
     step: int = 1,
@@ -53,11 +54,12 @@ def node(
     """
     times = [n for n in range(step, seconds + 1, step) if n != missing and n >= first]
     stop = seconds if stamp is None else stamp
+    reading = line("power_reading", "at", watts)
     return b"".join(
         [
             line("power_measurement_start", start),
             line("conversion_eff", start, efficiency),
-            *(line("power_reading", start + 1000 * second, watts) for second in times),
+            *(reading.replace(b'"at"', b"%d" % (start + 1000 * second)) for second in times),
             line("power_measurement_stop", start + 1000 * stop),
         ]
     )
@@ -298,6 +300,13 @@ def with_power(root: Path, short: int = 0, **more: Any) -> Path:
     return root
 
 
+def summarized(root: Path) -> Any:
+    with quickened():
+        return result_summarizer._compute_strong_score_standalone(
+            "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"
+        )
+
+
 @pytest.mark.usefixtures("stored")
 def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     root = with_power(tmp_path / "Org")
@@ -305,9 +314,7 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
     kept = Options(round="4.0", flags=frozenset({KEEP_SCALING}))
     report = check([str(root)], kept).report
     assert [f for f in report.findings if f.code.startswith("POW")] == []
-    _, energy, _ = result_summarizer._compute_strong_score_standalone(
-        "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"
-    )
+    _, energy, _ = summarized(root)
     assert report.result_sets[0].energy_joules == pytest.approx(energy, rel=1e-12)
 
 
@@ -367,6 +374,4 @@ def test_no_energy_where_the_summarizer_crashes(tmp_path: Path, content: bytes |
     assert row.score_minutes is not None
     assert "POW105" in {f.code for f in report.findings}
     with pytest.raises((AssertionError, ValueError)):
-        result_summarizer._compute_strong_score_standalone(
-            "resnet", SYSTEM, True, str(root / SET), "training", "2.0.0"
-        )
+        summarized(root)

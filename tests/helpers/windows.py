@@ -1,7 +1,7 @@
 """Run Python without the modules, functions and constants that Windows lacks.
 
     python -m tests.helpers.windows import          import every module of the package
-    python -m tests.helpers.windows ARGUMENTS...    run the command line
+    python -m tests.helpers.windows COMMAND...      run command lines until one fails
 
 Files, processes and terminals stay those of this system.
 """
@@ -54,6 +54,11 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["import"]:
         import_all()
     else:
-        from mlperf_pkg.cli.main import main
+        from mlperf_pkg.cli.main import cli, main
 
+        *first, last = sys.argv[1:]
+        for command in first:
+            if status := cli(command.split(), prog_name="mlperf-pkg", standalone_mode=False):
+                sys.exit(f"{command}: exit status {status}")
+        sys.argv[1:] = last.split()
         main()

@@ -347,9 +347,6 @@ def test_nothing_that_was_read_stays_in_a_circle() -> None:
             assert not [o for o in gc.get_objects() if isinstance(o, LogReader | LineNumbers)]
             assert gc.collect() == 0
     finally:
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()  # as in tests/conftest.py
         gc.enable()
 
 

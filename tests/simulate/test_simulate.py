@@ -207,8 +207,7 @@ def test_same_seed_same_bytes_and_different_seed_different_bytes() -> None:
 
 def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
     elsewhere = tmp_path / "site (copy)+"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCE / "mlperf_pkg", elsewhere / "mlperf_pkg", ignore=ignored)
+    shutil.copytree(SOURCE / "mlperf_pkg", elsewhere / "mlperf_pkg")
     shutil.copytree(SOURCE / "rules", elsewhere / "mlperf_pkg" / "data" / "rules")
     program = (
         f"import sys; sys.path.insert(0, {str(elsewhere)!r})\n"
