@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -23,9 +24,9 @@ from mlperf_pkg.rulebook.rounds import has_ruleset
 from mlperf_pkg.simulate import RoundPlan, RunPlan, simulate_set, write_round
 from mlperf_pkg.simulate.rounds import deal
 from tests.helpers.examples import FULL, newest
+from tests.helpers.logs import records
 from tests.helpers.official import package_verdict
 from tests.helpers.rulesets import EVERY_ROUND, require_ruleset
-from tests.helpers.simulated_logs import records
 
 PASS = Verdicts(Verdict.PASS, Verdict.PASS)
 UNKNOWN = Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)
@@ -95,13 +96,11 @@ def test_a_closed_submission_of_every_benchmark_of_the_newest_round(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-@pytest.mark.parametrize(
-    ("round_", "benchmark", "division"), [("5.1", "llama31_8b", "closed"), ("2.0", "dlrm", "open")]
-)
-def test_divisions_that_cannot_have_a_benchmark(round_: str, benchmark: str, division: str) -> None:
-    dealt = deal(RoundPlan("training", round_, benchmarks=(benchmark,)))
-    assert {system.division for system in dealt} == {division}
-    assert len(dealt) == 10
+def test_divisions_that_cannot_have_a_benchmark() -> None:
+    for round_, benchmark, division in [("5.1", "llama31_8b", "closed"), ("2.0", "dlrm", "open")]:
+        dealt = deal(RoundPlan("training", round_, benchmarks=(benchmark,)))
+        assert {system.division for system in dealt} == {division}
+        assert len(dealt) == 10
 
 
 def test_power_of_small_systems(tmp_path: Path) -> None:
@@ -152,20 +151,18 @@ def test_statistics_are_between_start_and_stop() -> None:
     assert b"".join(x for x in log.splitlines(True) if b"tracked_stats" not in x) == plain
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_refused(tmp_path: Path) -> None:
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"usage": "inference"}, "unknown usage"),
         ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0"),
         ({"systems": 0}, "systems must be a positive number, not 0"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
         ({"divisions": ("open",), "benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),
-    ],
-)  # fmt: skip
-def test_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=message):
-        write_round(replace(SMALL, **changes), tmp_path / "round")
-    assert list(tmp_path.iterdir()) == []
+    ]  # fmt: skip
+    for changes, message in rows:
+        with pytest.raises(UserError, match=message):
+            write_round(replace(SMALL, **changes), tmp_path / "round")
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_only_a_simulated_round_is_replaced(tmp_path: Path) -> None:
