@@ -60,33 +60,29 @@ def test_everything(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}", "---\n"])
-def test_nothing(tmp_path: Path, text: str) -> None:
-    assert read_config(write(tmp_path, text)) == Config()
+def test_nothing(tmp_path: Path) -> None:
+    for text in ["", "# nothing yet\n", "{}", "---\n"]:
+        assert read_config(write(tmp_path, text)) == Config()
 
 
 def test_no_file(tmp_path: Path) -> None:
     assert read_config(tmp_path) == Config()
 
 
-@pytest.mark.parametrize(
-    ("text", "config"),
-    [
+def test_scalars_are_texts(tmp_path: Path) -> None:
+    for text, config in [
         ("submitter: NO", Config(submitter="NO")),
         ("submitter: 1e3", Config(submitter="1e3")),
         ("round: 1.10", Config(round="1.10")),
         ("round: 5.1.0", Config(round="5.1")),
         ("round: v5.1", Config(round="5.1")),
         ("code: {2024: 1.0}", Config(code={"2024": {"": "1.0"}})),
-    ],
-)
-def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
-    assert read_config(write(tmp_path, text)) == config
+    ]:
+        assert read_config(write(tmp_path, text)) == config
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_refused(tmp_path: Path) -> None:
+    for text, message in [
         ("round: 2.0\nsubmiter: X", "2: unknown key 'submiter'; did you mean 'submitter'?"),
         (
             "color: red",
@@ -123,12 +119,10 @@ def test_scalars_are_texts(tmp_path: Path, text: str, config: Config) -> None:
         ("leave_out: [{a: b, a: c}]", "1: the key 'a' is repeated"),
         ("? [a]\n: b", "1: unknown key '?'"),
         ("code: [", "1: "),
-    ],
-)
-def test_refused(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        read_config(write(tmp_path, text))
-    assert str(caught.value).startswith(f"{tmp_path / CONFIG_NAME}:{message}")
+    ]:
+        with pytest.raises(UserError) as caught:
+            read_config(write(tmp_path, text))
+        assert str(caught.value).startswith(f"{tmp_path / CONFIG_NAME}:{message}")
 
 
 def test_every_error_names_its_line(tmp_path: Path) -> None:
@@ -149,9 +143,8 @@ def test_not_a_file(tmp_path: Path) -> None:
         read_config(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_limits(tmp_path: Path) -> None:
+    for text, message in [
         ("round: 2.0\nleave_out:\n  - &a [*a]\n", ":3: the alias *a; expected its value"),
         ("round: &r 2.0\nsubmitter: *r\n", ":2: the alias *r; expected its value"),
         ("a: &a [1, 2]\nb: &b [*a, *a]\n", ":2: the alias *a; expected its value"),
@@ -160,11 +153,9 @@ def test_not_a_file(tmp_path: Path) -> None:
         ("\n".join(f"{' ' * level}a:" for level in range(100)), ":20: nested deeper than 20"),
         ("- " * 5000 + "a", ":1: nested deeper than 20 levels"),
         ("#" * (256 << 10) + "\n", ": larger than 256 KiB, the limit of a YAML file"),
-    ],
-)
-def test_limits(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(UserError, match=re.escape(f"{tmp_path / CONFIG_NAME}{message}")):
-        read_config(write(tmp_path, text))
+    ]:
+        with pytest.raises(UserError, match=re.escape(f"{tmp_path / CONFIG_NAME}{message}")):
+            read_config(write(tmp_path, text))
 
 
 def test_many_mistakes_are_named_in_a_message_of_bounded_size(tmp_path: Path) -> None:

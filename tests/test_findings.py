@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -49,9 +48,8 @@ def only(made: Sequence[Finding], subject: str | None = SET) -> Finding:
 # ---- words --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("message", "value", "expected", "text"),
-    [
+def test_the_words_of_one_finding() -> None:
+    for message, value, expected, text in [
         ("no value", 7, 8, "no value"),
         ("x is {found}; expected {expected}", 7, 8, "x is 7; expected 8"),
         ("x is {found}; expected {expected}", "sgd", "lamb", 'x is "sgd"; expected lamb'),
@@ -79,15 +77,12 @@ def only(made: Sequence[Finding], subject: str | None = SET) -> Finding:
         ("at least {expected}", None, 0.72, "at least 0.72"),
         ("one of {expected}", None, ["a", "b"], "one of a, b"),
         ('"{expected:s}" or so', None, "a", '"a" or so'),
-    ],
-)
-def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text: str) -> None:
-    assert finding(message=message, found=value, expected=expected).text == text
+    ]:
+        assert finding(message=message, found=value, expected=expected).text == text
 
 
-@pytest.mark.parametrize(
-    ("message", "values", "text"),
-    [
+def test_the_words_of_a_folded_finding() -> None:
+    rows: list[tuple[str, list[Any], str]] = [
         ("x is {found}", [7, 7], "x is 7"),
         ("x is {found}", [7, 9, 8], "x is 7 to 9"),
         ("x is {found}", [1.5, -2], "x is -2 to 1.5"),
@@ -103,13 +98,12 @@ def test_the_words_of_one_finding(message: str, value: Any, expected: Any, text:
         ("x is {found}", list("abcdef"), 'x is "a", "b", "c", "d", "e", "f"'),
         ("x is {found:s}", list("abcdefgh"), "x is a, b, c, d, e, f and 2 more"),
         ("x is {found:s}", [f"v{n}" for n in range(99)], "x is v0, v1, v2, v3, v4, v5 and at least 14 more"),
-    ],
-)  # fmt: skip
-def test_the_words_of_a_folded_finding(message: str, values: list[Any], text: str) -> None:
-    made = with_values(*values, message=message)
-    assert only(made).text == text
-    of_runs = [replace(one, path=f"{SET}/{index}.txt") for index, one in enumerate(made)]
-    assert only(of_runs).text == text
+    ]  # fmt: skip
+    for message, values, text in rows:
+        made = with_values(*values, message=message)
+        assert only(made).text == text
+        of_runs = [replace(one, path=f"{SET}/{index}.txt") for index, one in enumerate(made)]
+        assert only(of_runs).text == text
 
 
 HOSTILE = [
@@ -119,9 +113,9 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("message", HOSTILE)
-def test_other_braces_are_text(message: str) -> None:
-    assert finding(message=message, found=7, expected=8).text == message
+def test_other_braces_are_text() -> None:
+    for message in HOSTILE:
+        assert finding(message=message, found=7, expected=8).text == message
 
 
 def test_values_are_never_templates() -> None:
@@ -141,9 +135,8 @@ def place(path: str, *lines: int, count: int = 1, **values: Any) -> Occurrence:
     return Occurrence(path, lines, count, **values)
 
 
-@pytest.mark.parametrize(
-    ("made", "places", "runs"),
-    [
+def test_places() -> None:
+    for made, places, runs in [
         ([finding(RUNS[0])], [place(RUNS[0])], 1),
         ([finding(RUNS[0], 3)], [place(RUNS[0], 3)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 5)], [place(RUNS[0], 3, 5, count=2)], 1),
@@ -153,14 +146,12 @@ def place(path: str, *lines: int, count: int = 1, **values: Any) -> Occurrence:
         ([finding(SET)], [place(SET)], None),
         ([finding(SET), finding(RUNS[0])], [place(SET), place(RUNS[0])], 1),
         ([finding("systems/x.json", 3)], [place("systems/x.json", 3)], None),
-    ],
-)
-def test_places(made: list[Finding], places: list[Occurrence], runs: int | None) -> None:
-    one = only(made)
-    assert list(one.places) == list(one.occurrences) == places
-    assert (one.path, one.line, one.subject) == (made[0].path, made[0].line, SET)
-    assert (one.runs, one.of_runs) == (runs, runs and len(RUNS))
-    assert one.count == len(made)
+    ]:
+        one = only(made)
+        assert list(one.places) == list(one.occurrences) == places
+        assert (one.path, one.line, one.subject) == (made[0].path, made[0].line, SET)
+        assert (one.runs, one.of_runs) == (runs, runs and len(RUNS))
+        assert one.count == len(made)
 
 
 def test_a_place_has_its_own_values() -> None:
@@ -195,27 +186,24 @@ def test_the_parts_of_a_finding() -> None:
 # ---- what is folded -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_what_differs_is_apart() -> None:
+    rows: list[dict[str, Any]] = [
         {"code": "X2"},
         {"message": "other"},
         {"severity": Severity.WARNING},
         {"basis": Basis.RULES},
         {"waiver": WAIVER},
-    ],
-)
-def test_what_differs_is_apart(changes: dict[str, Any]) -> None:
-    made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
-    assert [one.count for one in folded(made)] == [1, 1]
+    ]
+    for changes in rows:
+        made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
+        assert [one.count for one in folded(made)] == [1, 1]
 
 
-@pytest.mark.parametrize(
-    "changes", [{"found": 7}, {"expected": 7}, {"hint": "other"}, {"source": "other"}, {"line": 9}]
-)
-def test_what_is_alike_is_one(changes: dict[str, Any]) -> None:
-    made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
-    assert [one.count for one in folded(made)] == [2]
+def test_what_is_alike_is_one() -> None:
+    other: dict[str, Any] = {"found": 7, "expected": 7, "hint": "x", "source": "x", "line": 9}
+    for changes in ({name: value} for name, value in other.items()):
+        made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
+        assert [one.count for one in folded(made)] == [2]
 
 
 def test_what_may_be_resolved_is_apart() -> None:
@@ -229,10 +217,10 @@ def test_the_first_lines_are_kept_and_all_are_counted() -> None:
     assert one.places == (place("a.log", *range(1, MAX_LINES + 1), count=1000),)
 
 
-@pytest.mark.parametrize("value", [[9**4000] * 9, [[1] * 9999] * 2, {"a": "x" * 10_001}])
-def test_large_values_are_text(value: Any) -> None:
-    assert isinstance(bounded(value), str)
-    assert bounded([9**4000, [1] * 999]) == [9**4000, [1] * 999]
+def test_large_values_are_text() -> None:
+    for value in [[9**4000] * 9, [[1] * 9999] * 2, {"a": "x" * 10_001}]:
+        assert isinstance(bounded(value), str)
+        assert bounded([9**4000, [1] * 999]) == [9**4000, [1] * 999]
 
 
 def test_the_first_values_are_kept() -> None:

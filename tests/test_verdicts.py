@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver, verdicts_of
 from tests.helpers.reports import finding
 
@@ -13,34 +11,30 @@ WAIVER = Waiver("agreed", "Jane", "2026-12-31")
 PASS, FAIL, NOT_CHECKED = Verdict.PASS, Verdict.FAIL, Verdict.NOT_CHECKED
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "worst"),
-    [
+def test_the_worst() -> None:
+    for verdicts, worst in [
         ([], NOT_CHECKED),
         ([NOT_CHECKED], NOT_CHECKED),
         ([NOT_CHECKED, PASS], PASS),
         ([PASS, NOT_CHECKED, FAIL], FAIL),
-    ],
-)
-def test_the_worst(verdicts: list[Verdict], worst: Verdict) -> None:
-    assert Verdict.worst(verdicts) is worst
-    assert Verdicts.worst(Verdicts(v, PASS) for v in verdicts).official is worst
-    assert Verdicts.worst(Verdicts(PASS, v) for v in verdicts).rules is worst
+    ]:
+        assert Verdict.worst(verdicts) is worst
+        assert Verdicts.worst(Verdicts(v, PASS) for v in verdicts).official is worst
+        assert Verdicts.worst(Verdicts(PASS, v) for v in verdicts).rules is worst
 
 
-@pytest.mark.parametrize("official", Verdict)
-@pytest.mark.parametrize("rules", Verdict)
-def test_a_part_fails_the_whole_but_never_passes_it(official: Verdict, rules: Verdict) -> None:
-    part = Verdicts(official, rules)
-    for whole in (Verdicts(PASS, PASS), Verdicts(NOT_CHECKED, NOT_CHECKED)):
-        worst = Verdicts.worst([part.failures, whole])
-        assert worst.official is (FAIL if official is FAIL else whole.official)
-        assert worst.rules is (FAIL if rules is FAIL else whole.rules)
+def test_a_part_fails_the_whole_but_never_passes_it() -> None:
+    for official in Verdict:
+        for rules in Verdict:
+            part = Verdicts(official, rules)
+            for whole in (Verdicts(PASS, PASS), Verdicts(NOT_CHECKED, NOT_CHECKED)):
+                worst = Verdicts.worst([part.failures, whole])
+                assert worst.official is (FAIL if official is FAIL else whole.official)
+                assert worst.rules is (FAIL if rules is FAIL else whole.rules)
 
 
-@pytest.mark.parametrize(
-    ("changes", "official", "rules"),
-    [
+def test_what_fails() -> None:
+    rows: list[tuple[dict[str, Any], Verdict, Verdict]] = [
         ({}, FAIL, FAIL),
         ({"basis": Basis.OFFICIAL}, FAIL, PASS),
         ({"basis": Basis.RULES}, PASS, FAIL),
@@ -48,7 +42,6 @@ def test_a_part_fails_the_whole_but_never_passes_it(official: Verdict, rules: Ve
         ({"severity": Severity.WARNING}, PASS, PASS),
         ({"waiver": WAIVER}, FAIL, PASS),
         ({"basis": Basis.RULES, "waiver": WAIVER}, PASS, PASS),
-    ],
-)
-def test_what_fails(changes: dict[str, Any], official: Verdict, rules: Verdict) -> None:
-    assert verdicts_of([finding(**changes)]) == Verdicts(official, rules)
+    ]
+    for changes, official, rules in rows:
+        assert verdicts_of([finding(**changes)]) == Verdicts(official, rules)

@@ -29,9 +29,8 @@ def on(day: str, *configs: WaiverConfig) -> Waivers:
     return Waivers(configs, "mlperf-pkg.yaml", day)
 
 
-@pytest.mark.parametrize(
-    ("path", "code", "pattern", "covered"),
-    [
+def test_what_a_waiver_covers() -> None:
+    for path, code, pattern, covered in [
         ("results/a/bert/result_0.txt", "SET101", "results/a/bert/result_0.txt", True),
         ("results/a/bert/result_0.txt", "set101", "results/a/bert/result_0.txt", True),
         ("results/a/bert/result_0.txt", "SET101", "*/bert/*", True),
@@ -44,23 +43,19 @@ def on(day: str, *configs: WaiverConfig) -> Waivers:
         ("results/a/bert/result_0.txt", "SET101", "results/b", False),
         ("results/a/bert/result_0.txt", "SET10", "*", False),
         ("results/a/bert/result_0.txt", "SET102", "*", False),
-    ],
-)
-def test_what_a_waiver_covers(path: str, code: str, pattern: str, covered: bool) -> None:
-    waivers = on("2026-01-01", config(code, pattern))
-    (waived,) = waivers.waive([finding(path, code="SET101")])
-    assert (waived.waiver is not None) is covered
+    ]:
+        waivers = on("2026-01-01", config(code, pattern))
+        (waived,) = waivers.waive([finding(path, code="SET101")])
+        assert (waived.waiver is not None) is covered
 
 
-@pytest.mark.parametrize(
-    ("day", "holds"), [("2026-06-29", True), ("2026-06-30", True), ("2026-07-01", False)]
-)
-def test_a_waiver_holds_to_the_end_of_its_day(day: str, holds: bool) -> None:
-    waivers = on(day, config("X1", "*", until="2026-06-30", line=7))
-    findings = waivers.waive([finding(code="X1")])
-    assert (findings[0].waiver is not None) is holds
-    stale = [(f.code, f.line, f.severity, f.basis) for f in waivers.stale(findings)]
-    assert stale == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
+def test_a_waiver_holds_to_the_end_of_its_day() -> None:
+    for day, holds in [("2026-06-29", True), ("2026-06-30", True), ("2026-07-01", False)]:
+        waivers = on(day, config("X1", "*", until="2026-06-30", line=7))
+        findings = waivers.waive([finding(code="X1")])
+        assert (findings[0].waiver is not None) is holds
+        stale = [(f.code, f.line, f.severity, f.basis) for f in waivers.stale(findings)]
+        assert stale == ([] if holds else [("WAIVE101", 7, Severity.WARNING, Basis.ADVICE)])
 
 
 def test_a_waiver_that_waives_nothing_is_reported() -> None:
@@ -68,22 +63,17 @@ def test_a_waiver_that_waives_nothing_is_reported() -> None:
     assert (stale.code, stale.path) == ("WAIVE102", "mlperf-pkg.yaml")
 
 
-@pytest.mark.parametrize(
-    ("basis", "official", "rules"),
-    [
+def test_a_waiver_changes_nothing_at_the_official_checker() -> None:
+    for basis, official, rules in [
         (Basis.BOTH, True, False),
         (Basis.OFFICIAL, True, False),
         (Basis.RULES, False, False),
         (Basis.ADVICE, False, False),
-    ],
-)
-def test_a_waiver_changes_nothing_at_the_official_checker(
-    basis: Basis, official: bool, rules: bool
-) -> None:
-    waived = Finding(code="X1", message="wrong", path="a", basis=basis, waiver=WAIVER)
-    assert waived.fails(Basis.OFFICIAL) is official
-    assert waived.fails(Basis.RULES) is rules
-    assert not waived.is_error
+    ]:
+        waived = Finding(code="X1", message="wrong", path="a", basis=basis, waiver=WAIVER)
+        assert waived.fails(Basis.OFFICIAL) is official
+        assert waived.fails(Basis.RULES) is rules
+        assert not waived.is_error
 
 
 # ---- in a check ---------------------------------------------------------------------------

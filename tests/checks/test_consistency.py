@@ -57,14 +57,19 @@ def test_nodes(
     assert texts == ([words] if finding else [])
 
 
-@pytest.mark.parametrize(
-    ("value", "nodes"),
-    [(2, 2), ("3", 3), (4.0, 4), (None, None), ("x", None), (1e300, None), (-1, None)],
-)
-def test_nodes_of_a_log(value: object, nodes: int | None) -> None:
-    reader = InstanceScale()
-    reader.take(Record("number_of_nodes", 0, value, {}), 0)
-    assert reader.nodes == nodes
+def test_nodes_of_a_log() -> None:
+    for value, nodes in [
+        (2, 2),
+        ("3", 3),
+        (4.0, 4),
+        (None, None),
+        ("x", None),
+        (1e300, None),
+        (-1, None),
+    ]:
+        reader = InstanceScale()
+        reader.take(Record("number_of_nodes", 0, value, {}), 0)
+        assert reader.nodes == nodes
 
 
 def test_every_availability_has_a_status_in_logs() -> None:

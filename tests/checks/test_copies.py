@@ -447,15 +447,12 @@ def test_the_preview_of_a_later_round(tmp_path: Path) -> None:
     assert "SET152" not in {finding.code for finding in report.findings}
 
 
-@pytest.mark.parametrize(
-    ("name", "other", "expected"),
-    [
+def test_a_company_in_common() -> None:
+    for name, other, expected in [
         ("ACME+Beta", "Cray+Beta", True),
         ("ACME+Beta", "Beta", True),
         ("ACME+Beta", "Cray+Dell", False),
         ("Intel", "Intel-HabanaLabs", True),
         ("Dell", "Lenovo", False),
-    ],
-)
-def test_a_company_in_common(name: str, other: str, expected: bool) -> None:
-    assert is_same_submitter(name, other) is expected
+    ]:
+        assert is_same_submitter(name, other) is expected

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mlperf_pkg.checks.names import Likeness, likeness, published_spelling, words_of
 from mlperf_pkg.checks.system_schema import statuses
 from mlperf_pkg.published.results import published_results
@@ -33,9 +31,9 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "words"), WORDS)
-def test_words(name: str, words: str) -> None:
-    assert words_of(name) == frozenset(words.split())
+def test_words() -> None:
+    for name, words in WORDS:
+        assert words_of(name) == frozenset(words.split())
 
 
 NAMES = [
@@ -50,21 +48,21 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "expected"), NAMES)
-def test_likeness(one: str, other: str, expected: Likeness | None) -> None:
-    first, second = (published_set(accelerator_model=name) for name in (one, other))
-    assert likeness(first, second) is likeness(second, first) is expected
+def test_likeness() -> None:
+    for one, other, expected in NAMES:
+        first, second = (published_set(accelerator_model=name) for name in (one, other))
+        assert likeness(first, second) is likeness(second, first) is expected
 
 
 PROCESSORS = [("Xeon 8480+", "xeon 8480+", Likeness.SAME), ("Xeon", "EPYC", Likeness.PROCESSOR)]
 
 
-@pytest.mark.parametrize(("one", "other", "expected"), PROCESSORS)
-def test_without_accelerators(one: str, other: str, expected: Likeness) -> None:
-    first, second = (
-        published_set(accelerator_model="N/A", host_processor=name) for name in (one, other)
-    )
-    assert likeness(first, second) is expected
+def test_without_accelerators() -> None:
+    for one, other, expected in PROCESSORS:
+        first, second = (
+            published_set(accelerator_model="N/A", host_processor=name) for name in (one, other)
+        )
+        assert likeness(first, second) is expected
 
 
 def test_the_names_are_those_of_the_published_results() -> None:
@@ -81,9 +79,8 @@ def test_the_spelling_of_most_submitters() -> None:
     assert '"accelerator_model_name": [\n    "Chip X-80GB"\n  ]' in text(sets)
 
 
-@pytest.mark.parametrize(
-    ("field", "name", "spelling"),
-    [
+def test_spellings() -> None:
+    for field, name, spelling in [
         ("accelerator_model_name", "nvidia h200 sxm5 141gb", "NVIDIA H200-SXM5-141GB"),
         ("host_processor_model_name", "AMD EPYC(TM) 9654", "AMD EPYC 9654"),
         (
@@ -93,10 +90,8 @@ def test_the_spelling_of_most_submitters() -> None:
         ),
         ("accelerator_model_name", "tpu", None),
         ("accelerator_model_name", "H300", None),
-    ],
-)
-def test_spellings(field: str, name: str, spelling: str | None) -> None:
-    assert published_spelling(field, name) == spelling
+    ]:
+        assert published_spelling(field, name) == spelling
 
 
 def test_every_published_status_is_known() -> None:

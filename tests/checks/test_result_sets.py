@@ -243,19 +243,14 @@ def test_a_copy_of_the_results_of_a_round_has_no_code(
 MINUTE = 60_000.0
 
 
-@pytest.mark.parametrize(
-    ("runs", "required", "score"),
-    [
+def test_from_the_first_start_to_the_last_stop() -> None:
+    for runs, required, score in [
         ([Span(0, MINUTE), Span(MINUTE, 3 * MINUTE)], 2, Score(3.0)),
         ([Span(5, 5 + MINUTE)], 1, Score(1.0)),
         ([Span(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
         ([], 1, Score(None, (), "only 0 of 1 models were trained")),
-    ],
-)
-def test_from_the_first_start_to_the_last_stop(
-    runs: list[Span], required: int, score: Score
-) -> None:
-    assert weak_score(runs, [], required) == score
+    ]:
+        assert weak_score(runs, [], required) == score
 
 
 def test_models_that_are_not_trained_are_dropped() -> None:
@@ -263,9 +258,8 @@ def test_models_that_are_not_trained_are_dropped() -> None:
     assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
 
 
-@pytest.mark.parametrize(
-    ("records", "scale"),
-    [
+def test_instance_scale() -> None:
+    rows: list[tuple[list[tuple[str, Any]], int | None]] = [
         ([("number_of_nodes", 128), ("accelerators_per_node", 4)], 512),
         ([("accelerators_per_node", 0), ("number_of_nodes", 7)], 7),
         ([("number_of_nodes", "2"), ("accelerators_per_node", "8")], 16),
@@ -275,14 +269,13 @@ def test_models_that_are_not_trained_are_dropped() -> None:
         ([("number_of_nodes", 2)], None),
         ([("number_of_nodes", "x"), ("accelerators_per_node", 3)], None),
         ([], None),
-    ],
-)
-def test_instance_scale(records: list[tuple[str, Any]], scale: int | None) -> None:
-    reader = InstanceScale()
-    for key, value in records:
-        reader.take(Record(key, 0, value, {}), 0)
-    assert reader.result() == scale
-    assert official_scale(records) == scale
+    ]
+    for logged, scale in rows:
+        reader = InstanceScale()
+        for key, value in logged:
+            reader.take(Record(key, 0, value, {}), 0)
+        assert reader.result() == scale
+        assert official_scale(logged) == scale
 
 
 def official_scale(records: list[tuple[str, Any]]) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -34,119 +33,66 @@ def codes(result: Checked) -> set[tuple[str, Severity]]:
     return {(f.code, f.severity) for f in findings if f.code not in OUTSIDE}
 
 
-def edit(root: Path, index: int, change: Callable[[bytes], bytes]) -> None:
-    path = root / SET / f"result_{index}.txt"
-    path.write_bytes(change(path.read_bytes()))
+Change = Callable[[Path], object]
 
 
-def unconverged(log: bytes) -> bytes:
-    log = re.sub(rb'("key": "eval_accuracy", "value": )[0-9.]+', rb"\g<1>0.1", log)
-    return log.replace(b'"status": "success"', b'"status": "aborted"')
+def edit(*changes: tuple[str, str], index: int = 1) -> Change:
+    """Other text in a log, where it is matched by patterns."""
+
+    def change(root: Path) -> None:
+        path = root / SET / f"result_{index}.txt"
+        text = path.read_text("utf-8")
+        for pattern, other in changes:
+            text = re.sub(pattern, other, text)
+        path.write_text(text, "utf-8")
+
+    return change
 
 
-def nothing(root: Path) -> None:
-    """A valid set."""
+def both(*changes: Change) -> Change:
+    return lambda root: [change(root) for change in changes]
 
 
-def one_unconverged(root: Path) -> None:
-    edit(root, 1, unconverged)
+def file_with(name: str, content: bytes) -> Change:
+    return lambda root: (root / SET / name).write_bytes(content)
 
 
-def two_unconverged(root: Path) -> None:
-    edit(root, 1, unconverged)
-    edit(root, 2, unconverged)
-
-
-def one_broken(root: Path) -> None:
-    edit(root, 1, lambda log: log.replace(b'"opt_name"', b'"opt_nam"'))
-
-
-def a_copy(root: Path) -> None:
-    shutil.copy(root / SET / "result_0.txt", root / SET / "result_1.txt")
-
-
-def no_seeds(root: Path) -> None:
-    edit(root, 1, lambda log: log.replace(b'"seed"', b'"sed"'))
-
-
-def another_batch_size(root: Path) -> None:
-    edit(
-        root,
-        1,
-        lambda log: log.replace(
-            b'"global_batch_size", "value": 1', b'"global_batch_size", "value": 11'
-        ),
-    )
-
-
-CHANGES = [
-    nothing,
-    one_unconverged,
-    two_unconverged,
-    one_broken,
-    a_copy,
-    no_seeds,
-    another_batch_size,
+UNCONVERGED = (
+    (r'("key": "eval_accuracy", "value": )[0-9.]+', r"\g<1>0.1"),
+    ('"status": "success"', '"status": "aborted"'),
+)
+ONE_UNCONVERGED, NO_SEEDS = edit(*UNCONVERGED), edit(('"seed"', '"sed"'))
+SCALED = file_with("scaling.json", b'{"scaling_factor": 2.0}')
+NOTHING: Change = bool
+CHANGES: list[Change] = [
+    NOTHING,
+    ONE_UNCONVERGED,
+    both(ONE_UNCONVERGED, edit(*UNCONVERGED, index=2)),
+    edit(('"opt_name"', '"opt_nam"')),
+    lambda root: shutil.copy(root / SET / "result_0.txt", root / SET / "result_1.txt"),
+    NO_SEEDS,
+    edit(('"global_batch_size", "value": 1', '"global_batch_size", "value": 11')),
 ]
-
-
-def too_few(root: Path) -> None:
-    (root / SET / "result_4.txt").unlink()
-
-
-def too_many(root: Path) -> None:
-    shutil.copy(root / SET / "result_0.txt", root / SET / "result_5.txt")
-
-
-def another_file(root: Path) -> None:
-    (root / SET / "run.log").write_bytes(simulated()[0])
-
-
-def a_compressed_log(root: Path) -> None:
-    (root / SET / "result_0.txt").rename(root / SET / "log_0.txt")
-    (root / SET / "result_0.txt.gz").write_bytes(gzip.compress(simulated()[0]))
-
-
-def scaled(root: Path) -> None:
-    (root / SET / "scaling.json").write_text(json.dumps({"scaling_factor": 2.0}))
-
-
-def bypassed(root: Path) -> None:
-    no_seeds(root)
-    (root / SET / "package_checker_params").write_text("seed-checker-bypass")
-
-
-def without_power(root: Path) -> None:
-    (root / SET / "power").mkdir()
-
-
-def another_benchmark(root: Path) -> None:
-    edit(root, 1, lambda log: log.replace(b'"resnet"', b'"bert"'))
-
-
-def another_name(root: Path) -> None:
-    (root / SET).rename(root / "results" / SYSTEM / "resnet50")
-
-
-OF_FOLDER = [
-    too_few,
-    too_many,
-    another_file,
-    a_compressed_log,
-    scaled,
-    bypassed,
-    without_power,
-    another_benchmark,
-    another_name,
+OF_FOLDER: list[Change] = [
+    lambda root: (root / SET / "result_4.txt").unlink(),  # too few
+    lambda root: shutil.copy(root / SET / "result_0.txt", root / SET / "result_5.txt"),
+    file_with("run.log", simulated()[0]),
+    both(
+        lambda root: (root / SET / "result_0.txt").rename(root / SET / "log_0.txt"),
+        file_with("result_0.txt.gz", gzip.compress(simulated()[0])),
+    ),
+    SCALED,
+    both(NO_SEEDS, file_with("package_checker_params", b"seed-checker-bypass")),
+    lambda root: (root / SET / "power").mkdir(),
+    edit(('"resnet"', '"bert"')),
+    lambda root: (root / SET).rename(root / "results" / SYSTEM / "resnet50"),
 ]
-
-
 LEVELS = newest(product((0, 1, 2), (*CHANGES, *OF_FOLDER)), lambda row: row[1])
 
 
-@pytest.mark.parametrize(("level", "change"), [*LEVELS, (0, nothing), (1, nothing), (0, scaled)])
+@pytest.mark.parametrize(("level", "change"), [*LEVELS, (0, NOTHING), (1, NOTHING), (0, SCALED)])
 def test_a_folder_alone_is_judged_as_in_its_submission(
-    tmp_path: Path, level: int, change: Callable[[Path], None]
+    tmp_path: Path, level: int, change: Change
 ) -> None:
     root = write_submission(tmp_path / "v2.0" / "Graphcore")
     change(root)
@@ -166,7 +112,7 @@ def test_a_folder_alone_is_judged_as_in_its_submission(
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("has_systems", [False, True])
 def test_a_folder_of_logs_is_judged_as_a_set(
-    tmp_path: Path, change: Callable[[Path], None], has_systems: bool
+    tmp_path: Path, change: Change, has_systems: bool
 ) -> None:
     root = write_submission(tmp_path / "v2.0" / "Graphcore")
     change(root)
@@ -183,7 +129,7 @@ def test_a_folder_of_logs_is_judged_as_a_set(
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_of_logs_that_are_named_one_by_one_only_the_logs_are_judged(
-    tmp_path: Path, change: Callable[[Path], None]
+    tmp_path: Path, change: Change
 ) -> None:
     root = write_submission(tmp_path / "Graphcore")
     change(root)
@@ -198,7 +144,7 @@ def test_of_logs_that_are_named_one_by_one_only_the_logs_are_judged(
 
 def test_one_unconverged_run_is_forgiven_everywhere(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "Graphcore")
-    one_unconverged(root)
+    ONE_UNCONVERGED(root)
     for path in (root, root / SET):
         report = checked(path).report
         assert report.verdict == Verdicts(PASS, PASS)

@@ -139,9 +139,8 @@ def rows_for_git(name: str, entries: tuple[Entry, ...], label: str = "") -> Rows
     return [(f.code, f.basis.value, f.path) for f in check_repository(name, label, entries)]
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
+def test_one_entry() -> None:
+    for entry, expected in [
         (Entry("a/b.txt", folder=False, size=1), []),
         (Entry("a/.b", folder=False), [("REPO101", "official", "a/.b")]),
         (Entry("a/b c", folder=False), [("REPO101", "official", "a/b c")]),
@@ -156,18 +155,17 @@ def rows_for_git(name: str, entries: tuple[Entry, ...], label: str = "") -> Rows
         (Entry("l", folder=False, link="x", resolves=False), [("REPO103", "both", "l")]),
         (Entry("l", folder=False, link="/x", resolves=False), [("REPO103", "both", "l")]),
         (Entry(". l", folder=True, link="/x"), []),
-    ],
-)
-def test_one_entry(entry: Entry, expected: Rows) -> None:
-    assert rows_for_git("Org", (entry,)) == expected
+    ]:
+        assert rows_for_git("Org", (entry,)) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "label", "expected"),
-    [("Org", "", []), (".org", "", ["."]), ("My Org", "round/My Org", ["round/My Org"])],
-)
-def test_the_top_folder_has_a_name_too(name: str, label: str, expected: list[str]) -> None:
-    assert [path for _, _, path in rows_for_git(name, (), label)] == expected
+def test_the_top_folder_has_a_name_too() -> None:
+    for name, label, expected in [
+        ("Org", "", []),
+        (".org", "", ["."]),
+        ("My Org", "round/My Org", ["round/My Org"]),
+    ]:
+        assert [path for _, _, path in rows_for_git(name, (), label)] == expected
 
 
 def official(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> bool:

@@ -26,7 +26,7 @@ def digest(path: Path) -> str:
 def test_no_command_writes_into_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conftest, "KEPT", {})  # the commands read every log themselves
     monkeypatch.chdir(tmp_path)
-    tree, workspace, other = (CORPUS / n for n in ("hpc_v3.0", "v2.0/Graphcore", "v1.1/Graphcore"))
+    tree, workspace, other = (CORPUS / n for n in ("hpc_v2.0", "v2.0/Graphcore", "v1.1/Graphcore"))
     before = [fingerprint(folder) for folder in (tree, workspace, other)]
     log = next(workspace.glob("results/*/bert/result_0.txt"))
     commands: list[tuple[str | Path, ...]] = [

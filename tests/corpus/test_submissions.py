@@ -22,7 +22,7 @@ def size(folder: Path) -> int:
 
 
 def submissions() -> list[str]:
-    folders = sorted(path.parent for path in CORPUS.glob("*v*/*/results"))
+    folders = sorted(path.parent for path in CORPUS.glob("*v[0-9]*/*/results"))
     return [str(p.relative_to(CORPUS)) for p in folders if FULL or size(p) < SMALL_BYTES]
 
 

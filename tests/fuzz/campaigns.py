@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import atexit
 import gzip
-import io
 import json
 import lzma
 import shutil
-import tarfile
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -40,6 +37,7 @@ from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
+from tests.helpers.archives import tree_tar, tree_zip
 from tests.helpers.trees import SYSTEM, simulated, write_submission
 from tests.hostile.cases import nested
 from tests.hostile.test_exports import written as export_written
@@ -236,33 +234,16 @@ def _refused(path: Path) -> Iterator[None]:
 # ---- archives -----------------------------------------------------------------------------
 
 
-def _tar(files: Mapping[str, bytes], mode: str) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return stream.getvalue()
-
-
-def _zip(files: Mapping[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
-
-
 @cache
 def _archives() -> tuple[tuple[str, bytes], ...]:
     log = simulated("resnet")[0][:8000]
     files = {f"a/results/{SYSTEM}/resnet/result_{number}.txt": log for number in range(2)}
+    packed = tree_tar(files, top="")
     return (
-        ("x.tar", _tar(files, "w:")),
-        ("x.tar.gz", _tar(files, "w:gz")),
-        ("x.tar.xz", _tar(files, "w:xz")),
-        ("x.zip", _zip(files)),
+        ("x.tar", packed),
+        ("x.tar.gz", gzip.compress(packed)),
+        ("x.tar.xz", lzma.compress(packed)),
+        ("x.zip", tree_zip(files)),
         ("x.log.gz", gzip.compress(log)),
         ("x.log.xz", lzma.compress(log)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import zipfile
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -90,6 +91,15 @@ def tree_tar(files: Mapping[str, bytes], top: str = "ACME/", **how: int) -> byte
     """A tar archive of files, with their folders."""
     members = [member(f"{top}{name}", content) for name, content in files.items()]
     return tar(*members, **how)
+
+
+def tree_zip(files: Mapping[str, bytes]) -> bytes:
+    """A zip archive of files."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
 
 
 def zipped(data: bytes) -> bytes:

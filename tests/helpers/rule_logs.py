@@ -27,7 +27,7 @@ from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import RunPlan, refusal, simulate_run
-from tests.helpers.simulated_logs import records
+from tests.helpers.logs import records
 
 Log = list[dict[str, Any]]
 Choice = frozenset[tuple[str, str]]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from mlperf_pkg.rulebook.constraints import holds
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan
-
-
-def records(log: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line.removeprefix(":::MLLOG ")) for line in log.decode().splitlines()]
+from tests.helpers.logs import records
 
 
 def values(log: bytes) -> dict[str, Any]:
@@ -33,11 +29,6 @@ def evaluations(log: bytes) -> list[tuple[int, float]]:
         for record in records(log)
         if record["key"] == "eval_accuracy"
     ]
-
-
-def positions(log: bytes) -> list[float]:
-    """Of each record of a metric, in whatever unit it counts."""
-    return [_position(record) for record in _results(log)]
 
 
 def reached(log: bytes, plan: RunPlan) -> list[bool]:

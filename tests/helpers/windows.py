@@ -1,9 +1,8 @@
 """Run Python without the modules, functions and constants that Windows lacks.
 
-    python -m tests.helpers.windows import          import every module of the package
-    python -m tests.helpers.windows ARGUMENTS...    run the command line
+    python -m tests.helpers.windows COMMAND...
 
-Files, processes and terminals stay those of this system.
+Every module of the package is imported; then command lines are run until one fails. Files, processes and terminals stay those of this system.
 """
 
 from __future__ import annotations
@@ -51,9 +50,12 @@ if __name__ == "__main__":
     import subprocess  # noqa: F401 - chooses between Windows and others when it is imported
 
     mask()
-    if sys.argv[1:] == ["import"]:
-        import_all()
-    else:
-        from mlperf_pkg.cli.main import main
+    import_all()
+    from mlperf_pkg.cli.main import cli, main
 
-        main()
+    *first, last = sys.argv[1:]
+    for command in first:
+        if status := cli(command.split(), prog_name="mlperf-pkg", standalone_mode=False):
+            sys.exit(f"{command}: exit status {status}")
+    sys.argv[1:] = last.split()
+    main()

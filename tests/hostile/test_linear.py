@@ -129,5 +129,5 @@ def test_costs_grow_with_the_number_of_entries(kind: str, tmp_path: Path) -> Non
         return calls_of(lambda: text(check([str(top)], options).report, View(80, verbose=True)))
 
     cost(1)  # the rules are loaded once
-    least, few, more = cost(2), cost(50), cost(200)
+    least, few, more = cost(2), cost(26), cost(98)
     assert more - least < (few - least) * 4 * 1.5

@@ -201,21 +201,18 @@ def test_damaged(tmp_path: Path, data: bytes, reason: str) -> None:
 
 def test_too_many_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_NUMBER", 10)
+    members = [(str(number), b"") for number in range(11)]
     for form in (tar, zipped):
+        assert len(opened(tmp_path / "x", form(members[:10])).names) == 10
         with pytest.raises(ArchiveError, match="more than 10 files and folders"):
-            opened(tmp_path / "x", form([(str(number), b"") for number in range(11)]))
-
-
-def test_100_000_members(tmp_path: Path) -> None:
-    names = [(f"{number}", b"") for number in range(100_000)]
-    assert len(opened(tmp_path / "x", zipped(names, zipfile.ZIP_STORED)).names) == 100_000
+            opened(tmp_path / "x", form(members))
 
 
 @pytest.mark.parametrize("form", ["x.tar.gz", "x.zip"])
 def test_a_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setattr(streams, "_ALWAYS_ALLOWED", 1 << 20)
     with pytest.raises(ArchiveError, match="100 times its size"):
-        opened(tmp_path / form, FORMS[form]([("x", bytes(50 << 20))]))
+        opened(tmp_path / form, FORMS[form]([("x", bytes(8 << 20))]))
 
 
 def test_a_header_bomb(tmp_path: Path) -> None:

@@ -46,13 +46,6 @@ def test_replaces_only_where_asked(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
-def test_a_link_to_nowhere_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="exists already"):
-        write_whole(tmp_path / "link", "new", replace=False)
-    assert names(tmp_path) == ["link"]
-
-
 @pytest.mark.parametrize("replace", [False, True])
 def test_without_a_folder(tmp_path: Path, replace: bool) -> None:
     with pytest.raises(UserError, match="new: cannot be written: No such file or directory"):
@@ -161,20 +154,6 @@ def test_a_file_system_without_links(
 
 
 FILES: dict[str, str | bytes] = {"a": "new", "b": b"new"}
-
-
-def test_files_written_together_make_their_folder(tmp_path: Path) -> None:
-    write_together(tmp_path / "x" / "y", FILES, replace=False)
-    assert names(tmp_path / "x" / "y") == ["a", "b"]
-
-
-def test_files_written_together_replace_only_where_asked(tmp_path: Path) -> None:
-    (tmp_path / "b").write_text("old")
-    with pytest.raises(UserError, match="b: exists already and is not overwritten"):
-        write_together(tmp_path, FILES, replace=False)
-    assert names(tmp_path) == ["b"]
-    write_together(tmp_path, FILES, replace=True)
-    assert (tmp_path / "b").read_text() == "new"
 
 
 def test_files_written_together_all_or_none(tmp_path: Path) -> None:

@@ -45,10 +45,6 @@ def test_every_kind(top: Path) -> None:
     )
 
 
-def test_regular_files(top: Path) -> None:
-    assert [entry.path for entry in list_tree(top) if entry.file] == ["a-b", "a/inner/x", "to-file"]
-
-
 def test_siblings_come_by_name_and_folders_before_their_contents(top: Path) -> None:
     paths = [entry.path for entry in walk(top, keep=lambda entry: not entry.hidden)]
     assert paths[:4] == ["a", "a/inner", "a/inner/x", "a-b"]

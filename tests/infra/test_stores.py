@@ -212,10 +212,13 @@ def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path:
     assert (stored(one.url).read_bytes(), two.read_text()) == (b"1", "2")
 
 
-@pytest.mark.parametrize(
-    "command", [("pack", "URL"), ("verify", "URL"), ("init", "URL"), ("build", "--logs", "URL")]
-)
-def test_other_commands_refuse_urls(command: tuple[str, ...]) -> None:
-    done = call(*(argument.replace("URL", "s3://bucket/x") for argument in command))
-    assert done.exit_code == 2
-    assert "is a URL" in done.stderr
+def test_other_commands_refuse_urls() -> None:
+    for command in [
+        ("pack", "URL"),
+        ("verify", "URL"),
+        ("init", "URL"),
+        ("build", "--logs", "URL"),
+    ]:
+        done = call(*(argument.replace("URL", "s3://bucket/x") for argument in command))
+        assert done.exit_code == 2
+        assert "is a URL" in done.stderr

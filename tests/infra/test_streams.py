@@ -22,7 +22,7 @@ PACK: dict[Compression, Callable[[bytes], bytes]] = {
     Compression.XZ: lzma.compress,
     Compression.ZSTD: zstd.compress,
 }
-TEXT = b"".join(b"%d :::MLLOG {}\n" % (number * number) for number in range(20_000))
+TEXT = b"".join(b"%d :::MLLOG {}\n" % (number * number) for number in range(5000))
 every_format = pytest.mark.parametrize("format_", PACK, ids=lambda format_: format_.name.lower())
 
 
@@ -73,7 +73,7 @@ def test_something_follows(format_: Compression) -> None:
 @every_format
 def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "_ALWAYS_ALLOWED", 1 << 20)
-    packed = PACK[format_](bytes(64 << 20))
+    packed = PACK[format_](bytes(16 << 20))
     tracemalloc.start()
     with decompressed(BytesIO(packed), format_) as stream:
         size = sum(map(len, iter(lambda: stream.read(1 << 16), b"")))
@@ -83,12 +83,12 @@ def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert size < max(1 << 20, 100 * len(packed)) + (1 << 18)
-    assert most < 16 << 20
+    assert most < 12 << 20
 
 
-@pytest.mark.parametrize("head", [b"", b"\x1f", b":::MLLOG", b"PK\3\4", b"\xff\xfe"])
-def test_what_is_not_compressed(head: bytes) -> None:
-    assert compression_of(head) is None
+def test_what_is_not_compressed() -> None:
+    for head in [b"", b"\x1f", b":::MLLOG", b"PK\3\4", b"\xff\xfe"]:
+        assert compression_of(head) is None
 
 
 @examples(200)

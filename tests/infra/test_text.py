@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,9 +20,8 @@ from mlperf_pkg.infra.text import (
 TEXT = st.text(st.characters(exclude_categories=()))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_visible() -> None:
+    for text, expected in [
         ("plain text", "plain text"),
         ("größer 日本 🚀", "größer 日本 🚀"),
         ("C:\\path", "C:\\path"),
@@ -35,10 +33,8 @@ TEXT = st.text(st.characters(exclude_categories=()))
         ("half \udcff", "half \\udcff"),
         ("no\xa0break", "no\\xa0break"),
         ("", ""),
-    ],
-)
-def test_visible(text: str, expected: str) -> None:
-    assert visible(text) == expected
+    ]:
+        assert visible(text) == expected
 
 
 @given(TEXT)
@@ -50,24 +46,20 @@ def test_visible_holds_nothing_that_acts(text: str) -> None:
     assert visible(shown) == shown
 
 
-@pytest.mark.parametrize(
-    ("text", "markdown"),
-    [
+def test_markdown() -> None:
+    for text, markdown in [
         ("a|b", "a\\|b"),
         ("eval_accuracy", "eval_accuracy"),
         ("_emphasis_", "\\_emphasis\\_"),
         ("*x* `y` <b> [z](u)", "\\*x\\* \\`y\\` \\<b\\> \\[z\\](u)"),
         ("&amp; $x$ ~~y~~", "\\&amp; \\$x\\$ \\~\\~y\\~\\~"),
         ("a\n# heading", "a\\\\n# heading"),
-    ],
-)
-def test_markdown(text: str, markdown: str) -> None:
-    assert escape_markdown(text) == markdown
+    ]:
+        assert escape_markdown(text) == markdown
 
 
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [
+def test_cell() -> None:
+    for text, cell in [
         ("=1+1", "'=1+1"),
         ("+1", "'+1"),
         ("-1", "'-1"),
@@ -80,10 +72,8 @@ def test_markdown(text: str, markdown: str) -> None:
         (';"=1+1', ";'\"=1+1"),
         ("a;b=1", "a;b=1"),
         ("", ""),
-    ],
-)
-def test_cell(text: str, cell: str) -> None:
-    assert escape_cell(text) == cell
+    ]:
+        assert escape_cell(text) == cell
 
 
 @given(TEXT | st.text("'=; a"))
@@ -100,15 +90,12 @@ def test_cell_is_never_a_formula(text: str) -> None:
 KNOWN = ("bert", "resnet", "unet3d", "2.0", "2.1")
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
+def test_did_you_mean() -> None:
+    for name, text in [
         ("brt", "; did you mean bert?"),
         ("RESNET", "; did you mean resnet?"),
         ("2.00", "; did you mean 2.0?"),
         ("vgg", ""),
         ("", ""),
-    ],
-)
-def test_did_you_mean(name: str, text: str) -> None:
-    assert did_you_mean(name, KNOWN) == text
+    ]:
+        assert did_you_mean(name, KNOWN) == text

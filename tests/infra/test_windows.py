@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path, PureWindowsPath
@@ -13,34 +12,18 @@ import pytest
 from mlperf_pkg.infra import files
 from mlperf_pkg.infra.archives import Names, unfit, unfit_on_windows
 from mlperf_pkg.infra.paths import read_file, with_slashes
+from tests.helpers.wheels import run
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    # A folder that is not locked looks unused to other tests, which would remove it from /tmp.
-    return subprocess.run(
-        [sys.executable, "-m", "tests.helpers.windows", *arguments],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(cwd)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_every_module_is_imported() -> None:
-    done = run("import", cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1]) == len([*(ROOT / "mlperf_pkg").rglob("*.py")])
-
-
 def test_logs_are_simulated_checked_built_and_packed(tmp_path: Path) -> None:
+    """By commands of which every module can be imported."""
     system = ROOT / "systems" / "bow-pod16.json"
     (tmp_path / "systems").mkdir()
     (tmp_path / "systems" / system.name).write_bytes(system.read_bytes())
     simulate = "simulate logs --round 2.0 --benchmark bert --system bow-pod16 --submitter Graphcore"
-    for command in (
+    commands = (
         simulate,
         "check logs --jobs 1",
         "build --division closed",
@@ -48,15 +31,19 @@ def test_logs_are_simulated_checked_built_and_packed(tmp_path: Path) -> None:
         "pack submissions/Graphcore -o packed.tar.gz",
         "verify packed.tar.gz",
         "check packed.tar.gz --jobs 1",
-    ):
-        done = run(*command.split(), cwd=tmp_path)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    )
+    # A folder that is not locked looks unused to other tests, which would remove it from /tmp.
+    environment = {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    helper = (sys.executable, "-m", "tests.helpers.windows")
+    done = run(*helper, *commands, cwd=tmp_path, **environment)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    assert int(done.stdout.split()[0]) == len([*(ROOT / "mlperf_pkg").rglob("*.py")])
+    assert (tmp_path / "packed.tar.gz").exists()
     assert [path.name for path in tmp_path.rglob(".mlperf-pkg-*")] == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_names_that_windows_reserves() -> None:
+    for name in [
         "CON",
         "nul",
         "Aux.txt",
@@ -75,22 +62,26 @@ def test_logs_are_simulated_checked_built_and_packed(tmp_path: Path) -> None:
         "NUL .txt",
         "a ",
         "tab\t",
-    ],
-)
-def test_names_that_windows_reserves(name: str) -> None:
-    assert str(unfit_on_windows(f"code/{name}/run.sh")).endswith(
-        "is not the name of a file on Windows"
-    )
-    assert unfit_on_windows(name)
+    ]:
+        assert str(unfit_on_windows(f"code/{name}/run.sh")).endswith(
+            "is not the name of a file on Windows"
+        )
+        assert unfit_on_windows(name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["CONTRIBUTING.md", "null", "com", "com10.txt", "a.b", ".gitignore", "result_0.txt", "a b"],
-)
-def test_names_that_windows_allows(name: str) -> None:
-    assert not PureWindowsPath(name).is_reserved() if sys.version_info < (3, 13) else True
-    assert unfit_on_windows(f"{name}/{name}") is None
+def test_names_that_windows_allows() -> None:
+    for name in [
+        "CONTRIBUTING.md",
+        "null",
+        "com",
+        "com10.txt",
+        "a.b",
+        ".gitignore",
+        "result_0.txt",
+        "a b",
+    ]:
+        assert not PureWindowsPath(name).is_reserved() if sys.version_info < (3, 13) else True
+        assert unfit_on_windows(f"{name}/{name}") is None
 
 
 def test_an_archive_is_refused_only_where_its_names_do_harm(

@@ -200,19 +200,16 @@ def test_a_carriage_return_ends_a_long_line(monkeypatch: pytest.MonkeyPatch) -> 
     assert [f.code for f in findings] == ["LOG109"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_shown() -> None:
+    for value, text in [
         (1.5, "1.5"),
         ("a\nb", '"a\\nb"'),
         ("Ã©", '"é"'),
         ("\ud800", '"?"'),
         ("x" * 100, '"' + "x" * 76 + "..."),
         ({"a": [None, True]}, '{"a": [null, true]}'),
-    ],
-)
-def test_shown(value: Any, text: str) -> None:
-    assert shown(value) == text
+    ]:
+        assert shown(value) == text
 
 
 def test_printable_leaves_latin_1_alone() -> None:
@@ -271,19 +268,16 @@ def test_a_finding_says_what_is_wrong() -> None:
     assert finding.text == f'cannot read this record: {missing_names}; found "{{}}"'
 
 
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
+def test_a_message_shows_what_was_found() -> None:
+    for line, text in [
         ("[1]", 'cannot read this record: it is an array; expected an object; found "[1]"'),
         ('{"a', 'cannot read this record: not JSON: Unterminated string starting at; found "{\\"a"'),
         (record("a", 1, None)[len(T) :], "cannot read this record: time_ms is null; expected a number"),
         (record("a", 1, "x")[len(T) :], 'cannot read this record: time_ms is "x"; expected a number'),
         (record("a")[len(T) :] + " x", 'text follows the record "a" on its line: the official parser rejects the log'),
-    ],
-)  # fmt: skip
-def test_a_message_shows_what_was_found(line: str, text: str) -> None:
-    _, (finding,), _ = read_lines(f"{T}{line}\n")
-    assert finding.text == text
+    ]:  # fmt: skip
+        _, (finding,), _ = read_lines(f"{T}{line}\n")
+        assert finding.text == text
 
 
 WORDS = (b"ab", b"run_stop", b"\\")

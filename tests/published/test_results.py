@@ -119,9 +119,8 @@ def test_a_file_without_results(tmp_path: Path) -> None:
     assert results.names_with(5) == ()
 
 
-@pytest.mark.parametrize(
-    ("format_", "message"),
-    [
+def test_another_format(tmp_path: Path) -> None:
+    for format_, message in [
         (
             "mlperf-pkg/published/1",
             r"have version 1 of the format; expected 2: rebuild the file$",
@@ -129,11 +128,9 @@ def test_a_file_without_results(tmp_path: Path) -> None:
         ("mlperf-pkg/published/3", r"have version 3 of the format; expected 2: update mlperf-pkg$"),
         ("mlperf-pkg/report/3", r"are damaged \(the format is 'mlperf-pkg/report/3'\): reinstall"),
         ("mlperf-pkg/published/x", r"are damaged \(the format is"),
-    ],
-)
-def test_another_format(tmp_path: Path, format_: str, message: str) -> None:
-    with pytest.raises(PublishedResultsError, match=message):
-        read_results(written(tmp_path, format=format_))
+    ]:
+        with pytest.raises(PublishedResultsError, match=message):
+            read_results(written(tmp_path, format=format_))
 
 
 def test_no_file(tmp_path: Path) -> None:
@@ -146,25 +143,25 @@ def test_a_folder(tmp_path: Path) -> None:
         read_results(tmp_path)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x93123", encoded(FACTS)[:-5]])
-def test_a_damaged_file(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "results.msgpack"
-    path.write_bytes(data)
-    with pytest.raises(PublishedResultsError, match="results are damaged"):
-        read_results(path)
+def test_a_damaged_file(tmp_path: Path) -> None:
+    for data in [b"", b"\xc1", b"\x93123", encoded(FACTS)[:-5]]:
+        path = tmp_path / "results.msgpack"
+        path.write_bytes(data)
+        with pytest.raises(PublishedResultsError, match="results are damaged"):
+            read_results(path)
 
 
-@pytest.mark.parametrize("part", [b"", b"no zlib", encoded(FACTS)])
-def test_a_damaged_part(tmp_path: Path, part: bytes) -> None:
-    file = msgspec.msgpack.decode(encoded(FACTS), type=File)
-    damaged = replace(file, sets={"usage": part}, logs=part, settings={"bert": part})
-    results = PublishedResults(damaged, tmp_path)
-    with pytest.raises(PublishedResultsError, match="results are damaged"):
-        _ = results.sets
-    with pytest.raises(PublishedResultsError, match="results are damaged"):
-        results.names_with(5)
-    with pytest.raises(PublishedResultsError, match="results are damaged"):
-        results.settings("bert")
+def test_a_damaged_part(tmp_path: Path) -> None:
+    for part in [b"", b"no zlib", encoded(FACTS)]:
+        file = msgspec.msgpack.decode(encoded(FACTS), type=File)
+        damaged = replace(file, sets={"usage": part}, logs=part, settings={"bert": part})
+        results = PublishedResults(damaged, tmp_path)
+        with pytest.raises(PublishedResultsError, match="results are damaged"):
+            _ = results.sets
+        with pytest.raises(PublishedResultsError, match="results are damaged"):
+            results.names_with(5)
+        with pytest.raises(PublishedResultsError, match="results are damaged"):
+            results.settings("bert")
 
 
 @pytest.mark.parametrize("field", ["sets", "settings"])

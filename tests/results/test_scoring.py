@@ -27,9 +27,8 @@ def result_set(*minutes: float | None) -> list[RunTime]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("minutes", "drop", "already_dropped", "mean"),
-    [
+def test_olympic_mean() -> None:
+    for minutes, drop, already_dropped, mean in [
         ([3, 1, 2], 1, 0, 2),
         ([5, 4, 3, 2, 1], 1, 0, 3),
         ([4, 3, 2, 1], 1, 1, 3),
@@ -41,17 +40,12 @@ def result_set(*minutes: float | None) -> list[RunTime]:
         ([1, 2, 3, 4, 5, 6, 7, 8, 9], 4, 0, 5),
         ([1, 2, 3, 4, 5, 6, 7], 4, 2, 5),
         ([1, 2, 3], 4, 0, None),
-    ],
-)
-def test_olympic_mean(
-    minutes: list[float], drop: int, already_dropped: int, mean: float | None
-) -> None:
-    assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
+    ]:
+        assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
 
 
-@pytest.mark.parametrize(
-    ("runs", "score"),
-    [
+def test_score() -> None:
+    for runs, score in [
         (result_set(5, 1, 3, 2, 4), Score(3, (("b", "fastest"), ("a", "slowest")))),
         (result_set(2, 2, 2, 2, 2), Score(2, (("a", "fastest"), ("e", "slowest")))),
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
@@ -92,11 +86,9 @@ def test_olympic_mean(
             ),
         ),
         ([], Score(None, (), "0 of 5 runs: none is left after dropping 1 + 1")),
-    ],
-)
-def test_score(runs: list[RunTime], score: Score) -> None:
-    assert scoring.score(runs, drop=1, required=5) == score
-    assert scoring.score(runs[::-1], drop=1, required=5) == score
+    ]:
+        assert scoring.score(runs, drop=1, required=5) == score
+        assert scoring.score(runs[::-1], drop=1, required=5) == score
 
 
 def test_score_of_unet3d() -> None:
@@ -163,9 +155,8 @@ def chosen(minutes: list[float | None], required: int = 3, drop: int = 1) -> Cho
     return choose(runs(*minutes), required, drop)
 
 
-@pytest.mark.parametrize(
-    ("minutes", "windows", "median", "first"),
-    [
+def test_examples_worked_by_hand() -> None:
+    rows: list[tuple[list[float | None], list[float], float | None, int | None]] = [
         # Three runs count, of which the middle one remains.
         ([5, 7, 6], [6], 6, 0),
         ([5, 7, 6, 4, 9], [6, 6, 6], 6, 0),
@@ -194,15 +185,12 @@ def chosen(minutes: list[float | None], required: int = 3, drop: int = 1) -> Cho
         # Too few runs.
         ([1, 2], [], None, None),
         ([], [], None, None),
-    ],
-)
-def test_examples_worked_by_hand(
-    minutes: list[float | None], windows: list[float], median: float | None, first: int | None
-) -> None:
-    choice = chosen(minutes)
-    assert [window.minutes for window in choice.windows] == windows
-    assert choice.median == median
-    assert (choice.chosen.first if choice.chosen else None) == first
+    ]
+    for minutes, windows, median, first in rows:
+        choice = chosen(minutes)
+        assert [window.minutes for window in choice.windows] == windows
+        assert choice.median == median
+        assert (choice.chosen.first if choice.chosen else None) == first
 
 
 def test_four_of_forty_may_fail() -> None:
@@ -212,9 +200,8 @@ def test_four_of_forty_may_fail() -> None:
     assert choice.chosen == choice.windows[1]
 
 
-@pytest.mark.parametrize(
-    ("minutes", "reason"),
-    [
+def test_reasons() -> None:
+    rows: list[tuple[list[float | None], str]] = [
         ([1, 2], "only 2 of 3 runs"),
         ([F, F, 4], "2 runs did not converge or have no time-to-train, at most 1 may"),
         ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
@@ -224,10 +211,9 @@ def test_four_of_forty_may_fail() -> None:
         ),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),
-    ],
-)
-def test_reasons(minutes: list[float | None], reason: str) -> None:
-    assert chosen(minutes).reason == reason
+    ]
+    for minutes, reason in rows:
+        assert chosen(minutes).reason == reason
 
 
 def by_definition(minutes: list[float | None], required: int, drop: int) -> tuple[int, ...]:

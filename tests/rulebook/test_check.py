@@ -116,14 +116,16 @@ IN_THE_BENCHMARK = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "problem"), IN_THE_BENCHMARK)
-def test_a_mistake_in_a_benchmark(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    assert old in BENCHMARK
-    changed = BENCHMARK.replace(old, new, 1)
-    if old == "step: ":  # wherever it is used
-        changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
-    messages = refusal(written(tmp_path, {**FILES, BENCHMARK_FILE: changed}))
-    assert any(m.startswith(f"rules/training/99.0/ownb.yaml:{problem}") for m in messages), messages
+def test_a_mistake_in_a_benchmark(tmp_path: Path) -> None:
+    for old, new, problem in IN_THE_BENCHMARK:
+        assert old in BENCHMARK
+        changed = BENCHMARK.replace(old, new, 1)
+        if old == "step: ":  # wherever it is used
+            changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
+        messages = refusal(written(tmp_path, {**FILES, BENCHMARK_FILE: changed}))
+        assert any(m.startswith(f"rules/training/99.0/ownb.yaml:{problem}") for m in messages), (
+            messages
+        )
 
 
 IN_THE_ROUND = [
@@ -143,13 +145,13 @@ IN_THE_ROUND = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "problem"), IN_THE_ROUND)
-def test_a_mistake_in_a_round(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    assert old in ROUND
-    messages = refusal(written(tmp_path, {**FILES, ROUND_FILE: ROUND.replace(old, new, 1)}))
-    assert any(m.startswith(f"rules/training/99.0/round.yaml:{problem}") for m in messages), (
-        messages
-    )
+def test_a_mistake_in_a_round(tmp_path: Path) -> None:
+    for old, new, problem in IN_THE_ROUND:
+        assert old in ROUND
+        messages = refusal(written(tmp_path, {**FILES, ROUND_FILE: ROUND.replace(old, new, 1)}))
+        assert any(m.startswith(f"rules/training/99.0/round.yaml:{problem}") for m in messages), (
+            messages
+        )
 
 
 # ---- names of files -----------------------------------------------------------------------

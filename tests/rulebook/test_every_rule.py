@@ -117,6 +117,7 @@ def _words(rule: Rule) -> list[str]:
 
 CASES = list(_every_rule())
 _passing = lru_cache(passing_log)
+_read = lru_cache(read)
 
 
 ROUNDS = sorted({(case.usage, case.round) for case in CASES})
@@ -167,7 +168,7 @@ def _says_what_is_needed(finding: Finding, case: Case) -> bool:
 
 
 def _findings(log: Log, case: Case) -> list[Finding]:
-    run = read(to_bytes(log), case.usage, case.round)
+    run = _read(to_bytes(log), case.usage, case.round)
     return [finding for finding in run.findings if finding.code == case.rule.code]
 
 
@@ -188,11 +189,9 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
     elif not numbers:
         yield from _joint(log)
     else:
-        yield from _moved(log, numbers[-1])
-        yield from _late(log, rule)
-        yield Broken([*log[: numbers[-1] + 1], *log[numbers[-1] :]], _line(numbers[-1] + 1))
-        yield from _sparse(log, numbers[-1])
-        yield from _changed(log, numbers, (*_TRIALS, *rule.constraints.get("none_of", ())))
+        # What is likely to break it comes first, as each log is read.
+        kinds = [_changed(log, numbers, case), _placed(log, numbers[-1], rule)]
+        yield from chain(*(kinds if case.word in OF_VALUE else reversed(kinds)))
 
 
 def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
@@ -226,6 +225,13 @@ def _joint(log: Log) -> Iterator[Broken]:
     yield Broken(mixed, _line(metrics[1]))
 
 
+def _placed(log: Log, number: int, rule: Rule) -> Iterator[Broken]:
+    yield from _moved(log, number)
+    yield from _late(log, rule)
+    yield Broken([*log[: number + 1], *log[number:]], _line(number + 1))
+    yield from _sparse(log, number)
+
+
 def _moved(log: Log, number: int) -> Iterator[Broken]:
     rest = [record for n, record in enumerate(log) if n != number]
     yield Broken([log[number], *rest], frozenset([1]))
@@ -252,8 +258,9 @@ def _late(log: Log, rule: Rule) -> Iterator[Broken]:
         yield Broken(late, _line([r["key"] for r in late].index(rule.key)))
 
 
-def _changed(log: Log, numbers: list[int], values: tuple[Any, ...]) -> Iterator[Broken]:
+def _changed(log: Log, numbers: list[int], case: Case) -> Iterator[Broken]:
     """Other values, then other metadata, in all records of the key."""
+    values = (*_TRIALS, *case.rule.constraints.get("none_of", ()))
     for name, trials in (("value", values), ("metadata", _METADATA)):
         for trial in trials:
             edited = [{**r, name: trial} if n in numbers else r for n, r in enumerate(log)]

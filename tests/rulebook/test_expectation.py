@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.expectation import breach_of, in_general, in_words, parsed, plain
@@ -14,9 +12,8 @@ from mlperf_pkg.rulebook.logged import Logged, first_logged
 from mlperf_pkg.rulebook.model import Rule
 
 
-@pytest.mark.parametrize(
-    ("number", "tolerance", "text"),
-    [
+def test_numbers_are_plain() -> None:
+    for number, tolerance, text in [
         (12800.0, 0.0, "12,800"),
         (0.0, 0.0, "0"),
         (-3.0, 0.0, "-3"),
@@ -28,15 +25,12 @@ from mlperf_pkg.rulebook.model import Rule
         (1e22, 0.0, "1e+22"),
         (float("inf"), 0.0, "inf"),
         (float("nan"), 0.0, "nan"),
-    ],
-)
-def test_numbers_are_plain(number: float, tolerance: float, text: str) -> None:
-    assert plain(number, tolerance) == text
+    ]:
+        assert plain(number, tolerance) == text
 
 
-@pytest.mark.parametrize(
-    ("formula", "words"),
-    [
+def test_words() -> None:
+    for formula, words in [
         ("8000.0 * 1152.0 / batch", "8,000 * 1,152 / 12,800"),
         ("0.1 * (rate - (1.0 - other))", "0.1 * (rate - (1 - other))"),
         ("-batch / (2.0 * other)", "-12,800 / (2 * other)"),
@@ -51,33 +45,32 @@ def test_numbers_are_plain(number: float, tolerance: float, text: str) -> None:
         ("value == 0.9 || batch >= 4.0", "it is 0.9 or 12,800 is at least 4"),
         ("(value < 1.0 || value > 2.0) && other != 3.0", "(it is below 1 or it is above 2) and other is not 3"),
         ("math.isFinite(1.0 / value)", "1 / it is finite"),
-    ],
-)  # fmt: skip
-def test_words(formula: str, words: str) -> None:
-    tree = parsed(formula)
-    assert tree
-    assert in_words(tree, {"batch": "12,800", "value": "it"}) == words
+    ]:  # fmt: skip
+        tree = parsed(formula)
+        assert tree
+        assert in_words(tree, {"batch": "12,800", "value": "it"}) == words
 
 
-@pytest.mark.parametrize(
-    "formula", ["a > b ? value > 1.0 : value > 2.0", "value in [1.0]", "f(value)", "value ==", "!a"]
-)
-def test_no_words(formula: str) -> None:
-    assert parsed(formula) is None
+def test_no_words() -> None:
+    for formula in [
+        "a > b ? value > 1.0 : value > 2.0",
+        "value in [1.0]",
+        "f(value)",
+        "value ==",
+        "!a",
+    ]:
+        assert parsed(formula) is None
 
 
-@pytest.mark.parametrize(
-    ("formula", "words"),
-    [
+def test_what_is_expected_in_any_run() -> None:
+    for formula, words in [
         ("value >= 0.5 * other", "at least 0.5 * other"),
         ("value > 0.5 && value < 1.0", "above 0.5 and below 1"),
         ("0.5 <= value", "at least 0.5"),
         ("value == 4.0 || value == other", "4 or other"),
         ("value == 4.0 || other == 1.0", "the value is 4 or other is 1"),
-    ],
-)
-def test_what_is_expected_in_any_run(formula: str, words: str) -> None:
-    assert in_general(formula, "the value") == words
+    ]:
+        assert in_general(formula, "the value") == words
 
 
 # ---- what findings say of a run ------------------------------------------------------------
@@ -110,9 +103,8 @@ def _logged(key: str, value: Any, metadata: Any) -> Logged:
     return first_logged(Record(key, 0, value, metadata))
 
 
-@pytest.mark.parametrize(
-    ("formula", "text"),
-    [
+def test_of_values() -> None:
+    for formula, text in [
         ("value == 8000.0 * 1152.0 / global_batch_size", "steps is 900; expected 720 = 8,000 * 1,152 / 12,800"),
         ("8000.0 * 1152.0 / global_batch_size == value", "steps is 900; expected 720 = 8,000 * 1,152 / 12,800"),
         ("math.abs(value - 9216000.0 / global_batch_size) < 1.0", "steps is 900; expected 720 = 9,216,000 / 12,800, to within 1"),
@@ -126,35 +118,27 @@ def _logged(key: str, value: Any, metadata: Any) -> Logged:
         ("value == 5.0 || value == 2.0 * global_batch_size", "steps is 900; expected 5 or 25,600 = 2 * 12,800"),
         ("2.0 * value == global_batch_size", "2 * steps is 1,800; expected 12,800, the global_batch_size"),
         ("value == 5.0 || global_batch_size < 4.0", "steps is 900; expected that steps is 5 or global_batch_size is below 4 (global_batch_size is 12,800)"),
-    ],
-)  # fmt: skip
-def test_of_values(formula: str, text: str) -> None:
-    assert _message(formula) == text
+    ]:  # fmt: skip
+        assert _message(formula) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
+def test_of_values_that_are_not_numbers() -> None:
+    for value, text in [
         (None, "steps is null; expected 12,800, the global_batch_size"),
         ("900", 'steps is "900"; expected 12,800, the global_batch_size'),
         (True, "steps is true; expected 12,800, the global_batch_size"),
         ([1, "a"], 'steps is [1, "a"]; expected 12,800, the global_batch_size'),
-    ],
-)
-def test_of_values_that_are_not_numbers(value: Any, text: str) -> None:
-    assert _message("value == global_batch_size", value=value) == text
+    ]:
+        assert _message("value == global_batch_size", value=value) == text
 
 
-@pytest.mark.parametrize(
-    ("batch", "text"),
-    [
+def test_of_other_keys_that_are_not_numbers() -> None:
+    for batch, text in [
         (None, "steps is 900; expected 2 * global_batch_size (global_batch_size has no value before it)"),
         ("x", 'steps is 900; expected 2 * global_batch_size (global_batch_size is "x")'),
         (10**400, "steps is 900; expected 2 * inf (global_batch_size is inf)"),
-    ],
-)  # fmt: skip
-def test_of_other_keys_that_are_not_numbers(batch: Any, text: str) -> None:
-    assert _message("value == 2.0 * global_batch_size", batch=batch) == text
+    ]:  # fmt: skip
+        assert _message("value == 2.0 * global_batch_size", batch=batch) == text
 
 
 def test_needed_says_what_a_formula_cannot() -> None:
@@ -162,30 +146,24 @@ def test_needed_says_what_a_formula_cannot() -> None:
     assert text == "steps is 900; expected 0.9 in small batches (global_batch_size is 12,800)"
 
 
-@pytest.mark.parametrize(
-    ("batch", "text"),
-    [
+def test_of_intervals() -> None:
+    for batch, text in [
         (1024, "evaluated every 21,888 samples; expected every 12,288"),
         (1152, "evaluated every 21,888 samples; expected every 12,672 for batch size 1,152"),
-    ],
-)  # fmt: skip
-def test_of_intervals(batch: int, text: str) -> None:
-    now, before = {"samples_count": 43776}, {"samples_count": 21888}
-    assert _message(_EVERY, key="eval_accuracy", batch=batch, now=now, before=before) == text
+    ]:  # fmt: skip
+        now, before = {"samples_count": 43776}, {"samples_count": 21888}
+        assert _message(_EVERY, key="eval_accuracy", batch=batch, now=now, before=before) == text
 
 
-@pytest.mark.parametrize(
-    ("before", "text"),
-    [
+def test_of_first_records_and_later_ones() -> None:
+    for before, text in [
         (None, "first evaluation at 43,776 samples; expected at most 38,016 for batch size 1,152"),
         ({"samples_count": 21888}, "21,888 samples between two evaluations; expected at most 12,672 for batch size 1,152"),
-    ],
-)  # fmt: skip
-def test_of_first_records_and_later_ones(before: Any, text: str) -> None:
-    interval = "metadata.samples_count - previous.samples_count"
-    formula = f"metadata.samples_count <= 3.0 * {_CEIL} || (has(previous.samples_count) && {interval} <= {_CEIL})"
-    now = {"samples_count": 43776}
-    assert _message(formula, key="eval_accuracy", batch=1152, now=now, before=before) == text
+    ]:  # fmt: skip
+        interval = "metadata.samples_count - previous.samples_count"
+        formula = f"metadata.samples_count <= 3.0 * {_CEIL} || (has(previous.samples_count) && {interval} <= {_CEIL})"
+        now = {"samples_count": 43776}
+        assert _message(formula, key="eval_accuracy", batch=1152, now=now, before=before) == text
 
 
 def test_the_batch_size_stands_once() -> None:
@@ -217,15 +195,12 @@ def test_the_unit_is_that_of_the_benchmark() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("formula", "text"),
-    [
+def test_of_positions() -> None:
+    for formula, text in [
         ("metadata.samples_count == 2.0 * global_batch_size", "evaluated at 30,000 samples; expected at 25,600 for batch size 12,800"),
         ("metadata.samples_count == global_batch_size * (1.0 + nth)", "evaluated at 30,000 samples; expected at 38,400 for batch size 12,800"),
         ("metadata.samples_count >= 4.0 * global_batch_size", "evaluated at 30,000 samples; expected at least 51,200 for batch size 12,800"),
         ("metadata.samples_count == math.floor(metadata.samples_count / global_batch_size) * global_batch_size", "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size"),
         ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
-    ],
-)  # fmt: skip
-def test_of_positions(formula: str, text: str) -> None:
-    assert _message(formula, key="eval_error", now={"samples_count": 30000}) == text
+    ]:  # fmt: skip
+        assert _message(formula, key="eval_error", now={"samples_count": 30000}) == text

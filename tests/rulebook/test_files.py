@@ -14,8 +14,9 @@ from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, TARGETS
 from mlperf_pkg.rulebook.documents import file_in, read, rounds, usages
+from mlperf_pkg.rulebook.explain.describe import all_uses
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import Rule, Rules
+from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.upstream.theirs import rulesets as official_rulesets
 from mlperf_pkg.rulebook.upstream.verify import NOT_COVERED
 from mlperf_pkg.rulebook.validate import constraint_names, validated
@@ -24,19 +25,7 @@ RULES = data_folder("rules")
 SCHEMA = json.loads((RULES / "metaschema.json").read_text("utf-8"))
 EVERY_ROUND = [(usage, name) for usage in usages() for name in rounds(usage)]
 TRAINING = [
-    "0.7",
-    "1.0",
-    "1.1",
-    "2.0",
-    "2.1",
-    "3.0",
-    "3.1",
-    "4.0",
-    "4.1",
-    "5.0",
-    "5.1",
-    "6.0",
-    "6.1",
+    *("0.7", "1.0", "1.1", "2.0", "2.1", "3.0", "3.1", "4.0", "4.1", "5.0", "5.1", "6.0", "6.1"),
 ]
 
 
@@ -100,9 +89,10 @@ def test_rounds_have_rules_rulesets_and_dates_in_order() -> None:
 
 def test_a_code_is_of_one_key_and_division_in_all_rounds() -> None:
     places: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
-    for usage, part, rule in _every_rule():
+    for use in all_uses():
+        rule, part = use.rule, use.layer.division
         where = (part, rule.key) if not rule.code.startswith("RUN") else (rule.key,)
-        places[usage, rule.code].add(where)
+        places[use.usage, rule.code].add(where)
     assert not {code: keys for code, keys in places.items() if len(keys) > 1}
 
 
@@ -121,22 +111,3 @@ def test_a_key_keeps_its_codes_in_all_rounds() -> None:
         for where, lists in codes.items()
         if any(first[:1] != second[:1] for first in lists for second in lists)
     }
-
-
-def _every_rule() -> Iterator[tuple[str, str, Rule]]:
-    for usage, name in EVERY_ROUND:
-        round_ = load_round(usage, name)
-        for part, section in round_.sections.items():
-            yield from ((usage, part, rule) for rule in _flat(section))
-        for benchmark in round_.benchmarks:
-            rules = load_benchmark(usage, name, benchmark)
-            assert rules is not None
-            for part, section in rules.sections.items():
-                yield from ((usage, part, rule) for rule in _flat(section))
-            for choices in rules.variants.values():
-                for section in choices.values():
-                    yield from ((usage, "closed", rule) for rule in _flat(section))
-
-
-def _flat(section: Rules) -> Iterator[Rule]:
-    return (rule for key_rules in section.values() for rule in key_rules)

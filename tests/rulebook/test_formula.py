@@ -33,25 +33,21 @@ def answer(text: str, values: dict[str, Any]) -> bool | None:
     return Formula(text).answer(record, seen)
 
 
-@pytest.mark.parametrize(
-    ("formula", "names"),
-    [
+def test_names() -> None:
+    for formula, names in [
         ("value >= 2.0 * warmup_steps", {"value", "warmup_steps"}),
         ("math.ceil(value / batch) == 1.0", {"value", "batch"}),
         ("metadata.samples_count == nth || true", {"nth"}),
         ("double(int(metadata.samples_count)) == batch", {"batch"}),
-    ],
-)
-def test_names(formula: str, names: set[str]) -> None:
-    assert names_in(formula) == names
+    ]:
+        assert names_in(formula) == names
 
 
 WHOLE = "math.abs(math.round(value) - value) < 0.00001"
 
 
-@pytest.mark.parametrize(
-    ("formula", "values", "expected"),
-    [
+def test_answers() -> None:
+    rows: list[tuple[str, dict[str, Any], bool | None]] = [
         ("value == 1.0", {"value": 1}, True),
         ("value == 1.0", {"value": True}, True),
         ("value == 0.0", {"value": -0.0}, True),
@@ -112,15 +108,13 @@ WHOLE = "math.abs(math.round(value) - value) < 0.00001"
         ("double(int(metadata.n)) > 0.0", {"metadata": {"n": "2.7"}}, None),
         ("double(int(metadata.n)) > 0.0", {"metadata": {"n": "1_0"}}, None),
         ("double(int(metadata.n)) > 0.0", {"metadata": {"n": "9" * 20}}, None),
-    ],
-)  # fmt: skip
-def test_answers(formula: str, values: dict[str, Any], expected: bool | None) -> None:
-    assert answer(formula, values) is expected
+    ]  # fmt: skip
+    for formula, values, expected in rows:
+        assert answer(formula, values) is expected
 
 
-@pytest.mark.parametrize(
-    ("formula", "values", "expected"),
-    [
+def test_quantities() -> None:
+    rows: list[tuple[str, dict[str, Any], float | str]] = [
         ("value", {"value": 3}, 3.0),
         ("value / 2.0", {"value": 3, "more": "x"}, 1.5),
         ("int(math.ceil(value / 2.0))", {"value": 3}, 2),
@@ -131,36 +125,31 @@ def test_answers(formula: str, values: dict[str, Any], expected: bool | None) ->
         ("value / other", {"value": 1}, "no value for other"),
         ("value / other", {"value": "1", "other": None}, "other, value is not a number"),
         ("metadata.n * 2.0", {}, "no value for metadata"),
-    ],
-)
-def test_quantities(formula: str, values: dict[str, Any], expected: float | str) -> None:
-    if isinstance(expected, str):
-        with pytest.raises(ValueError, match=expected):
-            evaluate(formula, values)
-    else:
-        number = evaluate(formula, values)
-        assert (number, type(number)) == (expected, type(expected))
+    ]
+    for formula, values, expected in rows:
+        if isinstance(expected, str):
+            with pytest.raises(ValueError, match=expected):
+                evaluate(formula, values)
+        else:
+            number = evaluate(formula, values)
+            assert (number, type(number)) == (expected, type(expected))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_amounts() -> None:
+    for text, expected in [
         ("value / 2.0", 1.5),
         ("metadata.n - previous.n", 4.0),
         ("metadata.text", None),
         ("metadata.missing", None),
         ("other", None),
         ("len(value)", None),
-    ],
-)
-def test_amounts(text: str, expected: float | None) -> None:
-    operands = Operands({"value": 3, "other": None}, {"n": 5, "text": "x"}, {"n": 1})
-    assert amount(tree_of(text), operands) == expected
+    ]:
+        operands = Operands({"value": 3, "other": None}, {"n": 5, "text": "x"}, {"n": 1})
+        assert amount(tree_of(text), operands) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_what_is_not_a_formula() -> None:
+    for text, problem in [
         ("value == 1", "1 is a whole number: write 1.0"),
         ("value == int(other)", "int(other) is a whole number: write double(int(other))"),
         ("value", "expected a condition, which is true or false, not value"),
@@ -189,23 +178,18 @@ def test_amounts(text: str, expected: float | None) -> None:
         ("", "it cannot be read: "),
         ("(" * 10_000, "it cannot be read: "),
         ("value" + " + 1.0" * 5000 + " > 1.0", "it is nested too deeply"),
-    ],
-)  # fmt: skip
-def test_what_is_not_a_formula(text: str, problem: str) -> None:
-    with pytest.raises(FormulaError) as error:
-        condition(text)
-    assert str(error.value).startswith(problem)
+    ]:  # fmt: skip
+        with pytest.raises(FormulaError) as error:
+            condition(text)
+        assert str(error.value).startswith(problem)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
+def test_what_is_not_a_quantity() -> None:
+    for text, problem in [
         ("value > 1.0", "expected a number, not value > 1.0"),
         ("int(value) * 2.0", "int(value) is a whole number: write double(int(value))"),
         ("int(value) / 2", "expected a whole number, such as int(value), not int(value) / 2"),
-    ],
-)
-def test_what_is_not_a_quantity(text: str, problem: str) -> None:
-    with pytest.raises(FormulaError) as error:
-        quantity(text)
-    assert str(error.value) == problem
+    ]:
+        with pytest.raises(FormulaError) as error:
+            quantity(text)
+        assert str(error.value) == problem

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import mlperf_pkg
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.resources import rules_read_from
@@ -38,10 +36,10 @@ PROBLEMS = [
 BEGINNINGS = (OWN, *(f"{document}, " for document in headings()))
 
 
-@pytest.mark.parametrize(("text", "problem"), PROBLEMS)
-def test_what_may_be_cited(text: str, problem: str) -> None:
-    assert problem_of_source(text).startswith(problem)
-    assert bool(problem_of_source(text)) is bool(problem)
+def test_what_may_be_cited() -> None:
+    for text, problem in PROBLEMS:
+        assert problem_of_source(text).startswith(problem)
+        assert bool(problem_of_source(text)) is bool(problem)
 
 
 def test_the_sources_of_findings_in_the_code() -> None:
@@ -99,13 +97,11 @@ ROUNDS_OF_FINDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("usage", "name", "code", "basis", "expected"), ROUNDS_OF_FINDINGS)
-def test_a_finding_as_the_rules_of_a_round_have_it(
-    usage: str, name: str, code: str, basis: str, expected: str | None
-) -> None:
-    finding = finding_of(code, "text", "path", basis=Basis(basis))
-    written = [item.basis for item in as_written([finding], load_round(usage, name))]
-    assert written == ([] if expected is None else [expected])
+def test_a_finding_as_the_rules_of_a_round_have_it() -> None:
+    for usage, name, code, basis, expected in ROUNDS_OF_FINDINGS:
+        finding = finding_of(code, "text", "path", basis=Basis(basis))
+        written = [item.basis for item in as_written([finding], load_round(usage, name))]
+        assert written == ([] if expected is None else [expected])
 
 
 def test_no_rule_is_older_than_the_text_that_it_cites() -> None:
@@ -146,13 +142,15 @@ SOURCES = [
 ]
 
 
-@pytest.mark.parametrize(("usage", "name", "code", "source"), SOURCES)
-def test_the_source_of_a_rule(usage: str, name: str, code: str, source: str | None) -> None:
-    uses = [
-        use for use in all_uses() if (use.usage, use.round, use.rule.code) == (usage, name, code)
-    ]
-    of_closed = [use.rule.source for use in uses if use.layer.division != "open"]
-    assert of_closed[:1] == ([source] if source else [])
+def test_the_source_of_a_rule() -> None:
+    for usage, name, code, source in SOURCES:
+        uses = [
+            use
+            for use in all_uses()
+            if (use.usage, use.round, use.rule.code) == (usage, name, code)
+        ]
+        of_closed = [use.rule.source for use in uses if use.layer.division != "open"]
+        assert of_closed[:1] == ([source] if source else [])
 
 
 def test_a_folder_of_rules_adds_headings_of_its_own(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,9 +53,9 @@ EVALUATIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "round_", "evaluation", "expected"), EVALUATIONS)
-def test_evaluations(name: str, round_: str, evaluation: bytes, expected: list[Any]) -> None:
-    assert points(curve_of(START, evaluation, round_=round_, name=name)) == expected
+def test_evaluations() -> None:
+    for name, round_, evaluation, expected in EVALUATIONS:
+        assert points(curve_of(START, evaluation, round_=round_, name=name)) == expected
 
 
 def spans(*lines: bytes) -> list[tuple[Any, ...]]:
@@ -86,9 +85,9 @@ def test_a_phase_without_an_end_is_ignored() -> None:
     assert spans(START, line("eval_start", 11), line("epoch_stop", 12)) == []
 
 
-@pytest.mark.parametrize("minutes", [float("inf"), float("nan")])
-def test_a_phase_without_a_finite_time_is_ignored(minutes: float) -> None:
-    assert spans(START, line("eval_start", 11), line("eval_stop", minutes)) == []
+def test_a_phase_without_a_finite_time_is_ignored() -> None:
+    for minutes in [float("inf"), float("nan")]:
+        assert spans(START, line("eval_start", 11), line("eval_stop", minutes)) == []
 
 
 def test_without_run_start_there_is_no_curve() -> None:
@@ -116,17 +115,14 @@ GOALS = [
 ]
 
 
-@pytest.mark.parametrize(("usage", "round_", "name", "bounds"), GOALS)
-def test_goals(usage: str, round_: str, name: str, bounds: dict[str, float]) -> None:
-    assert goals(load_benchmark(usage, round_, name)) == bounds
+def test_goals() -> None:
+    for usage, round_, name, bounds in GOALS:
+        assert goals(load_benchmark(usage, round_, name)) == bounds
 
 
-@pytest.mark.parametrize(
-    ("target", "bound"),
-    [({"above": 0, "below": 1}, None), ({"at_most": 1, "above": 0.5}, 0.5), ({"above": 2.0}, 2.0)],
-)
-def test_a_bound_at_the_end_of_a_metric_is_no_goal(target: Any, bound: float | None) -> None:
-    assert goal(target) == bound
+def test_a_bound_at_the_end_of_a_metric_is_no_goal() -> None:
+    assert goal({"above": 0, "below": 1}) is None
+    assert (goal({"at_most": 1, "above": 0.5}), goal({"above": 2.0})) == (0.5, 2.0)
 
 
 @given(st.binary(max_size=200))

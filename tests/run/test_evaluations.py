@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
@@ -26,9 +24,8 @@ DIFFUSION = rules("stable_diffusion", "4.0")
 LLAMA = rules("llama31_8b", "5.1")
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "metadata", "position", "unit"),
-    [
+def test_the_position() -> None:
+    for benchmark, metadata, position, unit in [
         # What convergence is counted by comes first, whatever else is logged.
         (RESNET, {"samples_count": 9, "epoch_num": 2}, 2, "epochs"),
         (BERT, {"samples_count": 9, "epoch_num": 2}, 2, "samples"),
@@ -44,26 +41,25 @@ LLAMA = rules("llama31_8b", "5.1")
         # What is not a finite number does not count.
         (RESNET, {"epoch_num": "2", "samples_count": 9}, 9, "samples"),
         (None, {"samples_count": True, "epoch_num": 2.5}, 2.5, "epochs"),
-    ],
-)
-def test_the_position(
-    benchmark: Benchmark | None, metadata: dict[str, Any], position: float, unit: str
-) -> None:
-    record = Record("eval_accuracy", 1, 0.7, metadata)
-    assert position_of(record, benchmark) == Position(position, unit)
+    ]:
+        record = Record("eval_accuracy", 1, 0.7, metadata)
+        assert position_of(record, benchmark) == Position(position, unit)
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [{}, None, [], {"samples_count": float("nan"), "epoch_num": 1e300}, {"samples_count": 10**400}],
-)
-def test_a_record_without_a_position_is_not_an_evaluation(metadata: Any) -> None:
-    assert evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), RESNET, 1) is None
+def test_a_record_without_a_position_is_not_an_evaluation() -> None:
+    rows: list[Any] = [
+        {},
+        None,
+        [],
+        {"samples_count": float("nan"), "epoch_num": 1e300},
+        {"samples_count": 10**400},
+    ]
+    for metadata in rows:
+        assert evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), RESNET, 1) is None
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "value", "metadata", "values"),
-    [
+def test_the_values() -> None:
+    for benchmark, value, metadata, values in [
         (RESNET, 0.7, {}, {"": 0.7}),
         (RESNET, 0.7, {"metric": "top1"}, {"": 0.7}),
         (DIFFUSION, 90, {"metric": "FID"}, {"FID": 90.0}),
@@ -75,15 +71,11 @@ def test_a_record_without_a_position_is_not_an_evaluation(metadata: Any) -> None
         (RESNET, float("inf"), {}, {}),
         (RESNET, 10**400, {}, {}),
         (RESNET, [0.7], {}, {}),
-    ],
-)
-def test_the_values(
-    benchmark: Benchmark | None, value: Any, metadata: dict[str, Any], values: dict[str, float]
-) -> None:
-    record = Record("eval_accuracy", 1, value, {"epoch_num": 1, **metadata})
-    evaluation = evaluation_of(record, benchmark, 1)
-    assert evaluation is not None
-    assert evaluation.values == values
+    ]:
+        record = Record("eval_accuracy", 1, value, {"epoch_num": 1, **metadata})
+        evaluation = evaluation_of(record, benchmark, 1)
+        assert evaluation is not None
+        assert evaluation.values == values
 
 
 def test_an_evaluation() -> None:

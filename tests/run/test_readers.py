@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mlperf_pkg.log.block import Block
@@ -14,9 +12,8 @@ from mlperf_pkg.run.readers import Fingerprint, TensorList
 NEEDED = frozenset("abcd")
 
 
-@pytest.mark.parametrize(
-    ("names", "wrong", "too_many"),
-    [
+def test_what_is_wrong() -> None:
+    for names, wrong, too_many in [
         (list("abcd"), "", False),
         (list("dcba"), "", False),
         (list("abc"), "1 missing (d...)", False),
@@ -26,17 +23,15 @@ NEEDED = frozenset("abcd")
         (list("abcdxx"), "2 too many (x...)", True),
         ([*"abcd", 1, None], "2 without a name", True),
         ([*"abc", ["d"]], "1 missing (d...), 1 without a name", True),
-    ],
-)
-def test_what_is_wrong(names: list[Any], wrong: str, too_many: bool) -> None:
-    for parts in ([names], [[name] for name in names]):
-        tensor_list = TensorList()
-        for part in parts:
-            tensor_list.add(part)
-        assert (tensor_list.differences(NEEDED), tensor_list.has_too_many(NEEDED)) == (
-            wrong,
-            too_many,
-        )
+    ]:
+        for parts in ([names], [[name] for name in names]):
+            tensor_list = TensorList()
+            for part in parts:
+                tensor_list.add(part)
+            assert (tensor_list.differences(NEEDED), tensor_list.has_too_many(NEEDED)) == (
+                wrong,
+                too_many,
+            )
 
 
 @pytest.mark.parametrize("count", range(100, 106))
@@ -63,17 +58,17 @@ def digest(start: float, values: list[float], *, stopped: bool = True) -> bytes 
 
 
 # However many there are: few are kept as they are, many are hashed.
-@pytest.mark.parametrize("count", [1, 2, 3, 62, 63, 64, 65, 127, 128, 1000])
-def test_copies_have_one_fingerprint(count: int) -> None:
-    values = [n / 1000 for n in range(count)]
-    copy = digest(5.0, values)
-    assert copy is not None
-    assert digest(7.0, values) == copy
-    assert digest(5.0, [*values[:-1], 9.0]) != copy
-    assert digest(5.0, [9.0, *values[1:]]) != copy
-    assert digest(5.0, values[:-1]) != copy
+def test_copies_have_one_fingerprint() -> None:
+    for count in [1, 2, 3, 62, 63, 64, 65, 127, 128, 1000]:
+        values = [n / 1000 for n in range(count)]
+        copy = digest(5.0, values)
+        assert copy is not None
+        assert digest(7.0, values) == copy
+        assert digest(5.0, [*values[:-1], 9.0]) != copy
+        assert digest(5.0, [9.0, *values[1:]]) != copy
+        assert digest(5.0, values[:-1]) != copy
 
 
-@pytest.mark.parametrize(("values", "stopped"), [([], True), ([0.5] * 100, False), ([], False)])
-def test_a_short_run_has_no_fingerprint(values: list[float], stopped: bool) -> None:
-    assert digest(5.0, values, stopped=stopped) is None
+def test_a_short_run_has_no_fingerprint() -> None:
+    for values, stopped in [([], True), ([0.5] * 100, False), ([], False)]:
+        assert digest(5.0, values, stopped=stopped) is None

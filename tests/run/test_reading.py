@@ -91,19 +91,18 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "end"),
-    [
+def test_a_benchmark_that_the_round_does_not_have() -> None:
+    for benchmark, end in [
         ("transformer", "; transformer ended in 0.7"),
         ("gpt3", "; gpt3 begins in 3.0"),
         ("resnett", "; did you mean resnet?"),
-    ],
-)
-def test_a_benchmark_that_the_round_does_not_have(benchmark: str, end: str) -> None:
-    run = run_of(edited(good_log(), "submission_benchmark", value=benchmark))
-    (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
-    assert message.startswith(f'submission_benchmark is "{benchmark}"; expected one of "bert", ')
-    assert message.endswith(end)
+    ]:
+        run = run_of(edited(good_log(), "submission_benchmark", value=benchmark))
+        (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
+        assert message.startswith(
+            f'submission_benchmark is "{benchmark}"; expected one of "bert", '
+        )
+        assert message.endswith(end)
 
 
 @pytest.mark.usefixtures("stored")
@@ -232,11 +231,11 @@ def test_findings_of_a_kind_are_one_finding() -> None:
     assert place.lines == tuple(range(first, first + MAX_LINES))
 
 
-@pytest.mark.parametrize("log", [b"", b"no log at all\n"])
-def test_no_log(log: bytes) -> None:
-    run = run_of(log)
-    assert "LOG110" in {code for code, *_ in findings_of(run)}
-    assert run.verdicts.official is FAIL
+def test_no_log() -> None:
+    for log in [b"", b"no log at all\n"]:
+        run = run_of(log)
+        assert "LOG110" in {code for code, *_ in findings_of(run)}
+        assert run.verdicts.official is FAIL
 
 
 def test_an_unknown_round_is_an_error_of_usage() -> None:
@@ -244,14 +243,11 @@ def test_an_unknown_round_is_an_error_of_usage() -> None:
         run_of(RESNET, "9.9")
 
 
-@pytest.mark.parametrize(
-    ("round_", "reason"),
-    [("1.0", "2021-05"), ("1.1", "2021-10"), ("2.0", "2022-05")],
-)
-def test_the_round_follows_from_the_time(round_: str, reason: str) -> None:
-    run = run_of(good_log(round_=round_), None)
-    assert run.round == round_
-    assert reason in run.round_reason
+def test_the_round_follows_from_the_time() -> None:
+    for round_, reason in [("1.0", "2021-05"), ("1.1", "2021-10"), ("2.0", "2022-05")]:
+        run = run_of(good_log(round_=round_), None)
+        assert run.round == round_
+        assert reason in run.round_reason
 
 
 def test_the_round_of_a_log_whose_first_line_is_not_a_record() -> None:
@@ -347,9 +343,6 @@ def test_nothing_that_was_read_stays_in_a_circle() -> None:
             assert not [o for o in gc.get_objects() if isinstance(o, LogReader | LineNumbers)]
             assert gc.collect() == 0
     finally:
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()  # as in tests/conftest.py
         gc.enable()
 
 

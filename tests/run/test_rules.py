@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log import reader as mllog
 from mlperf_pkg.log.block import Block
-from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run import rules as rulecheck
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.run.rules import RuleChecker
 from tests.helpers.examples import examples
-from tests.helpers.rule_logs import cases
 
 BENCHMARKS = [("2.0", "resnet"), ("2.0", "minigo"), ("5.1", "llama31_8b")]
 KEYS = [
@@ -80,17 +78,6 @@ def test_records_that_are_counted_break_no_rule(
     one_by_one = judged(file, monkeypatch, few=1 << 30, block=1 << 20)
     assert judged(file, monkeypatch, few=2, block=block) == one_by_one
     assert judged(file, monkeypatch, few=4, block=block) == one_by_one
-
-
-def test_the_rules_of_a_code_are_of_one_key() -> None:
-    """The findings of a code are cut to the first ones, and only those of one key are in order."""
-    keys: dict[str, set[str]] = {}
-    for usage, round_, benchmark, division, chosen in cases():
-        table = rule_table(usage, round_, division, benchmark, chosen)
-        for key, key_rules in table.keys.items():
-            for compiled in key_rules.rules:
-                keys.setdefault(compiled.rule.code, set()).add(key)
-    assert [code for code, named in keys.items() if len(named) > 1] == []
 
 
 def test_records_that_break_no_rule_are_not_checked_one_by_one(

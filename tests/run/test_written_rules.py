@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,11 @@ pytestmark = pytest.mark.usefixtures("stored")
 Change = Callable[[bytes], bytes]
 DAY_MS = 86_400_000
 QUOTED = "the checker is the source of truth"
+
+
+@cache
+def simulated(plan: RunPlan) -> bytes:
+    return simulate_run(plan, 1)
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Case:
             organization="Test",
             usage=usage or "training",
         )
-        log = self.change(simulate_run(plan, 1))
+        log = self.change(simulated(plan))
         return log, read_run(LogFile(Source("log.txt", log), plan.usage, round_))
 
     @property

@@ -8,7 +8,6 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,8 +18,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import reference_points
 from mlperf_pkg.simulate import RunPlan, newest_round, plans, simulate_run, simulate_set
 from tests.helpers.examples import examples
+from tests.helpers.logs import records
 from tests.helpers.official import official_rcp
-from tests.helpers.simulated_logs import evaluations, reached, records, run_ms, time_of, values
+from tests.helpers.simulated_logs import evaluations, reached, run_ms, time_of, values
 
 RECIPES = [("resnet", "lars"), ("resnet", "sgd"), ("bert", "lamb"), ("rnnt", "lamb")]
 PLAN = RunPlan("2.0", "resnet", "closed", system="box16", organization="Example Org")
@@ -62,34 +62,36 @@ def test_batch_size_above_all_reference_points_has_no_reference(tmp_path: Path) 
     assert official_rcp(logs, tmp_path, "training", "2.0.0")[:2] == (False, message)
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "accelerators", "batch_size"),
-    [("resnet", 1, 1632), ("resnet", 16, 3264), ("resnet", 10_000, 67840), ("rnnt", 8, 1024)],
-)
-def test_batch_size_is_the_nearest_reference(
-    benchmark: str, accelerators: int, batch_size: int
-) -> None:
-    plan = replace(PLAN, benchmark=benchmark, accelerators=accelerators)
-    log = simulate_run(plan, 1)
-    points = reference_points("training", "2.0.0", benchmark, runs=5, drop=1)
-    assert values(log)["global_batch_size"] in {point.batch_size for point in points}
-    assert values(log)["global_batch_size"] == batch_size
+def test_batch_size_is_the_nearest_reference() -> None:
+    for benchmark, accelerators, batch_size in [
+        ("resnet", 1, 1632),
+        ("resnet", 16, 3264),
+        ("resnet", 10_000, 67840),
+        ("rnnt", 8, 1024),
+    ]:
+        plan = replace(PLAN, benchmark=benchmark, accelerators=accelerators)
+        log = simulate_run(plan, 1)
+        points = reference_points("training", "2.0.0", benchmark, runs=5, drop=1)
+        assert values(log)["global_batch_size"] in {point.batch_size for point in points}
+        assert values(log)["global_batch_size"] == batch_size
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "batch_size", "every"),
-    [("resnet", 3264, 4), ("bert", 256, 150_000), ("bert", 6144, 200_000), ("rnnt", 2048, 1)],
-)
-def test_evaluation_frequency(benchmark: str, batch_size: int, every: int) -> None:
-    logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 3)
-    firsts = set()
-    for log in logs:
-        points = [point for point, _ in evaluations(log)]
-        firsts.add(points[0])
-        assert {after - before for before, after in pairwise(points)} == {every}
-    assert len(firsts) == 1
-    (first,) = firsts
-    assert 1 <= first <= every if benchmark == "resnet" else first == every
+def test_evaluation_frequency() -> None:
+    for benchmark, batch_size, every in [
+        ("resnet", 3264, 4),
+        ("bert", 256, 150_000),
+        ("bert", 6144, 200_000),
+        ("rnnt", 2048, 1),
+    ]:
+        logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 3)
+        firsts = set()
+        for log in logs:
+            points = [point for point, _ in evaluations(log)]
+            firsts.add(points[0])
+            assert {after - before for before, after in pairwise(points)} == {every}
+        assert len(firsts) == 1
+        (first,) = firsts
+        assert 1 <= first <= every if benchmark == "resnet" else first == every
 
 
 @recipes
@@ -133,28 +135,26 @@ def test_more_accelerators_train_faster() -> None:
     assert times[0] == 200 * 60_000
 
 
-@pytest.mark.parametrize(
-    ("usage", "benchmark", "newest"),
-    [("training", "bert", "5.0"), ("training", "gnmt", "0.7"), ("hpc", "deepcam", "3.0")],
-)
-def test_newest_round(usage: str, benchmark: str, newest: str) -> None:
-    assert newest_round(usage, benchmark) == newest
+def test_newest_round() -> None:
+    for usage, benchmark, newest in [
+        ("training", "bert", "5.0"),
+        ("training", "gnmt", "0.7"),
+        ("hpc", "deepcam", "3.0"),
+    ]:
+        assert newest_round(usage, benchmark) == newest
 
 
-@pytest.mark.parametrize(
-    ("failure", "gone"),
-    [
+def test_failures_that_lose_something() -> None:
+    for failure, gone in [
         ("missing_key", "lars_opt_weight_decay"),
         ("no_run_stop", "run_stop"),
         ("truncated", "run_stop"),
-    ],
-)
-def test_failures_that_lose_something(failure: str, gone: str) -> None:
-    whole, log = simulate_run(PLAN, 1), simulate_run(replace(PLAN, failure=failure), 1)
-    assert f'"{gone}"'.encode() in whole
-    assert f'"{gone}"'.encode() not in log
-    assert log.splitlines()[0] == whole.splitlines()[0]
-    assert log.endswith(b"\n") is (failure != "truncated")
+    ]:
+        whole, log = simulate_run(PLAN, 1), simulate_run(replace(PLAN, failure=failure), 1)
+        assert f'"{gone}"'.encode() in whole
+        assert f'"{gone}"'.encode() not in log
+        assert log.splitlines()[0] == whole.splitlines()[0]
+        assert log.endswith(b"\n") is (failure != "truncated")
 
 
 def test_wrong_value() -> None:
@@ -163,21 +163,16 @@ def test_wrong_value() -> None:
     assert {key for key in right if right[key] != wrong[key]} == {"lars_opt_weight_decay"}
 
 
-@pytest.mark.parametrize(
-    ("round_name", "benchmark", "batch_size", "refused"),
-    [
+def test_batch_sizes_that_the_rules_forbid_are_refused() -> None:
+    for round_name, benchmark, batch_size, refused in [
         ("6.1", "deepseekv3_671b", 64, r"global_batch_size 64 \(rule DSV101\)"),
         ("6.1", "qwen35_397b_grpo", 250, r"num_generations_per_prompt 16 \(rule QWEN120\)"),
         # No double times 1152 equals this batch size times 8e-5, as the official checker asks.
         ("5.0", "llama31_405b", 1984, r"opt_base_learning_rate 0\.00013778 "),
-    ],
-)
-def test_batch_sizes_that_the_rules_forbid_are_refused(
-    round_name: str, benchmark: str, batch_size: int, refused: str
-) -> None:
-    plan = replace(PLAN, round=round_name, benchmark=benchmark, batch_size=batch_size)
-    with pytest.raises(UserError, match=f"the rules do not allow {refused}"):
-        simulate_run(plan, 1)
+    ]:
+        plan = replace(PLAN, round=round_name, benchmark=benchmark, batch_size=batch_size)
+        with pytest.raises(UserError, match=f"the rules do not allow {refused}"):
+            simulate_run(plan, 1)
 
 
 @examples(60)
@@ -207,8 +202,7 @@ def test_same_seed_same_bytes_and_different_seed_different_bytes() -> None:
 
 def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
     elsewhere = tmp_path / "site (copy)+"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCE / "mlperf_pkg", elsewhere / "mlperf_pkg", ignore=ignored)
+    shutil.copytree(SOURCE / "mlperf_pkg", elsewhere / "mlperf_pkg")
     shutil.copytree(SOURCE / "rules", elsewhere / "mlperf_pkg" / "data" / "rules")
     program = (
         f"import sys; sys.path.insert(0, {str(elsewhere)!r})\n"
@@ -222,9 +216,8 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
     assert records(process.stdout)[0]["metadata"]["file"] == "simulate/writer.py"
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
+def test_impossible_plans_are_refused() -> None:
+    for field, value, message in [
         ("round", "0.5", r"unknown round: '0\.5' \(known: 0\.7, 1\.0, 1\.1, 2\.0"),
         ("benchmark", "vgg", r"unknown benchmark of round 2\.0: 'vgg' \(known: bert, dlrm, "),
         (
@@ -237,11 +230,9 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
         ("failure", "fire", r"unknown failure: 'fire' \(known: diverged, aborted"),
         ("minutes", float("nan"), r"minutes must be a positive number, not nan"),
         ("accelerators", -1, r"accelerators must be a positive number, not -1"),
-    ],
-)
-def test_impossible_plans_are_refused(field: str, value: Any, message: str) -> None:
-    plan = replace(PLAN, **{field: value})
-    with pytest.raises(UserError, match=message):
-        simulate_run(plan, 1)
-    with pytest.raises(UserError, match=message):
-        simulate_set(plan, 1)
+    ]:
+        plan = replace(PLAN, **{field: value})
+        with pytest.raises(UserError, match=message):
+            simulate_run(plan, 1)
+        with pytest.raises(UserError, match=message):
+            simulate_set(plan, 1)

@@ -49,11 +49,11 @@ def without_caller(line: str) -> str:
     return re.sub(r'"file": "[^"]*", "lineno": \d+', "", line)
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.key)
-def test_lines_are_those_of_the_official_logger(event: Event) -> None:
-    line = write([(1_728_510_042_000, event)]).decode("ascii")
-    assert without_caller(line) == without_caller(officially(event, 1_728_510_042_000))
-    assert line.startswith(':::MLLOG {"namespace": "", "time_ms": 1728510042000, ')
+def test_lines_are_those_of_the_official_logger() -> None:
+    for event in EVENTS:
+        line = write([(1_728_510_042_000, event)]).decode("ascii")
+        assert without_caller(line) == without_caller(officially(event, 1_728_510_042_000))
+        assert line.startswith(':::MLLOG {"namespace": "", "time_ms": 1728510042000, ')
 
 
 def test_what_json_cannot_hold() -> None:

@@ -14,16 +14,10 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission import find
 from mlperf_pkg.submission.find import find_input, find_part, find_parts, labels
 from mlperf_pkg.submission.model import Place, PowerFolder, SetName, Submission, Why, set_name
+from tests.helpers.archives import lay
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 LOG = simulated()[0]
-
-
-def lay(root: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
-    return root
 
 
 @pytest.mark.parametrize(
@@ -297,18 +291,15 @@ def test_nothing_there(tmp_path: Path) -> None:
         find_input(str(tmp_path / "lgos"))
 
 
-@pytest.mark.parametrize(
-    ("log", "paths"),
-    [
+def test_the_power_logs_of_a_run() -> None:
+    for log, paths in [
         ("result_0.txt", ["result_0/node_0.txt"]),
         ("result_0.old.txt", ["result_0/node_0.txt"]),
         ("result_1.txt", []),
         ("result_2.txt", []),
-    ],
-)
-def test_the_power_logs_of_a_run(log: str, paths: list[str]) -> None:
-    results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
-    assert PowerFolder(Place("power", "power"), results).log_paths(log) == paths
+    ]:
+        results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
+        assert PowerFolder(Place("power", "power"), results).log_paths(log) == paths
 
 
 def test_labels() -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import tarfile
-import zipfile
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -17,28 +14,21 @@ from mlperf_pkg.infra.source import content_of
 from mlperf_pkg.submission import loose
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Input, Why
+from tests.helpers.archives import tree_tar, tree_zip
 from tests.helpers.trees import SYSTEM, simulated, write_submission
 
 LOG = simulated()[0]
-GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstd.compress(LOG)
 
 
 def tar(**files: bytes) -> bytes:
-    packed = BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, BytesIO(data))
-    return packed.getvalue()
+    return tree_tar(files, top="")
 
 
 def zipped(**files: bytes) -> bytes:
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return packed.getvalue()
+    return tree_zip(files)
+
+
+GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstd.compress(LOG)
 
 
 def found(root: Path, files: dict[str, bytes]) -> Input:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis
@@ -47,9 +46,9 @@ WORDS: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "words"), WORDS, ids=[words for _, words in WORDS])
-def test_what_is_asked(fields: dict[str, Any], words: str) -> None:
-    assert requirement(replace(RULE, **fields)) == words
+def test_what_is_asked() -> None:
+    for fields, words in WORDS:
+        assert requirement(replace(RULE, **fields)) == words
 
 
 def test_every_rule_is_told_in_words() -> None:
@@ -67,12 +66,13 @@ def test_every_rule_is_told_in_words() -> None:
     ] == []
 
 
-@pytest.mark.parametrize(
-    ("basis", "words"),
-    [(Basis.BOTH, "once"), (Basis.OFFICIAL, "once [official]"), (Basis.RULES, "once [rules]")],
-)
-def test_the_basis_is_said_where_it_is_not_everybodys(basis: Basis, words: str) -> None:
-    assert with_basis(replace(RULE, occurs="once", basis=basis)) == words
+def test_the_basis_is_said_where_it_is_not_everybodys() -> None:
+    for basis, words in [
+        (Basis.BOTH, "once"),
+        (Basis.OFFICIAL, "once [official]"),
+        (Basis.RULES, "once [rules]"),
+    ]:
+        assert with_basis(replace(RULE, occurs="once", basis=basis)) == words
 
 
 def test_targets_and_runs_in_words() -> None:
@@ -95,25 +95,27 @@ HISTORIES: list[tuple[str, list[tuple[str, tuple[str, ...], list[str]]]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "expected"), HISTORIES, ids=[code for code, _ in HISTORIES])
-def test_histories(code: str, expected: list[tuple[str, tuple[str, ...], list[str]]]) -> None:
-    rows = [
-        (history.usage, history.where, [span.words for span in history.spans])
-        for history in histories(code)
-    ]
-    assert rows == expected
-
-
-@pytest.mark.parametrize("usage", ["training", "hpc"])
-def test_every_rule_of_every_round_is_in_some_history(usage: str) -> None:
-    for name in rounds(usage):
-        round_ = load_round(usage, name)
-        layers = [*common_layers(round_)]
-        layers += [
-            layer for name in round_.benchmarks for layer in benchmark_layers(loaded(round_, name))
+def test_histories() -> None:
+    for code, expected in HISTORIES:
+        rows = [
+            (history.usage, history.where, [span.words for span in history.spans])
+            for history in histories(code)
         ]
-        codes = {r.code for layer in layers for rules in layer.rules.values() for r in rules}
-        assert codes <= rulebook_codes()
+        assert rows == expected
+
+
+def test_every_rule_of_every_round_is_in_some_history() -> None:
+    for usage in ["training", "hpc"]:
+        for name in rounds(usage):
+            round_ = load_round(usage, name)
+            layers = [*common_layers(round_)]
+            layers += [
+                layer
+                for name in round_.benchmarks
+                for layer in benchmark_layers(loaded(round_, name))
+            ]
+            codes = {r.code for layer in layers for rules in layer.rules.values() for r in rules}
+            assert codes <= rulebook_codes()
 
 
 # ---- layers -------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.rulebook.explain.diff import Change, compare
 
 
@@ -36,14 +34,14 @@ CHANGES: list[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", CHANGES, ids=lambda row: "-".join(row[:4]))
-def test_changes(row: tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]) -> None:
-    old, new, where, key, was, now = row
-    forth = changes("training", old, new)[where, key]
-    assert (forth.old, forth.new) == (was, now)
-    back = changes("training", new, old)[where, key]
-    assert (back.old, back.new) == (now, was)
-    assert set(back.codes) == set(forth.codes)
+def test_changes() -> None:
+    for row in CHANGES:
+        old, new, where, key, was, now = row
+        forth = changes("training", old, new)[where, key]
+        assert (forth.old, forth.new) == (was, now)
+        back = changes("training", new, old)[where, key]
+        assert (back.old, back.new) == (now, was)
+        assert set(back.codes) == set(forth.codes)
 
 
 def test_one_number_is_spelled_in_two_ways() -> None:

@@ -71,11 +71,10 @@ def test_everything_accepted_has_a_reason() -> None:
     assert [entry for entry in accepted() if len(entry.why) < 20] == []
 
 
-@pytest.mark.parametrize("other", [{"rulebook": ("x",)}, {"upstream": ("x",)}, {"key": "x"}])
-def test_what_was_accepted_holds_for_both_sides_of_a_key(
-    other: dict[str, Any], unaccepted: list[Difference]
-) -> None:
-    assert verify(ledger=[replace(entry, **other) for entry in accepted()]) == unaccepted
+def test_what_was_accepted_holds_for_both_sides_of_a_key(unaccepted: list[Difference]) -> None:
+    others: list[dict[str, Any]] = [{"rulebook": ("x",)}, {"upstream": ("x",)}, {"key": "x"}]
+    ledger = [replace(entry, **other) for other in others for entry in accepted()]
+    assert verify(ledger=ledger) == unaccepted
 
 
 # ---- a changed rule file ------------------------------------------------------------------
