@@ -13,10 +13,10 @@ from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
-from mlperf_pkg.log.record import shown
 from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import as_count
 from mlperf_pkg.submission.membership import is_placeholder
 
 # ---- copies of one run, whatever was edited in them ---------------------------------------
@@ -110,7 +110,7 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
         message = "the runs have different batch sizes: {found:s}; expected {expected}"
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
     for run in context.runs:
-        text = shown(run.convergence.batch_size)
+        text = as_count(run.convergence.batch_size)
         if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
             yield context.finding(
                 "RCP104",

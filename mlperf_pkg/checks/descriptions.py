@@ -42,7 +42,7 @@ from mlperf_pkg.findings import (
     values_of,
 )
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
-from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.infra.text import letters, nearest
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.load import unchecked_of
@@ -147,7 +147,7 @@ _COUNTS = {  # field: what the results table counts with it
 _ANSWERED_BY_MOST = frozenset({  # published sets; others are empty in more than one of 25
     *("submitter", "division", "status", "system_name", "framework", "host_network_card_count"),
     *("number_of_nodes", "host_processors_per_node", "accelerators_per_node"),
-    "accelerator_model_name",
+    *("accelerator_model_name", "host_processor_model_name", "operating_system"),
 })  # fmt: skip
 _MOST_NAMED, _LONGEST_NAME = 40, 80  # fields to fill in; characters of a name
 _PROCESSOR_COUNTS = ("host_processor_core_count", "host_processor_vcpu_count")
@@ -297,7 +297,7 @@ def _not_fixed_status(description: _Description, category: Any, *, is_known: boo
 
 
 def _answers(description: _Description) -> Iterator[Finding]:
-    """Warn about unanswered fields; note those that many published files leave empty.
+    """Warn about placeholders and empty fields; note those that many published files leave empty.
 
     One answer is enough for fields that replace one another, such as cores or virtual processors.
     """
@@ -305,7 +305,8 @@ def _answers(description: _Description) -> Iterator[Finding]:
     required = needing_answer(description.round, preview=description.is_preview)
     groups = ([field for field in group if field in fields] for group in required)
     empty = [group for group in groups if group and not any(is_answer(fields[f]) for f in group)]
-    by_most = [group for group in empty if _ANSWERED_BY_MOST.issuperset(group)]
+    left = [group for group in empty if any(letters(str(fields[f] or "")) for f in group)]
+    by_most = [group for group in empty if group in left or _ANSWERED_BY_MOST.issuperset(group)]
     by_some = [group for group in empty if group not in by_most]
     for unanswered, weight in ((by_most, {}), (by_some, NOTE)):
         if unanswered:

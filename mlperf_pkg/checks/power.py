@@ -263,6 +263,10 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
                 **NOTE if power.is_possible(key, value) else {},
             )
             return
+        if log.watts == 0 and log.readings and not log.switch:
+            message = "the samples have a mean of {found} watts; expected more"
+            yield finding_of("POW206", message, log.path, found=0, expected="more than 0")
+            return
 
 
 # ---- energy -------------------------------------------------------------------------------

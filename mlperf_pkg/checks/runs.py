@@ -275,7 +275,7 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
 
     The rules do not require a seed of a killed run, which counts as failed.
     """
-    logged: set[tuple[Any, Any, int]] = set()
+    logged: dict[tuple[Any, Any, int], str] = {}
     for run in context.runs:
         fields = {"basis": Basis.OFFICIAL} if run.killed else {}
         if run.seeds_unreadable:
@@ -291,14 +291,18 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
-                message = (
-                    "seed {found:d} is logged by the same source line in several runs; expected"
-                    " another seed"
-                )
+                is_same = logged[key] == run.path  # as by several processes
+                several = "in several runs; expected another seed"
+                where = "twice in this run; expected once" if is_same else several
                 yield context.finding(
-                    "SEED102", message, path=run.path, line=seed.line, found=seed.value, **fields
+                    "SEED102",
+                    f"seed {{found:d}} is logged by the same source line {where}",
+                    path=run.path,
+                    line=seed.line,
+                    found=seed.value,
+                    **_OF_CHECKER if is_same else fields,
                 )
-            logged.add(key)
+            logged.setdefault(key, run.path)
 
 
 # ---- checkpoints of Stable Diffusion ------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
@@ -15,6 +16,7 @@ from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.rulebook.formula import read_number
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined
 from mlperf_pkg.run.convergence import MAX_METRICS, reason_of
@@ -59,11 +61,17 @@ class DistinctValues:
         """Take the next record, by its ``number`` in the log."""
         numbers = self._numbers[record.key]
         if len(numbers) < MAX_DISTINCT:
-            numbers.setdefault(shown(record.value), number)
+            numbers.setdefault(as_count(record.value), number)
 
     def lines(self, key: str) -> dict[str, int]:
         """Return the different values of a key, as JSON, each with its first line."""
         return {value: self._line_of(number) for value, number in self._numbers[key].items()}
+
+
+def as_count(value: Any) -> str:
+    """Return a value as JSON; a whole number is the same as text or as a double."""
+    number = to_finite(read_number(value))
+    return shown(value if number is None or not number.is_integer() else int(number))
 
 
 # ---- time-to-train -----------------------------------------------------------------------
@@ -104,10 +112,11 @@ class Clock(msgspec.Struct, eq=False):
 
     @property
     def minutes(self) -> float | None:
-        """Minutes from the first start to the first stop after it; None if one is missing."""
-        if self.start_ms is None or self.stop_ms is None or self.stop_ms < self.start_ms:
+        """Minutes from the first start to the first stop after it; None if one is not a time."""
+        if self.start_ms is None or self.stop_ms is None:
             return None
-        return (self.stop_ms - self.start_ms) / 60 / 1000
+        elapsed_ms = self.stop_ms - self.start_ms
+        return elapsed_ms / 60 / 1000 if 0 <= elapsed_ms < math.inf else None
 
     @property
     def official_span_ms(self) -> tuple[float, float] | None:
@@ -246,8 +255,8 @@ def hyperparameters_of(
 ) -> dict[str, str]:
     """Return the first values of the hyperparameters in a log, as JSON.
 
-    Numbers have six significant digits: ``1`` and ``1.0`` are the same. ``seen`` holds the keys
-    that the rules have ``followed``, ``others`` those that they do not (``of_head``).
+    Numbers have six significant digits: ``1``, ``1.0`` and ``"1"`` are the same. ``seen`` holds the
+    keys that the rules have ``followed``, ``others`` those that they do not (``of_head``).
     """
     names = _hyperparameters(followed)
     return {**{key: in_words(seen[key].first) for key in names if key in seen}, **others}
@@ -278,7 +287,7 @@ def in_words(value: Any) -> str:
 
 @lru_cache(maxsize=1024)  # the runs of a result set repeat the same numbers
 def _in_words(value: Any) -> str:
-    number = to_finite(value)
+    number = to_finite(read_number(value))
     return shown(value) if number is None else f"{number:.6g}"
 
 

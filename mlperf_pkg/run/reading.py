@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from datetime import date
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order, verdicts_of
+from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.streams import problem_of
 from mlperf_pkg.log.block import Block
@@ -35,6 +37,7 @@ ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
 _WORDS = (*convergence.WORDS, convergence.SAMPLES)
+_FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
 
 
 def read_run(log: LogFile) -> Run:
@@ -140,8 +143,8 @@ class _Reading:
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
             official_span_ms=self._clock.official_span_ms,
-            start_ms=self._clock.start_ms,
-            stop_ms=self._clock.stop_ms,
+            start_ms=to_finite(self._clock.start_ms),
+            stop_ms=to_finite(self._clock.stop_ms),
             status=self._clock.status,
             killed=self._killed,
             converged=self._is_converged,
@@ -238,8 +241,12 @@ class _Reading:
 
     def _check_end(self) -> None:
         if self._clock.stop_ms is not None and self._clock.minutes is None:
-            message = "run_stop is earlier than run_start; expected later"
+            is_backwards = self._clock.stop_ms < (self._clock.start_ms or 0.0)
+            problem = "earlier than" if is_backwards else "no finite time after"
+            message = f"run_stop is {problem} run_start; expected later"
             self._add("RUN155", message, line=self._stop_line(), basis=Basis.RULES)
+        if not self._is_open:
+            self._check_batch_size()
         if self._evaluations.backwards:
             number, early_ms = self._evaluations.backwards
             self._add(
@@ -252,6 +259,13 @@ class _Reading:
         self._check_day()
         if self._records and not self._is_success:
             self._check_ending()
+
+    def _check_batch_size(self) -> None:
+        """Report a batch size that cannot be compared with those of the reference points."""
+        for size, line in self._distinct.lines("global_batch_size").items():
+            if not size.isdecimal() or int(size) == 0:
+                message = "global_batch_size is {found:s}; expected a positive whole number"
+                self._add("RUN166", message, line=line, basis=Basis.RULES, found=size)
 
     def _check_ending(self) -> None:
         """Report a run that does not say success; in Open, any stopping criterion may be used."""
@@ -280,14 +294,15 @@ class _Reading:
         if choice.sureness not in (Sureness.GIVEN, Sureness.NAMED) or not start_ms:
             return
         day, last = day_of(start_ms), last_day(self._identity.usage, choice.name)
-        if day > last:
+        if not _FIRST_DAY <= day <= last:
+            limit = f"{last} or earlier" if day > last else f"{_FIRST_DAY} or later"
             self._add(
                 "RUN158",
                 "the run is dated {found:s}; expected {expected}",
                 severity=Severity.WARNING,
                 basis=Basis.RULES,
                 found=str(day),
-                expected=f"{last} or earlier (round {choice.name})",
+                expected=f"{limit} (round {choice.name})",
             )
 
     def _stop_line(self) -> int | None:

@@ -209,7 +209,7 @@ class RuleChecker:
                     if passed or not (failed := _first_failed(compiled.checks, record, seen)):
                         self._check_more(compiled, record, number)
                     else:
-                        self._report_failed(compiled.rule, failed, record, number)
+                        self._report_failed(compiled, failed, record, number)
                     if compiled.reaches:
                         self._compare_with_target(compiled, record, number)
             if logged:
@@ -219,12 +219,18 @@ class RuleChecker:
             if joiner and joiner.of == key:
                 self._join(joiner, record, number)
 
-    def _report_failed(self, rule: Rule, check: Check, record: Record, number: int) -> None:
-        breach = check.constraint.breach(check.argument, record, self.seen)
+    def _report_failed(
+        self, compiled: CompiledRule, check: Check, record: Record, number: int
+    ) -> None:
+        """Report what a record breaks; text that is a number breaks no rule that it keeps."""
+        rule, breach = compiled.rule, check.constraint.breach(check.argument, record, self.seen)
+        as_number = replace(record, value=read_number(record.value))
+        is_text = rule.basis is Basis.BOTH and as_number.value is not record.value
+        is_kept = is_text and not _first_failed(compiled.checks, as_number, self.seen)
         if breach.is_limit and rule.basis is Basis.RULES:
             return
         self._add(
-            replace(rule, basis=Basis.OFFICIAL) if breach.is_limit else rule,
+            replace(rule, basis=Basis.OFFICIAL) if breach.is_limit or is_kept else rule,
             number,
             value=breach.found,
             expected=rule.needed or breach.expected,
@@ -361,16 +367,20 @@ class RuleChecker:
     def _refuse(self, refusal: _Refusal) -> None:
         """Report a formula that does not hold for a record.
 
-        If it holds for the final values of the run, only the order of the records is wrong.
+        If it holds for the final values of the run, only the order of the records is wrong, or that
+        a number is text.
         """
         formula, rule = refusal.compiled.formula, refusal.compiled.rule
         assert formula  # noqa: S101
+        logged = refusal.operands.values
         final = {key: self.seen[key].last for key in self.seen.keys() & formula.names}
-        operands = refusal.operands.with_values(final)
+        numbers = {key: read_number(value) for key, value in {**logged, **final}.items()}
+        operands = refusal.operands.with_values(numbers)
         changed = operands != refusal.operands
         if changed and rule.basis is Basis.BOTH and formula.evaluate(operands):
             keys = " and ".join(sorted(final))
-            hint = f"log {keys} before it: the official checker reads in order"
+            order = f"log {keys} before it: the official checker reads in order"
+            hint = None if str in map(type, logged.values()) else order
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
         kind = Unordered if refusal.compiled.by_position else Finding
         if self._joiner and rule.key == self._joiner.key:
