@@ -12,7 +12,7 @@ from msgspec import Struct, convert, field, to_builtins
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
-from mlperf_pkg.infra.plain_yaml import compose, key, kind, value
+from mlperf_pkg.infra.plain_yaml import compose, line_of, value
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
 
@@ -151,7 +151,7 @@ def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
     }
     contents["prices"] = _prices(contents.get("prices", {}))
     contents["waivers"] = [
-        {**fields, "waiver": fields, "line": _line(root, ["waivers", index])}
+        {**fields, "waiver": fields, "line": line_of(root, ["waivers", index])}
         for index, fields in enumerate(contents.get("waivers", ()))
     ]
     return convert(contents, Config)
@@ -164,21 +164,6 @@ def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
 
 
 # ---- lines and schema ----------------------------------------------------------------------
-
-
-def _line(node: yaml.Node, steps: Sequence[str | int]) -> int:
-    """Return the 1-based line of the node at ``steps``: that of its key, in a mapping."""
-    line: int = node.start_mark.line + 1
-    for step in steps:
-        if kind(node) == "mapping":
-            pair = next((pair for pair in node.value if key(pair[0]) == step), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        else:
-            node = node.value[step]
-            line = node.start_mark.line + 1
-    return line
 
 
 def _schema() -> dict[str, Any]:
@@ -197,13 +182,13 @@ def _schema_errors(
         if error.validator == "additionalProperties":
             keys = list(error.schema["properties"])
             for name in sorted(error.instance.keys() - keys):
-                yield _line(root, [*steps, name]), _unknown_key(name, keys)
+                yield line_of(root, [*steps, name]), _unknown_key(name, keys)
         elif error.validator == "required":
             missing = [name for name in error.validator_value if name not in error.instance]
-            yield _line(root, steps), f"{_dotted(steps)} lacks {', '.join(missing)}"
+            yield line_of(root, steps), f"{_dotted(steps)} lacks {', '.join(missing)}"
         else:
             message = f"{_dotted(steps)} is {error.instance!r}; expected {_expected(error)}"
-            yield _line(root, steps), message
+            yield line_of(root, steps), message
 
 
 def _unknown_key(name: str, keys: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,8 @@ def compose(path: Path) -> yaml.Node | None:
 
     try:
         node = _root(_text(path))
-        _refuse_repeated_keys(node)
+        for name, line, _ in repeated_keys(node) if node else ():
+            raise UserError(f"{path}:{line}: the key {name!r} is repeated")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise UserError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
@@ -56,6 +57,43 @@ def value(node: yaml.Node) -> Any:
     if kind(node) == "sequence":
         return [value(item) for item in node.value]
     return node.value
+
+
+def line_of(node: yaml.Node, steps: Sequence[str | int]) -> int:
+    """Return the 1-based line of the part that ``steps`` lead to: that of its key, in a mapping.
+
+    It is the line of the last part that exists, else 1. A mapping is its own element of every
+    number.
+    """
+    line = 1
+    for step in steps:
+        if kind(node) == "sequence":
+            node = node.value[step]
+            line = node.start_mark.line + 1
+        elif isinstance(step, str):
+            pairs = node.value if kind(node) == "mapping" else ()
+            pair = next((pair for pair in pairs if key(pair[0]) == step), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        else:
+            line = node.start_mark.line + 1
+    return line
+
+
+def repeated_keys(node: yaml.Node) -> Iterator[tuple[str, int, int]]:
+    """Yield each key that its mapping has already, its line, and that of the first."""
+    if kind(node) == "sequence":
+        for item in node.value:
+            yield from repeated_keys(item)
+    elif kind(node) == "mapping":
+        lines: dict[str, int] = {}
+        for name, item in node.value:
+            line = name.start_mark.line + 1
+            if key(name) in lines:
+                yield key(name), line, lines[key(name)]
+            lines.setdefault(key(name), line)
+            yield from repeated_keys(item)
 
 
 def dump(contents: Mapping[str, Any]) -> str:
@@ -102,21 +140,3 @@ def _root(text: str) -> yaml.Node | None:
 
     node: yaml.Node | None = yaml.compose(text, Loader)
     return node
-
-
-def _refuse_repeated_keys(node: yaml.Node | None) -> None:
-    import yaml  # noqa: PLC0415
-
-    if node is None or kind(node) == "scalar":
-        return
-    if kind(node) == "sequence":
-        for item in node.value:
-            _refuse_repeated_keys(item)
-        return
-    names: set[str] = set()
-    for name, item in node.value:
-        if key(name) in names:
-            problem = f"the key {key(name)!r} is repeated"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
-        names.add(key(name))
-        _refuse_repeated_keys(item)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from mlperf_pkg.errors import RulebookError
+from mlperf_pkg.infra.plain_yaml import line_of, repeated_keys
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.rulebook.expectation import parsed
@@ -75,7 +76,12 @@ def parse(file: RuleFile, data: bytes) -> dict[str, Any]:
         node: Any = loader.get_single_node()
         if node is None or node.id != "mapping":
             raise RulebookError(f"{file.shown}:1: not a mapping")
-        refuse([Problem(file.shown, line, text) for line, text in _repeated(node)])
+        refuse(
+            [
+                Problem(file.shown, line, f"{name!r} is given twice, first on line {first}")
+                for name, line, first in repeated_keys(node)
+            ]
+        )
         document: dict[str, Any] = loader.construct_document(node)
         return document
 
@@ -86,30 +92,8 @@ def problem_at(file: RuleFile, steps: Sequence[Step], message: str) -> Problem:
     A part that is merged into its mapping (``<<``) is on the line of that mapping.
     """
     with _loader(file, file.read()) as loader:
-        node = loader.get_single_node()
-    line = 1
-    for step in steps:
-        child = _child(node, step)
-        if child is None:
-            break
-        line, node = child
-    return Problem(file.shown, line, message)
-
-
-def _child(node: Any, step: Step) -> tuple[int, yaml.Node] | None:
-    """Return the line and the node of a part; None where the node does not name it.
-
-    A mapping is its own first entry: a rule alone is written without a list.
-    """
-    if node.id == "sequence":
-        part = node.value[int(step)]
-        return part.start_mark.line + 1, part
-    if isinstance(step, int):
-        return node.start_mark.line + 1, node
-    for key, value in node.value if node.id == "mapping" else ():
-        if key.value == str(step):
-            return key.start_mark.line + 1, value
-    return None
+        node: Any = loader.get_single_node()
+    return Problem(file.shown, line_of(node, steps), message)
 
 
 @contextmanager
@@ -128,22 +112,6 @@ def _loader(file: RuleFile, data: bytes) -> Iterator[_Loader]:
         raise RulebookError(f"{file.shown}: not valid: nested too deeply") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RulebookError(f"{file.shown}: not valid YAML in UTF-8: {error}") from error
-
-
-def _repeated(node: Any) -> Iterator[tuple[int, str]]:
-    """Yield the line of each repeated key, and a message."""
-    if node.id == "sequence":
-        for item in node.value:
-            yield from _repeated(item)
-    elif node.id == "mapping":
-        lines: dict[str, int] = {}
-        for key, value in node.value:
-            line = key.start_mark.line + 1
-            name = key.value if key.id == "scalar" else "a list or mapping as key"
-            if name in lines:
-                yield line, f"{name!r} is given twice, first on line {lines[name]}"
-            lines.setdefault(name, line)
-            yield from _repeated(value)
 
 
 # ---- the vocabulary, rules/metaschema.json ------------------------------------------------
