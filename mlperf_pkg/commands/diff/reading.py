@@ -15,7 +15,6 @@ from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
-from mlperf_pkg.checks.system_schema import is_text
 from mlperf_pkg.commands.diff.changes import as_text, compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
@@ -98,7 +97,7 @@ def _digest(path: AnyPath) -> str:
 
 
 def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
-    contents = checked.inputs[0]
+    contents, places = checked.inputs[0], checked.inputs[0].places
     # A single submission may have another name on the other side; several go by their names.
     label = contents.submissions[0].place.label if alone else ""
     sets = tuple(_sets(checked, logs, label, alone=alone))
@@ -106,7 +105,10 @@ def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
     compared |= {run.path for scored in scores(checked).sets for run in scored.runs}
     return Side(
         verdict=checked.report.verdict,
-        systems=tuple(_systems(checked, label).values()),
+        systems=tuple(
+            System(_within(label, s.path), s.id, _digest(places[s.path].path), s.contents or {})
+            for s in checked.systems
+        ),
         sets=sets,
         findings=tuple(_outside(checked.report.findings, sets)),
         files={_within(label, path): digest for path, digest in _others(contents, compared)},
@@ -118,12 +120,10 @@ def _sets(
 ) -> Iterator[ResultSet]:
     places = checked.inputs[0].places
     runs = {run.path: run for run in checked.runs}
-    systems = _systems(checked, label)
     for scored, result, context in zip(
         scores(checked).sets, checked.sets, checked.contexts, strict=True
     ):
-        system = systems.get(context.system.path) if context.system else None
-        described = system.fields.get("submitter") if system and alone else None
+        described = context.system.submitter if context.system and alone else None
         in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
         name = (scored.row.submitter or "") if in_tree else ""
         yield ResultSet(
@@ -131,26 +131,11 @@ def _sets(
             row=scored.row,
             logs=tuple(logs.read(places[run.path], runs.get(run.path)) for run in scored.runs),
             findings=tuple(result.observations),
-            system=system,
-            submitter=described if name and is_text(described) else name,
+            system=context.system,
+            submitter=described if name and described is not None else name,
             identity=context.identity,
             is_raw=not in_tree,
         )
-
-
-def _systems(checked: Checked, label: str) -> dict[str, System]:
-    """Return the system descriptions by their paths in the report."""
-    places = checked.inputs[0].places
-    return {
-        system.path: System(
-            _within(label, system.path),
-            system.id,
-            _digest(places[system.path].path),
-            system.contents or {},
-            system.accelerators,
-        )
-        for system in checked.systems
-    }
 
 
 def _outside(findings: Iterable[Finding], sets: Iterable[ResultSet]) -> Iterator[Finding]:
