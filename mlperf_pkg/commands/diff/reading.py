@@ -26,6 +26,7 @@ from mlperf_pkg.rulebook.explain.describe import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import is_hyperparameter
 from mlperf_pkg.submission.model import Input, Place
 
 _UNREADABLE = "cannot be read"
@@ -180,27 +181,11 @@ _OUTCOMES = evaluations.KEYS | {
     "seed",
     "weights_initialization",
 }
-# Named in training_rules, Hyperparameters and Hyperparameter borrowing, but required of a log by no
-# rule of the rulebook.
-_WRITTEN = frozenset(
-    {
-        "data_eval_samples",
-        "data_train_samples",
-        "data_train_speed_perturbation_max",
-        "data_train_speed_perturbation_min",
-        "dropout",
-        "evaluation_input_shape",
-        "evaluation_overlap",
-        "local_batch_size",
-        "lora_dropout",
-        "opt_epsilon",
-        "opt_gradient_accumulation_steps",
-        "opt_init_checkpoint_step",
-        "opt_initial_learning_rate",
-        "opt_learning_rate_warmup_ratio",
-        "sequence_length",
-        "training_oversampling",
-    }
+# Named in training_rules, Hyperparameter borrowing, but neither required of a log by the rulebook
+# nor compared between runs.
+_WRITTEN = (
+    *("data_eval_samples", "evaluation_input_shape", "evaluation_overlap"),
+    *("local_batch_size", "training_oversampling"),
 )
 _SUFFIXES = ("_start", "_stop")
 
@@ -224,9 +209,9 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
-    """Return the values of these keys in a log as JSON, several values separated by commas.
+    """Return the values of these keys, and of all hyperparameters, in a log as JSON by key.
 
-    Equal numbers have equal text: ``1.0`` becomes ``1``.
+    Several values are separated by commas. Equal numbers have equal text: ``1.0`` becomes ``1``.
 
     Raises:
         OSError: the log cannot be read.
@@ -234,8 +219,9 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
         for record in LogReader(stream, source.label, lambda _: None):
-            if record is not None and isinstance(record.key, str) and record.key in keys:
-                texts = values.setdefault(record.key, {})
+            key = record.key if record is not None and isinstance(record.key, str) else ""
+            if record is not None and (key in keys or is_hyperparameter(key)):
+                texts = values.setdefault(key, {})
                 if len(texts) < MAX_VALUES:
                     texts[as_text(record.value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}
