@@ -207,7 +207,7 @@ _KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("seeds", lambda key: key == "seed"),
     ("clock records", lambda key: key in _CLOCK),
     ("names", lambda key: key.startswith("submission_")),
-    ("hyperparameters", is_hyperparameter),
+    ("hyperparameters", lambda key: is_hyperparameter(key) or key in model.BATCH_SIZES),
     ("other records", lambda _: True),
 )
 """The kinds of records, and which keys they have; the first that fits."""

@@ -141,15 +141,14 @@ def _copy(original: ResultSet, new: ResultSet, runs: str) -> EntryVerdict:
 
 
 def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
-    before, after = original.system, new.system
     if not is_same_submitter(original.submitter, new.submitter):
         return "of another submitter"
-    if before is None or after is None:
+    if original.system is None or new.system is None:
         return "without a description"
-    statuses = [category(str(system.fields.get("status"))) for system in (before, after)]
+    statuses = [category(str(item.fields.get("status"))) for item in (original, new)]
     if statuses[0] == PREVIEW != statuses[1]:
         return "of a Preview"
-    if fields := different_fields(before, after):
+    if fields := different_fields(original, new):
         return f"with another description: {in_words(fields, 's')}"
     return "the logs fail the rules" if new.row.verdict.rules is Verdict.FAIL else ""
 
@@ -211,9 +210,9 @@ def _description(change: SetChange) -> Iterator[EntryVerdict]:
     path = change.new.name
     runs = "new runs" if change.same.new else "the same runs"
     yield from _availability(change)
-    systems = [item.system.fields if item.system else {} for item in (change.old, change.new)]
     if _NODES in change.fields:
-        text = f"{' to '.join(str(fields.get(_NODES)) for fields in systems)} ({runs})"
+        numbers = (str(item.fields.get(_NODES)) for item in (change.old, change.new))
+        text = f"{' to '.join(numbers)} ({runs})"
         yield entry_verdict(Kind.NODES, path, text, allowed=None)
     if others := [field for field in change.fields if field not in (_NODES, "status")]:
         text = f"{in_words(others, 's')} ({runs})"
@@ -242,8 +241,7 @@ def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator
 
 def _availability(change: SetChange) -> Iterator[EntryVerdict]:
     """Yield the verdict on an entry whose system has another availability than before."""
-    systems = [item.system.fields if item.system else {} for item in (change.old, change.new)]
-    statuses = [str(fields.get("status")) for fields in systems]
+    statuses = [str(item.fields.get("status")) for item in (change.old, change.new)]
     old, new = map(category, statuses)
     if old and new and old != new:
         is_of_one_round = change.old.row.round == change.new.row.round
@@ -465,8 +463,7 @@ def _scaled(
 
 def _family(result_set: ResultSet) -> tuple[str | None, str]:
     """Return the key of a system at all scales: submitter and accelerator."""
-    fields = result_set.system.fields if result_set.system else {}
-    return result_set.submitter, str(fields.get("accelerator_model_name"))
+    return result_set.submitter, str(result_set.fields.get("accelerator_model_name"))
 
 
 # ---- lenders ------------------------------------------------------------------------------

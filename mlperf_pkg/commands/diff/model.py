@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.descriptions import differing
+from mlperf_pkg.checks.descriptions import SystemFile, differing
 from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.report import ResultSetRow
@@ -45,7 +45,6 @@ class System(Struct, frozen=True):
     id: str
     digest: str
     fields: Mapping[str, Any]
-    accelerators: int | None = None
 
 
 class ResultSet(Struct, frozen=True):
@@ -61,7 +60,7 @@ class ResultSet(Struct, frozen=True):
     row: ResultSetRow
     logs: tuple[Log, ...]
     findings: tuple[Finding, ...]
-    system: System | None = None
+    system: SystemFile | None = None
     submitter: str = ""
     identity: str = ""
     is_raw: bool = False
@@ -70,6 +69,11 @@ class ResultSet(Struct, frozen=True):
     def name(self) -> str:
         """Its name on both sides: its path or, for raw logs, its identity."""
         return self.identity if self.is_raw else self.path
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of its system description; empty if there is none."""
+        return (self.system.contents if self.system else None) or {}
 
     @property
     def accelerators(self) -> int | None:
@@ -87,10 +91,12 @@ class ResultSet(Struct, frozen=True):
         }
 
 
-def different_fields(old: System | None, new: System | None) -> list[str]:
-    """Return the names of the fields in which two descriptions differ, none if one is missing."""
-    before, after = (system.fields if system else {} for system in (old, new))
-    return differing(before, after) if before and after else []
+def different_fields(old: ResultSet, new: ResultSet) -> list[str]:
+    """Return the names of the fields in which the descriptions of two sets differ.
+
+    There are none if one is missing.
+    """
+    return differing(old.fields, new.fields) if old.fields and new.fields else []
 
 
 class Side(Struct, frozen=True):
@@ -229,7 +235,7 @@ class SetChange(Struct, frozen=True, dict=True):
     @property
     def fields(self) -> list[str]:
         """The fields of its description that changed, without a change of the division."""
-        fields = different_fields(self.old.system, self.new.system)
+        fields = different_fields(self.old, self.new)
         same_division = self.old.row.division == self.new.row.division
         return [field for field in fields if same_division or field != "division"]
 

@@ -15,7 +15,6 @@ from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
-from mlperf_pkg.checks.system_schema import is_text
 from mlperf_pkg.commands.diff.changes import as_text, compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
 from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
@@ -27,6 +26,7 @@ from mlperf_pkg.rulebook.explain import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.readers import is_hyperparameter
 from mlperf_pkg.submission.model import Input, Place
 
 _UNREADABLE = "cannot be read"
@@ -98,7 +98,7 @@ def _digest(path: AnyPath) -> str:
 
 
 def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
-    contents = checked.inputs[0]
+    contents, places = checked.inputs[0], checked.inputs[0].places
     # A single submission may have another name on the other side; several go by their names.
     label = contents.submissions[0].place.label if alone else ""
     sets = tuple(_sets(checked, logs, label, alone=alone))
@@ -106,7 +106,10 @@ def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
     compared |= {run.path for scored in scores(checked).sets for run in scored.runs}
     return Side(
         verdict=checked.report.verdict,
-        systems=tuple(_systems(checked, label).values()),
+        systems=tuple(
+            System(_within(label, s.path), s.id, _digest(places[s.path].path), s.contents or {})
+            for s in checked.systems
+        ),
         sets=sets,
         findings=tuple(_outside(checked.report.findings, sets)),
         files={_within(label, path): digest for path, digest in _others(contents, compared)},
@@ -118,12 +121,10 @@ def _sets(
 ) -> Iterator[ResultSet]:
     places = checked.inputs[0].places
     runs = {run.path: run for run in checked.runs}
-    systems = _systems(checked, label)
     for scored, result, context in zip(
         scores(checked).sets, checked.sets, checked.contexts, strict=True
     ):
-        system = systems.get(context.system.path) if context.system else None
-        described = system.fields.get("submitter") if system and alone else None
+        described = context.system.submitter if context.system and alone else None
         in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
         name = (scored.row.submitter or "") if in_tree else ""
         yield ResultSet(
@@ -131,26 +132,11 @@ def _sets(
             row=scored.row,
             logs=tuple(logs.read(places[run.path], runs.get(run.path)) for run in scored.runs),
             findings=tuple(result.observations),
-            system=system,
-            submitter=described if name and is_text(described) else name,
+            system=context.system,
+            submitter=described if name and described is not None else name,
             identity=context.identity,
             is_raw=not in_tree,
         )
-
-
-def _systems(checked: Checked, label: str) -> dict[str, System]:
-    """Return the system descriptions by their paths in the report."""
-    places = checked.inputs[0].places
-    return {
-        system.path: System(
-            _within(label, system.path),
-            system.id,
-            _digest(places[system.path].path),
-            system.contents or {},
-            system.accelerators,
-        )
-        for system in checked.systems
-    }
 
 
 def _outside(findings: Iterable[Finding], sets: Iterable[ResultSet]) -> Iterator[Finding]:
@@ -195,27 +181,11 @@ _OUTCOMES = evaluations.KEYS | {
     "seed",
     "weights_initialization",
 }
-# Named in training_rules, Hyperparameters and Hyperparameter borrowing, but required of a log by no
-# rule of the rulebook.
-_WRITTEN = frozenset(
-    {
-        "data_eval_samples",
-        "data_train_samples",
-        "data_train_speed_perturbation_max",
-        "data_train_speed_perturbation_min",
-        "dropout",
-        "evaluation_input_shape",
-        "evaluation_overlap",
-        "local_batch_size",
-        "lora_dropout",
-        "opt_epsilon",
-        "opt_gradient_accumulation_steps",
-        "opt_init_checkpoint_step",
-        "opt_initial_learning_rate",
-        "opt_learning_rate_warmup_ratio",
-        "sequence_length",
-        "training_oversampling",
-    }
+# Named in training_rules, Hyperparameter borrowing, but neither required of a log by the rulebook
+# nor compared between runs.
+_WRITTEN = (
+    *("data_eval_samples", "evaluation_input_shape", "evaluation_overlap"),
+    *("local_batch_size", "training_oversampling"),
 )
 _SUFFIXES = ("_start", "_stop")
 
@@ -239,9 +209,9 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
-    """Return the values of these keys in a log as JSON, several values separated by commas.
+    """Return the values of these keys, and of all hyperparameters, in a log as JSON by key.
 
-    Equal numbers have equal text: ``1.0`` becomes ``1``.
+    Several values are separated by commas. Equal numbers have equal text: ``1.0`` becomes ``1``.
 
     Raises:
         OSError: the log cannot be read.
@@ -249,8 +219,9 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
         for record in LogReader(stream, source.label, lambda _: None):
-            if record is not None and isinstance(record.key, str) and record.key in keys:
-                texts = values.setdefault(record.key, {})
+            key = record.key if record is not None and isinstance(record.key, str) else ""
+            if record is not None and (key in keys or is_hyperparameter(key)):
+                texts = values.setdefault(key, {})
                 if len(texts) < MAX_VALUES:
                     texts[as_text(record.value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}

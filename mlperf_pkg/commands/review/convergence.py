@@ -99,7 +99,7 @@ def section(reviewed: Round) -> Section:
             _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
         ),
     }
-    counts, dates = Counter(test.state for test in tests), reviewed.calendar or {}
+    counts, dates = Counter(test.state for test in tests), reviewed.outcome.calendar or {}
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     date = dates.get(SUBMISSION, "unknown")
     return Section(
@@ -136,7 +136,7 @@ def _sets(tests: Sequence[RcpTest]) -> Table:
 
 
 def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
-    dates = reviewed.calendar or {}
+    dates = reviewed.outcome.calendar or {}
     groups = by_key(((row.benchmark, _size(row)), row) for row in rows)
     for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
         sets = groups[benchmark, size]

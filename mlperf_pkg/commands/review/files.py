@@ -293,28 +293,6 @@ def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
 _OPEN_ROWS = 40  # a table with more rows is folded
 _MISSING = "<h2>Missing or unclear</h2>"
 
-_PAGE = """\
-{head}
-<body>
-<a class="skip" href="#main">Skip to the review</a>
-<header>
-<h1>{title}</h1>
-<p class="counts">{counts}</p>
-<p>{reason}</p>
-<nav aria-label="Sections">
-{links}
-</nav>
-</header>
-<main id="main" tabindex="-1">
-{body}
-</main>
-<footer>
-<p>mlperf-pkg {version}, {reference}. This page makes no request.</p>
-</footer>
-</body>
-</html>
-"""
-
 
 def page(review: Review) -> str:
     """Return the page."""
@@ -326,7 +304,7 @@ def page(review: Review) -> str:
         parts.insert(_FIRST, f'{_MISSING}\n<ul class="problems">\n{items}\n</ul>')
     tool, round_ = review.head["tool"], review.head["round"]
     reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
-    return _PAGE.format(
+    return file("review.html").format(
         head=page_head(title, "\n".join(map(file, ("page.css", "review.css")))),
         title=escape_html(title),
         counts=escape_html(review.counts),

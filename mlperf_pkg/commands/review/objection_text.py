@@ -386,7 +386,7 @@ def section(reviewed: Round) -> Section:
         for item in judged
     ]
     lines += [*_doubts(outcome), *(f"{item.against}: {item.code}: {item.title}" for item in new)]
-    until = f", until {reviewed.calendar['objections']}" if reviewed.calendar else ""
+    until = f", until {outcome.calendar['objections']}" if outcome.calendar else ""
     return Section(
         name="objections",
         title="Objections",
@@ -404,7 +404,7 @@ def section(reviewed: Round) -> Section:
 
 def calendar_section(reviewed: Round) -> Section:
     """Return the dates of the review."""
-    dates = reviewed.calendar or {}
+    dates = reviewed.outcome.calendar or {}
     rows = [(f"{dates[name]}", f"{dates[name]:%A}", EVENTS[name][0]) for name in by_date(dates)]
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
     return Section("calendar", "Calendar", (), {"dates": table} if rows else {})

@@ -428,7 +428,7 @@ def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple
 def measured(entry: Entry, corrected: Examined, examined: Examined | None = None) -> float:
     """Return by how many percent the correction of an objection changes its scores.
 
-    They are as recorded with it or, if the round with the objection is ``examined``, too, as there.
+    They are as recorded with it or, if another round with the objection is ``examined``, as there.
     If nothing is corrected, an objection to convergence or to a factor is measured by the scores
     with and without normalisation.
 
@@ -438,7 +438,7 @@ def measured(entry: Entry, corrected: Examined, examined: Examined | None = None
     if corrected.alone is not None:
         raise UserError(f"{entry.id}: expected the round with the correction, not one submission")
     before: Mapping[str, float | None] = entry.scores
-    if examined is not None:
+    if examined is not None and examined is not corrected:
         scored = examined.scored(entry.about).items()
         before = {path: row.score_minutes for path, row in scored}
     left = {f.about for _, f in corrected.findings if f.code == entry.code}

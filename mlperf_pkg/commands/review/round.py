@@ -14,7 +14,7 @@ from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.consistency import originals
 from mlperf_pkg.checks.descriptions import SystemFile, as_published
 from mlperf_pkg.commands.review import objections
-from mlperf_pkg.commands.review.calendar import Calendar, calendar_here, calendar_of
+from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.infra.text import did_you_mean, letters
@@ -62,7 +62,8 @@ class Round(Struct, frozen=True, dict=True):
     """A checked round. ``problems`` are sentences about missing or unclear parts.
 
     ``previous`` is an earlier round; without it, the published record has those. ``outcome`` are
-    the objections in the file of their states, and the errors that it does not name.
+    the objections in the file of their states, and the errors that it does not name; it has the
+    calendar.
     """
 
     checked: Checked
@@ -70,7 +71,6 @@ class Round(Struct, frozen=True, dict=True):
     problems: tuple[str, ...] = ()
     previous: Side | None = None
     outcome: objections.Outcome = objections.Outcome(())
-    calendar: Calendar | None = None
 
     @property
     def report(self) -> Report:
@@ -185,7 +185,7 @@ def read_round(
         dates = calendar_of(submission_date(report.usage, report.round))
     outcome = objections.judge(entries, objections.Examined(checked), options)
     outcome = replace(outcome, calendar=dates)
-    reviewed = Round(checked, choices, previous=side, outcome=outcome, calendar=dates)
+    reviewed = Round(checked, choices, previous=side, outcome=outcome)
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:

@@ -73,8 +73,10 @@ def test_values(values: list[Any], text: str) -> None:
 
 
 def test_other_keys_and_lines_are_passed_over() -> None:
-    log = b"noise\n:::MLLOG {\n" + joined([record(1), record(2, "c"), record(3, "b")])
-    assert settings(log) == {"a": "1", "b": "3"}
+    """Hyperparameters that no rule names are read, too."""
+    named = [record(1), record(2, "c"), record(3, "b"), record(4, "opt_new")]
+    log = b"noise\n:::MLLOG {\n" + joined(named)
+    assert settings(log) == {"a": "1", "b": "3", "opt_new": "4"}
 
 
 def test_numbers_that_are_not_json() -> None:

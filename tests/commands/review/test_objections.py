@@ -479,6 +479,17 @@ def test_a_waiver_that_was_typed_is_measured(
     assert ("acme-rn115 is not waived" in summary) is bool(doubt)
 
 
+def test_a_waiver_of_what_is_corrected_in_part(a_round: Path) -> None:
+    """The scores are those of the file, as the round has only one of them."""
+    about = tuple(f"{name}/{SET}" for name in ("ACME", "Beta"))
+    checked = check([str(a_round)], Options(jobs=1))
+    scores = {f"ACME/{SET}": 1.0}
+    entry = Entry("one", "ACME", "RN115", State.WAIVED, about, percent=0.1, scores=scores)
+    (judged,) = judge([entry], Examined(checked), Options()).objections
+    assert judged.is_open
+    assert judged.doubt.startswith("the order of competitors changes")
+
+
 @pytest.mark.parametrize("factor", [1.01, 1.03])
 def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, factor: float) -> None:
     """By the scores with and without the factor."""
