@@ -77,6 +77,7 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     [
         (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
         (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
+        (["-o", "{tree}/../a.zip"], "the format is .tar.gz, not .zip"),
         (
             ["--encrypt", "official", "--recipient", "age1x"],
             "--recipient applies only to --encrypt age",
