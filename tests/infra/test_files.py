@@ -180,7 +180,7 @@ def test_files_written_together_replace_only_where_asked(tmp_path: Path) -> None
 def test_files_written_together_all_or_none(tmp_path: Path) -> None:
     """A link to nowhere is seen only when the name is to be taken."""
     (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="b: exists already; --force overwrites it"):
+    with pytest.raises(UserError, match="b: exists already and is not overwritten"):
         write_together(tmp_path, FILES, replace=False)
     assert names(tmp_path) == ["b"]
 
