@@ -39,6 +39,7 @@ _ACCESSIBLE = {
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Site">',
+    '<div id="search-results">': '<h1>Search</h1>\n<div id="search-results">',
     '<aside class="toc-drawer': '<aside aria-label="Contents" class="toc-drawer',
 }
 

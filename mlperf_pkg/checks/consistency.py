@@ -87,7 +87,7 @@ def check_copies(context: SetContext) -> Iterator[Finding]:
     for run, index in zip(runs, originals(runs), strict=True):
         original = runs[index]
         if original is not run:
-            message = f"a copy of {{found:s}}: {evidence(run, original)}"
+            message = f"is a copy of {{found:s}}: {evidence(run, original)}"
             yield context.finding("SET112", message, path=run.path, found=original.path)
 
 

@@ -90,6 +90,10 @@ def write_together(
         UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
     """
 
+    existing = [] if replace else [name for name in files if (folder / name).exists()]
+    if existing:
+        raise UserError(f"{folder / existing[0]}: exists already; --force overwrites it")
+
     def is_ours(there: Path) -> bool:
         own = {*files, *former}
         return replace and all(e.path in own for e in list_tree(there) if not e.folder or e.link)

@@ -85,6 +85,7 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
             "the passphrase is not UTF-8, as age expects",
         ),
         (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
+        (["-o", "{tree}/../a.zip"], "the format is .tar.gz, not .zip"),
         (
             ["--encrypt", "official", "--recipient", "age1x"],
             "--recipient applies only to --encrypt age",

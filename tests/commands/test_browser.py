@@ -85,6 +85,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, results in (("good", tree), ("round", whole_round)):
         assert call("results", results, "-o", root / f"{name}_summary").exit_code in {0, 1}
         shutil.copy(root / f"{name}_summary/results.html", root / f"{name}_summary.html")
+    assert call("report", "--site", root / "site", whole_round).exit_code == 0
+    shutil.copy(root / "site/index.html", root / "site.html")
     return {path.stem: path for path in root.glob("*.html")}
 
 
@@ -145,6 +147,7 @@ ACCESSIBLE = [
     ("round#g1", "#g1 svg, #plot svg", 2),
     ("review", "svg", 0),
     ("good_summary", "svg", 0),
+    ("site", "svg", 0),
     ("history#b=resnet&round=1.0&benchmark=resnet", "#plot svg", 1),
 ]
 
@@ -305,7 +308,8 @@ def test_what_is_shown_is_saved(whole_round: Opened) -> None:
 def test_the_chart_has_a_line_of_ideal_scaling_only_beside_several_numbers(
     browser: Browser, tmp_path: Path
 ) -> None:
-    entries = [entry_of(10.0, 8), entry_of(6.0, 16), entry_of(1.0, 64, "Other")]
+    others = [entry_of(6.05, 16, "Third"), entry_of(1.0, 64, "Other")]
+    entries = [entry_of(10.0, 8), entry_of(6.0, 16), *others]
     rows = tuple(one.row for one in entries)
     file = tmp_path / "page.html"
     file.write_text(html.html(content(report(result_sets=rows), entries, {}), "1"), "utf-8")
@@ -316,6 +320,9 @@ def test_the_chart_has_a_line_of_ideal_scaling_only_beside_several_numbers(
         page.locator("[name=y]").select_option("cost")
         assert "accelerator-minutes" in labels.all_text_contents()
         assert page.evaluate("location.hash") == "#?y=cost"
+        page.locator("#plot [aria-label*=Third]").dispatch_event("click")
+        expect(page.locator("#same a")).to_have_count(1)
+        press(page, "Close")
         page.locator("[name=q]").fill("Other")
         assert page.locator("#chart").is_hidden()
         page.locator("[name=q]").fill("")

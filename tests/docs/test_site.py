@@ -19,6 +19,7 @@ from mlperf_pkg.cli.main import COMMANDS
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.explain import rulebook_codes
 from mlperf_pkg.rulebook.load import codes
+from tests.helpers.browser import CHROMIUM, assert_accessible, chromium, opened
 from tests.helpers.console import DOCS
 from tests.helpers.examples import SHARE
 from tests.helpers.forked import forked
@@ -94,6 +95,12 @@ def test_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
     pages = {path: Page(path.read_text("utf-8")) for path in site.rglob("*.html")}
     assert {t for page in pages.values() for t in page.loaded if is_external(t)} == set()
+    if CHROMIUM:
+        tried = ["index"] if SHARE > 1 else ["index", "search", "genindex", "guide/results"]
+        with chromium() as browser:
+            for name in tried:
+                with opened(browser, site / f"{name}.html") as shown:
+                    assert_accessible(shown.page)
     styles = [path.read_text("utf-8") for path in site.rglob("*.css")]
     assert [link for text in styles for link in re.findall(r"(?:url\(|@import)\W*(?:https?:)?//.*", text)] == []  # fmt: skip
     names = set().union(*(page.ids for page in pages.values()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -118,17 +118,15 @@ def runtime() -> str:
     return cached(f"vega-{version}.js", lambda: str(bundle("window.vegaEmbed = vegaEmbed;")))
 
 
-def _svg(chart: Chart) -> bytes:
-    text: str = library().vegalite_to_svg(chart.document(), allowed_base_urls=[])
-    return text.encode()
+def _svg(chart: Chart) -> Any:
+    return library().vegalite_to_svg(chart.document(), allowed_base_urls=[]).encode()
 
 
-def _png(chart: Chart) -> bytes:
-    data: bytes = library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
-    return data
+def _png(chart: Chart) -> Any:
+    return library().vegalite_to_png(chart.document(), scale=_SCALE, allowed_base_urls=[])
 
 
-PICTURES = {"svg": _svg, "png": _png}
+PICTURES: Mapping[str, Callable[[Chart], bytes]] = {"svg": _svg, "png": _png}
 
 
 def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError]:
@@ -137,12 +135,10 @@ def drawn(charts: Sequence[Chart], format_: str) -> list[bytes | WorkerLostError
     They are drawn in another process, with a time limit for each: the library may end its process.
     """
     with pool(1) as workers:
-        pictures = list(workers.map(partial(_draw, format_), charts, instead=_lost))
+        draw = partial(workers.map, partial(_draw, format_), instead=lambda error: error)
         return [
-            next(iter(workers.map(partial(_draw, format_), [chart], instead=_lost)))
-            if isinstance(picture, WorkerLostError)
-            else picture
-            for chart, picture in zip(charts, pictures, strict=True)
+            next(iter(draw([chart]))) if isinstance(picture, WorkerLostError) else picture
+            for chart, picture in zip(charts, list(draw(charts)), strict=True)
         ]
 
 
@@ -169,10 +165,6 @@ def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
     if isinstance(picture, WorkerLostError):
         raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
     return picture
-
-
-def _lost(error: WorkerLostError) -> bytes | WorkerLostError:
-    return error
 
 
 def _draw(format_: str, chart: Chart) -> bytes | WorkerLostError:

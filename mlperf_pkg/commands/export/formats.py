@@ -417,7 +417,9 @@ class Destination(Struct, frozen=True):
         if not self.path.exists():
             return
         if not replace:
-            raise UserError(f"{self.path}: exists already; --append adds to it, --force overwrites")
+            raise UserError(
+                f"{self.path}: exists already; --append adds to it, --force overwrites it"
+            )
         if self.is_folder and not self._holds_only_tables(self.path):
             raise UserError(f"{self.path}: is not a folder that contains only tables")
         if not self.is_folder and not self.path.is_file():

@@ -33,7 +33,7 @@ _MOST_VALUES = 3  # of one hyperparameter
 _UNUSUAL = ("preview", "research")
 _DESCRIPTION = {  # fields of a system description, and their titles
     "system_name": "System name",
-    "status": "Status",
+    "status": "Availability",
     "number_of_nodes": "Nodes",
     "accelerators_per_node": "Accelerators per node",
     "accelerator_model_name": "Accelerator",

@@ -119,25 +119,21 @@ def _table(history: History) -> str:
 def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
     row = entry.row
     names = ("usage", "round", "submitter", "system", "system_name", "benchmark")
+    more = ("accelerators", "nodes", "framework", "runs", "path")
     return {
         "trend": trend,
         "span": span,
-        **{name: getattr(row, name) for name in names},
+        **{name: getattr(row, name) for name in (*names, *more)},
         "scaling": row.scaling or "",
         "division": known_division(row.division),
         "status": category(row.status) or row.status,
-        "accelerators": row.accelerators,
         "accelerator": entry.accelerator,
-        "nodes": row.nodes,
         "processor": row.host_processor,
-        "framework": row.framework,
         "batch": row.global_batch_size,
-        "runs": row.runs,
         "minutes": _number(row.score_minutes),
         "unscaled": _number(row.unscaled_minutes),
         "official": _number(row.official_minutes),
         "energy": _number(row.energy_joules),
-        "path": row.path,
         "own": "yours" if entry.own else "others",
         "new": entry.is_new,
         "public": entry.is_public,

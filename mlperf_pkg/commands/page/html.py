@@ -79,18 +79,20 @@ def _labels(content: Content) -> str:
 
 def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
-    charts: dict[str, Sequence[Chart]] = {}
+    charts = {}
     for group in content.benchmarks:
         members = [(section.entry.drawn, section.entry.accelerator) for section in group.sections]
-        common = partial(convergence, group.title, members, content.looks)
-        charts[group.id] = prepared("convergence", group.id, partial(common, detail.points))
-    charts |= {section.id: set_charts(section.entry.drawn, detail) for section in content.sections}
+        common = partial(convergence, group.title, members, content.looks, detail.points)
+        charts[group.id] = _packable(group.id, prepared("convergence", group.id, common))
+    for section in content.sections:
+        charts[section.id] = _packable(section.id, set_charts(section.entry.drawn, detail))
+    return charts
+
+
+def _packable(element: str, charts: Sequence[Chart]) -> list[Chart]:
+    """Return the charts of an element in the form of a page, so that their rows are not kept."""
     pack = partial(packable, packed_rows={})
-    made: dict[str, list[Chart]] = {element: [] for element in charts}
-    for element, shown in charts.items():
-        for chart in shown:
-            made[element] += prepared(chart.name, element, partial(map, pack, [chart]))
-    return made
+    return [p for one in charts for p in prepared(one.name, element, partial(map, pack, [one]))]
 
 
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
