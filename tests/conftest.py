@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
@@ -22,7 +22,13 @@ from tests.helpers.examples import SHARE
 
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 << 30  # bytes; all tests take less than a tenth of it at any time
-settings.register_profile("tests", max_examples=100 // SHARE)
+# How long an example takes says nothing on a machine that does other things too.
+settings.register_profile(
+    "tests",
+    max_examples=100 // SHARE,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("tests")  # else that of --hypothesis-profile
 pytest_plugins = ("tests.helpers.stored", "tests.helpers.wheels")
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 BUCKET = "submissions"
-_DASK = [sys.executable, "-m", "dask"]
-_WORKER = ["--no-nanny", "--no-dashboard", "--nthreads=2"]
+_WORKER = ("--no-nanny", "--no-dashboard", "--nthreads=2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,10 @@ class Cluster:
     """The address of a scheduler, its process, and those of its workers, which start in a folder of their own."""
 
     scheduler: str
-    server: subprocess.Popen[bytes]
+    server: BaseProcess
     folder: Path
     stack: ExitStack
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    workers: list[BaseProcess] = field(default_factory=list)
 
     def client(self) -> Any:
         from distributed import Client  # noqa: PLC0415 - may not be installed
@@ -34,8 +35,8 @@ class Cluster:
         return Client(self.scheduler, timeout=30, set_as_default=False)
 
     def add_workers(self, number: int) -> None:
-        command = [*_DASK, "worker", self.scheduler, *_WORKER]
-        processes = (_process(command, self.folder) for _ in range(number))
+        command = ("worker", self.scheduler, *_WORKER)
+        processes = (_process(self.folder, *command) for _ in range(number))
         self.workers.extend(map(self.stack.enter_context, processes))
         with self.client() as client:
             client.wait_for_workers(number, timeout=30)
@@ -46,21 +47,32 @@ def dask(folder: Path) -> Iterator[Cluster]:
     """A scheduler without workers."""
     address = f"tcp://127.0.0.1:{_free_port()}"
     with ExitStack() as stack:
-        command = [*_DASK, "scheduler", "--host", address, "--no-dashboard"]
-        server = stack.enter_context(_process(command, folder))
+        command = ("scheduler", "--host", address, "--no-dashboard")
+        server = stack.enter_context(_process(folder, *command))
         started = Cluster(address, server, folder, stack)
         started.client().close()  # once it answers
         yield started
 
 
 @contextmanager
-def _process(command: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def _process(folder: Path, *command: str) -> Iterator[BaseProcess]:
+    """A fork of a process that has imported what all of them need."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload([f"distributed.cli.dask_{n}" for n in ("scheduler", "worker")])
+    process = context.Process(target=_serve, args=(folder, *command))
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def _serve(folder: Path, name: str, *arguments: str) -> None:
+    os.chdir(folder)
+    for descriptor in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    import_module(f"distributed.cli.dask_{name}").main(arguments)
 
 
 def _free_port() -> int:

@@ -311,7 +311,7 @@ def test_a_key_spelt_with_escapes_is_found() -> None:
 
 @pytest.mark.usefixtures("way")
 @given(st.lists(st.sampled_from(DIRT).map(lambda case: case[1]), max_size=6), st.integers(0, 3))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_blocks_are_read_as_their_lines_are(texts: list[str], clean: int) -> None:
     """The records of a block are those of its lines, decoded one by one."""
     text = "\n".join([*texts, *[record(f"k{n}") for n in range(clean)]]).encode("latin-1")

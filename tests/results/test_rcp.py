@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_logging.rcp_checker import rcp_checker as official
 from msgspec.structs import replace
@@ -178,13 +178,11 @@ def test_student_tail() -> None:
         assert rcp.student_tail(t, df) == pytest.approx(tail, rel=0, abs=1e-15)
 
 
-@settings(deadline=None)
 @given(t=st.floats(0.1, 50), df=st.integers(1, 400))
 def test_student_tail_is_that_of_scipy_anywhere(t: float, df: int) -> None:
     assert rcp.student_tail(t, df) == pytest.approx(stats.t.sf(t, df), rel=0, abs=1e-14)
 
 
-@settings(deadline=None)
 @given(values=st.lists(st.floats(1e-3, 1e7), min_size=2, max_size=700))
 def test_statistics_are_those_of_numpy(values: list[float]) -> None:
     point = ReferencePoint.from_runs("x", 1, values, runs=5, drop=0)
@@ -192,7 +190,6 @@ def test_statistics_are_those_of_numpy(values: list[float]) -> None:
     assert point.stdev == np.std(sorted(values))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 10**6), st.data())
 def test_interpolation_is_that_of_numpy(
     at: int, below: int, above: int, data: st.DataObject
@@ -246,7 +243,6 @@ def test_points_are_the_official_ones(usage: str, ruleset: str, benchmark: str) 
 PRUNED = st.lists(st.integers(1, 60), min_size=1, max_size=9)
 
 
-@settings(deadline=None)
 @given(means=PRUNED)
 def test_any_points_are_pruned_as_officially(means: list[int]) -> None:
     checker = object.__new__(official.RCP_Checker)

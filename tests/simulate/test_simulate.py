@@ -76,24 +76,6 @@ def test_batch_size_is_the_nearest_reference() -> None:
         assert values(log)["global_batch_size"] == batch_size
 
 
-def test_evaluation_frequency() -> None:
-    for benchmark, batch_size, every in [
-        ("resnet", 3264, 4),
-        ("bert", 256, 150_000),
-        ("bert", 6144, 200_000),
-        ("rnnt", 2048, 1),
-    ]:
-        logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 3)
-        firsts = set()
-        for log in logs:
-            points = [point for point, _ in evaluations(log)]
-            firsts.add(points[0])
-            assert {after - before for before, after in pairwise(points)} == {every}
-        assert len(firsts) == 1
-        (first,) = firsts
-        assert 1 <= first <= every if benchmark == "resnet" else first == every
-
-
 @recipes
 def test_training_is_logged_without_a_gap(benchmark: str, optimizer: str) -> None:
     log = records(simulate_run(replace(PLAN, benchmark=benchmark, optimizer=optimizer), 1))
