@@ -546,6 +546,7 @@ OF_SETS = [
     Trap("a run too many", lambda r: log(r, 5).write_bytes(other_log(seed=9)), "fail", "pass", (f"SET101 error official {SET}", OVERLAP)),
     Trap("an entry moved to open that misses the target", both(system(division="open"), change(SET, diverged(101), 1), change(SET, diverged(102), 2)), "fail", "pass", (*(f"RN103 error official {SET}/result_{i}.txt:339" for i in (1, 2)), *(f"RUN130 note rules {SET}/result_{i}.txt:342" for i in (1, 2)), f"SET103 error official {SET}", f"SET111 note advice {SET}", OVERLAP)),
     Trap("an entry moved to open with other hyperparameters", both(system(division="open"), field("lars_epsilon", 1.0)), "fail", "pass", (*(f"RN115 error official {SET}/result_{i}.txt:17" for i in range(5)), f"SET103 error official {SET}", f"SET111 note advice {SET}")),
+    Trap("an entry moved to open without a batch size", both(system(division="open"), field("global_batch_size", "big")), "fail", "pass", (*(f"RN101 error official {SET}/result_{i}.txt:7" for i in range(5)), f"SET103 error official {SET}", f"SET111 note advice {SET}")),
     Trap("the same seed", field("seed", 5, 0, 1), "fail", "pass", (f"SEED102 error official {SET}/result_1.txt:21",)),
     Trap("no seed", change(SET, lambda text: without(text, "seed"), 0), "fail", "pass", (f"SEED101 error official {RUN}",)),
     Trap("a seed that is text", field("seed", "x", 0), "fail", "pass", (f"SEED103 error official {RUN}",)),
