@@ -294,8 +294,8 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
                 is_same = logged[key] == run.path  # as by several processes
-                several = "in several runs; expected another seed"
-                where = "twice in this run; expected once" if is_same else several
+                where = "in several runs; expected another seed"
+                where = "twice in this run; expected once" if is_same else where
                 yield context.finding(
                     "SEED102",
                     f"seed {{found:d}} is logged by the same source line {where}",
