@@ -173,10 +173,20 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         if bypassed
         else "a review decides; to ask for one, write rcp-bypass in package_checker_params",
     )
+    margin = rcp.margin_percent(result)
+    if not bypassed and not context.is_written("RCP101") and (margin or 0.0) < -_MOST_APPROVED:
+        yield context.finding(
+            "RCP107",
+            "the mean to converge is {found:.1f} % below the smallest acceptable mean; expected at"
+            " most {expected} %, more than reviews have approved",
+            found=-(margin or 0.0),
+            expected=_MOST_APPROVED,
+        )
 
 
 # ---- what the rules allow in one round, or only to sets that pass the test ----------------
 
+_MOST_APPROVED = 10  # % below the smallest acceptable mean; approved ones were up to 6.5 % below it
 _ALLOWED_ROUND = (5, 0)  # of 405b
 _END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
 _END_SHARE = 0.1  # of the base learning rate

@@ -178,13 +178,19 @@ CASES: list[tuple[str, bytes, str, list[Row]]] = [  # what, bytes, round, findin
     # Answers.
     ("cores for vcpus", written(host_processor_core_count="", host_processor_vcpu_count="64"),
      "2.0", []),
-    ("no cores", written(host_processor_core_count="TBD"), "2.0", [
-        ("SYS202", 9, *NOTED),
+    ("no cores", written(host_processor_core_count=""), "2.0", [("SYS202", 9, *NOTED)]),
+    ("cores to come", written(host_processor_core_count="TBD"), "2.0", [
+        ("SYS202", 9, "warning", "rules"),
     ]),
-    ("no answers", written(cooling="TODO", host_networking="<placeholder>", framework=" "), "3.0", [
+    ("no answers", written(cooling="-", host_networking="<placeholder>", framework=" "), "3.0", [
+        ("SYS202", 17, "warning", "rules"),
+        ("SYS202", 29, *NOTED),
+    ]),
+    ("a version to come", written(framework="PyTorch, version TBD"), "2.0", [
         ("SYS202", 31, "warning", "rules"),
-        ("SYS202", 17, *NOTED),
     ]),
+    ("a name like a placeholder", written(accelerator_model_name="Motodo X1"), "2.0", []),
+    ("no system", written(operating_system=""), "1.0", [("SYS202", 33, "warning", "rules")]),
     ("no answers, early", written(cooling="TODO", host_networking="?", framework=" "), "2.1", [
         ("SYS202", 31, "warning", "rules"),
     ]),

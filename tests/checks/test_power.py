@@ -324,7 +324,7 @@ def test_energy_of_a_set_as_the_summarizer(tmp_path: Path) -> None:
         ({"short": 15}, {"POW203": "warning"}),
         ({"start": 0}, {"POW203": "error"}),
         ({"start": 2**45}, {"POW203": "error"}),
-        ({"watts": 0.0}, {}),
+        ({"watts": 0.0}, {"POW206": "error"}),
         ({"watts": "many"}, {"POW105": "warning", "POW206": "error"}),
         ({"watts": "500.5"}, {"POW105": "warning", "POW206": "note"}),
         ({"watts": "-1"}, {"POW105": "warning", "POW206": "error"}),

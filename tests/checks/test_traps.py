@@ -490,11 +490,11 @@ def ends_early(text: bytes) -> bytes:
     return edited(text, "eval_stop", time_ms=records(text)[0]["time_ms"])
 
 
-def another_seed(text: bytes) -> bytes:
+def another_seed(text: bytes, more: int = 10**6) -> bytes:
     """One more seed, by the same source line."""
     fields = records(text)
     first = [record["key"] for record in fields].index("seed")
-    extra = {**fields[first], "value": fields[first]["value"] + 10**6}
+    extra = {**fields[first], "value": fields[first]["value"] + more}
     return joined([*fields[: first + 1], extra, *fields[first + 1 :]])
 
 
@@ -546,6 +546,7 @@ OF_SETS = [
     Trap("a run too many", lambda r: log(r, 5).write_bytes(other_log(seed=9)), "fail", "pass", (f"SET101 error official {SET}", OVERLAP)),
     Trap("an entry moved to open that misses the target", both(system(division="open"), change(SET, diverged(101), 1), change(SET, diverged(102), 2)), "fail", "pass", (*(f"RN103 error official {SET}/result_{i}.txt:339" for i in (1, 2)), *(f"RUN130 note rules {SET}/result_{i}.txt:342" for i in (1, 2)), f"SET103 error official {SET}", f"SET111 note advice {SET}", OVERLAP)),
     Trap("an entry moved to open with other hyperparameters", both(system(division="open"), field("lars_epsilon", 1.0)), "fail", "pass", (*(f"RN115 error official {SET}/result_{i}.txt:17" for i in range(5)), f"SET103 error official {SET}", f"SET111 note advice {SET}")),
+    Trap("an entry moved to open without a batch size", both(system(division="open"), field("global_batch_size", "big")), "fail", "pass", (*(f"RN101 error official {SET}/result_{i}.txt:7" for i in range(5)), f"SET103 error official {SET}", f"SET111 note advice {SET}")),
     Trap("the same seed", field("seed", 5, 0, 1), "fail", "pass", (f"SEED102 error official {SET}/result_1.txt:21",)),
     Trap("no seed", change(SET, lambda text: without(text, "seed"), 0), "fail", "pass", (f"SEED101 error official {RUN}",)),
     Trap("a seed that is text", field("seed", "x", 0), "fail", "pass", (f"SEED103 error official {RUN}",)),
@@ -564,6 +565,11 @@ OF_SETS = [
     Trap("Closed with one seed, 2.0", both(CLOSED, change(SET, seed(5), 0, 1)), "pass", "pass", (f"SYS201 note advice {FILE}:3",)),
     Trap("Closed with one seed", both(CLOSED, change(LORA, seed(5), 0, 1)), "pass", "fail", (f"SEED102 error rules {LORA}/result_1.txt:17", f"SYS201 note advice {FILE}:3"), round="4.1", benchmark="llama2_70b_lora"),
     Trap("an evaluation that ends early", change(SET, ends_early, 0), "pass", "fail", (f"RUN165 error rules {RUN}:197",)),
+    Trap("a seed of two processes", change(LORA, partial(another_seed, more=0), 0), "fail", "pass", (f"SEED102 error official {LORA}/result_0.txt:18",), round="4.1", benchmark="llama2_70b_lora"),
+    Trap("a batch size as a double in one run", field("global_batch_size", 3264.0, 0), "pass", "pass", ()),
+    Trap("a rate as text in one run", change(SET, value("lars_opt_base_learning_rate", "10.2840"), 0), "pass", "pass", ()),
+    Trap("much too early for the batch size", field("global_batch_size", 65536), "fail", "fail", (f"RCP101 error official {SET}", f"RCP107 error rules {SET}")),
+    Trap("much too early, to be reviewed", both(field("global_batch_size", 65536), file_with(f"{SET}/package_checker_params", BYPASS)), "pass", "pass", (f"RCP102 warning rules {SET}",)),
     Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (f"SEED105 warning rules {LORA}/result_0.txt:18",), round="4.1", benchmark="llama2_70b_lora"),
     Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="4.0", benchmark="llama2_70b_lora"),
     Trap("two seeds in a run", change(LORA, another_seed, 0), "pass", "pass", (), round="5.0", benchmark="llama2_70b_lora", division="open"),

@@ -175,6 +175,13 @@ def skipped(log: bytes, index: int) -> bytes:
     return joined([record for record in records(log) if record != evaluations[index]])
 
 
+def one_of_fid(log: bytes) -> bytes:
+    """The first evaluation alone, of one metric."""
+    fields = records(log)
+    first = next(record for record in fields if record["key"] == "eval_accuracy")
+    return joined([r for r in fields if r["key"] != "eval_accuracy" or r is first])
+
+
 def as_text(log: bytes) -> bytes:
     """The batch size is text."""
     return joined(
@@ -565,6 +572,13 @@ CASES = [
     Case("in review", "5.1", "rgat", shifted(30)),
     Case("resubmitted", "5.1", "rgat", shifted(-400)),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
+    Case("times in seconds", "5.1", "rgat", lambda log: joined([{**r, "time_ms": r["time_ms"] // 1000} for r in records(log)]), ("RUN158 warning rules",)),
+    Case("fewer warm-up steps, as text", "5.1", "llama31_8b", field("opt_learning_rate_warmup_steps", "0"), ("LLAMAS107 error both",), "fail"),
+    Case("decay steps as text", "5.1", "llama31_8b", field("opt_learning_rate_decay_steps", "1199872"), ("LLAMAS107 error official",), "fail"),
+    Case("one evaluation of FID alone, open", "4.0", "stable_diffusion", one_of_fid, ("SD201 error official", "SD202 error official"), "fail", "open"),
+    Case("no evaluation, open", "4.0", "stable_diffusion", lambda log: without(log, "eval_accuracy"), ("RUN116 error both", "SD201 error official"), "fail", "open"),
+    Case("boxes alone, open", "3.1", "maskrcnn", field("eval_accuracy", {"BBOX": 0.3}), ("MRCNN201 error official", "MRCNN202 error official"), "fail", "open"),
+    Case("no boxes, open", "3.1", "maskrcnn", lambda log: without(log, "eval_accuracy"), ("MRCNN201 error official", "MRCNN203 error rules"), "fail", "open"),
     # batch size and formats
     *(
         Case(f"deepseekv3 at {rate}", "6.0", "deepseekv3_671b", field("opt_base_learning_rate", rate), findings, quotes=True)
