@@ -22,7 +22,7 @@ CODE = """
 import sys
 import mlperf_pkg, mlperf_pkg.log.block as block
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from mlperf_pkg.rulebook.explain import rulebook_codes
 print(mlperf_pkg.__file__, data_folder("rules"), len(rulebook_codes()) > 500, "yaml" in sys.modules)
 print(block.HAS_SCAN and sys.modules["mlperf_pkg.log._scan"].__file__)
 """

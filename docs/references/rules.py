@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mlperf_pkg.render.rules import USAGES, exceptions
+from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.describe import History, Span
-from mlperf_pkg.rulebook.explain.example import example
+from mlperf_pkg.rulebook.explain import History, Span, example
 from mlperf_pkg.rulebook.load import codes, load_round
 from mlperf_pkg.rulebook.model import Round, Rule
 from references.markdown import block, code, contents, page, plain, table
@@ -36,7 +35,7 @@ _INTRODUCTION = (
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield a page for each family of codes, a list of the families, and a page of the rounds."""
-    names = sorted(codes().keys() | describe.rulebook_codes())
+    names = sorted(codes().keys() | explain.rulebook_codes())
     families = {name: list(members) for name, members in groupby(names, _family)}
     about = {name: _FAMILIES.get(name) or _about(members) for name, members in families.items()}
     rows = [
@@ -58,9 +57,9 @@ def _family(name: str) -> str:
 
 def _about(codes: Sequence[str]) -> str:
     """Name the benchmarks of the rules of a family."""
-    histories = [history for name in codes for history in describe.histories(name)]
-    if any(describe.EVERY_RUN in history.where for history in histories):
-        return describe.EVERY_RUN.capitalize()
+    histories = [history for name in codes for history in explain.histories(name)]
+    if any(explain.EVERY_RUN in history.where for history in histories):
+        return explain.EVERY_RUN.capitalize()
     return plain(
         ", ".join(dict.fromkeys(name for history in histories for name in history.benchmarks))
     )
@@ -72,27 +71,27 @@ def _code(name: str) -> Iterator[str]:
         entry = codes()[name]
         yield f"## {name}: {plain(entry.title)}"
         yield plain(entry.explanation)
-        notes = [f"Basis `{entry.basis}`: {describe.BASIS[entry.basis]}"]
-        notes += [f"Severity: {describe.SEVERITY[entry.severity]}"]
+        notes = [f"Basis `{entry.basis}`: {explain.BASIS[entry.basis]}"]
+        notes += [f"Severity: {explain.SEVERITY[entry.severity]}"]
         notes += [f"Unless: {plain(text)}" for text in exceptions(entry)]
         yield "\n".join(f"- {line}" for line in [*notes, f"Source: {plain(entry.source)}"])
     else:
-        histories = describe.histories(name)
+        histories = explain.histories(name)
         rules = [span.rule for history in histories for span in reversed(history.spans)]
         yield f"## {name}: {', '.join(code(key) for key in dict.fromkeys(r.key for r in rules))}"
         for history in histories:
             yield from _history(history)
         yield "\n".join(f"- {line}" for line in _notes(rules))
-        yield from _example(describe.newest_first(histories)[0])
+        yield from _example(explain.newest_first(histories)[0])
 
 
 def _history(history: History) -> Iterator[str]:
-    everywhere = describe.EVERY_RUN in history.where
-    places = describe.EVERY_RUN if everywhere else ", ".join(history.where)
+    everywhere = explain.EVERY_RUN in history.where
+    places = explain.EVERY_RUN if everywhere else ", ".join(history.where)
     yield f"**{USAGES[history.usage]}, {plain(places)}**"
-    rows = [(span.words, plain(describe.with_basis(span.rule))) for span in history.spans]
+    rows = [(span.words, plain(explain.with_basis(span.rule))) for span in history.spans]
     yield table(("Rounds", "Requires"), rows)
-    for name, round_, words in describe.targets(history):
+    for name, round_, words in explain.targets(history):
         yield f"Target of {plain(name)} in {round_}: {plain(words)}."
 
 
@@ -100,9 +99,9 @@ def _notes(rules: Sequence[Rule]) -> Iterator[str]:
     for text in dict.fromkeys(rule.formula_text for rule in rules if rule.formula):
         yield f"Formula: {code(text)}"
     for basis in dict.fromkeys(rule.basis for rule in rules):
-        yield f"Basis `{basis}`: {describe.BASIS[basis]}"
+        yield f"Basis `{basis}`: {explain.BASIS[basis]}"
     for severity in dict.fromkeys(rule.severity for rule in rules):
-        yield f"Severity: {describe.SEVERITY[severity]}"
+        yield f"Severity: {explain.SEVERITY[severity]}"
     if any(rule.fatal for rule in rules):
         yield "The official checker crashes on a violation"
     for hint in dict.fromkeys(rule.hint for rule in rules if rule.hint):
@@ -113,7 +112,7 @@ def _notes(rules: Sequence[Rule]) -> Iterator[str]:
 def _example(history: History) -> Iterator[str]:
     latest: Span = history.spans[-1]
     round_ = load_round(history.usage, latest.until)
-    if lines := example(latest.rule, round_, describe.joined(history, latest)):
+    if lines := example(latest.rule, round_, explain.joined(history, latest)):
         yield f"A line that meets it in {latest.until}:"
         yield block(lines)
 
@@ -129,10 +128,10 @@ def _rounds() -> Iterator[str]:
 
 def _benchmarks(round_: Round) -> Iterator[tuple[str, ...]]:
     for name in round_.benchmarks:
-        benchmark = describe.loaded(round_, name)
+        benchmark = explain.loaded(round_, name)
         yield (
             code(name),
-            describe.runs(benchmark.runs),
+            explain.runs(benchmark.runs),
             benchmark.unit,
-            plain(describe.target(benchmark)),
+            plain(explain.target(benchmark)),
         )

@@ -41,7 +41,7 @@ class Waivers(Struct, frozen=True):
         """
         if not self.configs:
             return
-        from mlperf_pkg.rulebook.explain.lookup import known_code  # noqa: PLC0415 - reads every explanation
+        from mlperf_pkg.rulebook.explain import known_code  # noqa: PLC0415 - reads every explanation
 
         for config in self.configs:
             try:

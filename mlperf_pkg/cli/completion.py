@@ -77,7 +77,7 @@ def subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     names = [*codes(ctx, param, incomplete), *benchmarks(ctx, param, incomplete)]
     if not incomplete:
         return names
-    from mlperf_pkg.rulebook.explain.lookup import keys  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.rulebook.explain import keys  # noqa: PLC0415 - slow to import
 
     return [*names, *_beginning(incomplete, sorted(keys()))]
 

@@ -246,7 +246,7 @@ def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> t
     prefixes = [prefix.strip() for value in values for prefix in value.split(",")]
     if not prefixes:
         return ()
-    from mlperf_pkg.rulebook.explain.lookup import known_prefix  # noqa: PLC0415 - reads every explanation
+    from mlperf_pkg.rulebook.explain import known_prefix  # noqa: PLC0415 - reads every explanation
 
     return tuple(map(known_prefix, prefixes))
 

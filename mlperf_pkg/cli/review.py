@@ -18,7 +18,7 @@ from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
 from mlperf_pkg.commands.review import objections as states
 from mlperf_pkg.commands.review.section import LISTING_FORMATS
-from mlperf_pkg.rulebook.explain.lookup import known_prefix
+from mlperf_pkg.rulebook.explain import known_prefix
 
 DEFAULT_FOLDER = "review"
 _BOTH = 2  # sides

@@ -16,10 +16,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
+from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.diff import compare
-from mlperf_pkg.rulebook.explain.lookup import Kind, subject_of
+from mlperf_pkg.rulebook.explain import Kind, compare, subject_of
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
@@ -137,12 +136,12 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
-    benchmark = describe.loaded(round_, name)
+    benchmark = explain.loaded(round_, name)
     layers = [
-        *describe.common_layers(round_, division),
-        *describe.benchmark_layers(benchmark, division),
+        *explain.common_layers(round_, division),
+        *explain.benchmark_layers(benchmark, division),
     ]
-    return render.of_benchmark(round_, benchmark, describe.effective(layers))
+    return render.of_benchmark(round_, benchmark, explain.effective(layers))
 
 
 @command.command()
@@ -179,7 +178,7 @@ def _shown(kind: Kind, name: str) -> render.Document:
         case Kind.FAMILY:
             return render.of_family(name)
         case Kind.KEY:
-            return render.of_key(name, describe.histories_of_key(name))
+            return render.of_key(name, explain.histories_of_key(name))
         case Kind.BENCHMARK:
             return _benchmark_rules(_rounds(None, None, name)[-1], name, "closed")
 

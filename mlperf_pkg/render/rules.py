@@ -19,10 +19,8 @@ from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
-from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.describe import History, Layer, Span
-from mlperf_pkg.rulebook.explain.diff import Change, Comparison
-from mlperf_pkg.rulebook.explain.example import example
+from mlperf_pkg.rulebook import explain
+from mlperf_pkg.rulebook.explain import Change, Comparison, History, Layer, Span, example
 from mlperf_pkg.rulebook.load import Code, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
 from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview
@@ -82,7 +80,7 @@ _BENCHMARKS = (
     Column("RUNS", key="runs", of=attrgetter("runs.required")),
     Column("DROP", key="dropped", of=attrgetter("runs.drop"), show=lambda n: f"{n}+{n}"),
     Column("COUNTS", key="unit", of=attrgetter("unit")),
-    Column("TARGET", key="target", of=describe.target),
+    Column("TARGET", key="target", of=explain.target),
 )
 _ROUNDS = (
     Column(key="usage", of=attrgetter("usage")),
@@ -97,7 +95,7 @@ _ROUNDS = (
 
 
 def _benchmarks(round_: Round) -> Table:
-    return table_of(_BENCHMARKS, (describe.loaded(round_, name) for name in round_.benchmarks))
+    return table_of(_BENCHMARKS, (explain.loaded(round_, name) for name in round_.benchmarks))
 
 
 def of_rounds(rounds: Sequence[Round], *, detailed: bool) -> Document:
@@ -139,22 +137,22 @@ def of_benchmark(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -
 def _benchmark_lines(
     benchmark: Benchmark, rules: Iterable[tuple[str, Sequence[Rule]]]
 ) -> Iterator[str]:
-    yield wrapped(f"{benchmark.name}: ", describe.runs(benchmark.runs))
-    yield wrapped("target: ", describe.target(benchmark))
+    yield wrapped(f"{benchmark.name}: ", explain.runs(benchmark.runs))
+    yield wrapped("target: ", explain.target(benchmark))
     width = max(len(rule.code) for _, group in rules for rule in group)
     for where, group in rules:
         yield from ("", _heading(where))
         for rule in group:
-            yield wrapped(f"  {rule.code:<{width}}  ", f"{rule.key}: {describe.with_basis(rule)}")
+            yield wrapped(f"  {rule.code:<{width}}  ", f"{rule.key}: {explain.with_basis(rule)}")
 
 
 def _heading(where: str) -> str:
-    return where.capitalize() if where == describe.EVERY_RUN else where
+    return where.capitalize() if where == explain.EVERY_RUN else where
 
 
 def rule_fields(rule: Rule) -> dict[str, Any]:
     """Return what JSON says of a rule."""
-    requirement, formula = describe.requirement(rule), rule.formula_text or None
+    requirement, formula = explain.requirement(rule), rule.formula_text or None
     fields = {"code": rule.code, "key": rule.key, "asked": requirement, "formula": formula}
     names = ("basis", "severity", "source")
     return {**fields, **{name: as_json(getattr(rule, name)) for name in names}}
@@ -163,7 +161,7 @@ def rule_fields(rule: Rule) -> dict[str, Any]:
 # ---- diff ---------------------------------------------------------------------------------
 
 
-_ADDED = (*_BENCHMARKS, Column(key="keys", of=describe.own_keys))
+_ADDED = (*_BENCHMARKS, Column(key="keys", of=explain.own_keys))
 
 
 def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Document:
@@ -195,9 +193,9 @@ def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> 
     yield from (f"  - {name}" for name in comparison.gone)
     yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed)
     for item in comparison.added:
-        target, runs = describe.target(item), describe.runs(item.runs)
+        target, runs = explain.target(item), explain.runs(item.runs)
         yield wrapped("  + ", f"{item.name}: target {target}; {runs}", 6)
-        yield wrapped("      keys: ", ", ".join(describe.own_keys(item)), 8)
+        yield wrapped("      keys: ", ", ".join(explain.own_keys(item)), 8)
     if old.normalised != new.normalised:
         word = "are now" if new.normalised else "are no longer"
         yield from ("", f"Scores {word} normalised where convergence beats the reference.")
@@ -302,13 +300,13 @@ def of_code(code: str) -> Document:
     """Return the explanation of a code."""
     if code in codes():
         return Document("show", code_lines(code), lambda: as_json(codes()[code]))
-    rules = partial(_history_fields, describe.histories(code))
+    rules = partial(_history_fields, explain.histories(code))
     return Document("show", code_lines(code), lambda: {"code": code, "rules": list(rules())})
 
 
 def code_lines(code: str) -> Iterator[str]:
     """Yield the explanation of a code."""
-    return _other(codes()[code]) if code in codes() else _rule(code, describe.histories(code))
+    return _other(codes()[code]) if code in codes() else _rule(code, explain.histories(code))
 
 
 # ---- codes of findings that are not rules ---------------------------------------------------
@@ -335,8 +333,8 @@ def weight(basis: Basis, severity: Severity) -> str:
 
 def _other(code: Code) -> Iterator[str]:
     yield from (f"{code.code}: {code.title}", "", wrapped("", code.explanation), "")
-    yield wrapped("basis     ", f"{code.basis}: {describe.BASIS[code.basis]}")
-    yield wrapped("severity  ", describe.SEVERITY[code.severity])
+    yield wrapped("basis     ", f"{code.basis}: {explain.BASIS[code.basis]}")
+    yield wrapped("severity  ", explain.SEVERITY[code.severity])
     if code.since:
         yield wrapped("since     ", f"round {code.since} of Training, by its text")
     for label, text in zip(chain(["unless"], repeat("")), exceptions(code), strict=False):
@@ -362,13 +360,13 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
         yield ""
         yield wrapped("", f"{USAGES[history.usage]}, {places(history)}")
         for span in history.spans:
-            yield wrapped("  ", f"{span.words}: {describe.with_basis(span.rule)}", 4)
+            yield wrapped("  ", f"{span.words}: {explain.with_basis(span.rule)}", 4)
     yield ""
-    newest = describe.newest_first(histories)
+    newest = explain.newest_first(histories)
     yield from _explained([span.rule for history in newest for span in reversed(history.spans)])
-    targets = dict.fromkeys(item for history in histories for item in describe.targets(history))
+    targets = dict.fromkeys(item for history in histories for item in explain.targets(history))
     yield from (wrapped("target    ", f"{name} in {of}: {text}") for name, of, text in targets)
-    if joined := describe.joined(newest[0], newest[0].spans[-1]):
+    if joined := explain.joined(newest[0], newest[0].spans[-1]):
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
     history = newest[0]
@@ -382,14 +380,14 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
 def places(history: History) -> str:
     """Return which runs a rule is about: "every run", "Closed bert, Open bert"."""
     names = history.where
-    return describe.EVERY_RUN if describe.EVERY_RUN in names else ", ".join(names)
+    return explain.EVERY_RUN if explain.EVERY_RUN in names else ", ".join(names)
 
 
 def _explained(rules: Sequence[Rule]) -> Iterator[str]:
     texts = {
         "formula": [rule.formula_text for rule in rules if rule.formula],
-        "basis": [f"{rule.basis}: {describe.BASIS[rule.basis]}" for rule in rules],
-        "severity": [describe.SEVERITY[rule.severity] for rule in rules],
+        "basis": [f"{rule.basis}: {explain.BASIS[rule.basis]}" for rule in rules],
+        "severity": [explain.SEVERITY[rule.severity] for rule in rules],
         "fatal": ["the official checker crashes where it is broken" for r in rules if r.fatal],
         "message": [rule.message for rule in rules if rule.message],
         "hint": [rule.hint for rule in rules if rule.hint],
@@ -408,7 +406,7 @@ def _explained(rules: Sequence[Rule]) -> Iterator[str]:
 
 def _example_of(history: History, span: Span) -> str | None:
     round_ = load_round(history.usage, span.until)
-    return example(span.rule, round_, describe.joined(history, span))
+    return example(span.rule, round_, explain.joined(history, span))
 
 
 def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
@@ -446,7 +444,7 @@ def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator
                 usage = history.usage
                 yield from ("", USAGES[usage])
             for span in history.spans:
-                text = f"{places(history)} {span.words}: {describe.with_basis(span.rule)}"
+                text = f"{places(history)} {span.words}: {explain.with_basis(span.rule)}"
                 yield wrapped(f"  {code:<{width}}  ", text)
     yield from ("", _MORE)
 

@@ -13,7 +13,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, findings
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.results.report import Report, as_json
-from mlperf_pkg.rulebook.explain import describe
+from mlperf_pkg.rulebook import explain
 
 VERSION = "2.1.0"
 SCHEMA = (
@@ -58,11 +58,11 @@ def _rule(code: str) -> dict[str, Any]:
 
     if code in codes():
         title, text = codes()[code].title, codes()[code].explanation
-    elif code in describe.rulebook_codes():  # in the newest round that has it, and in all rounds
-        spans = [span for history in describe.histories(code) for span in history.spans]
+    elif code in explain.rulebook_codes():  # in the newest round that has it, and in all rounds
+        spans = [span for history in explain.histories(code) for span in history.spans]
         keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
-        texts = dict.fromkeys(f"{describe.with_basis(s.rule)} ({s.words})" for s in spans)
-        title = f"{keys}: {describe.requirement(spans[-1].rule)}"
+        texts = dict.fromkeys(f"{explain.with_basis(s.rule)} ({s.words})" for s in spans)
+        title = f"{keys}: {explain.requirement(spans[-1].rule)}"
         text = f"{keys}: {'; '.join(texts)}"
     else:
         return {"id": visible(code)}

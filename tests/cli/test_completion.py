@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 from mlperf_pkg.cli.main import COMMANDS, cli
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from mlperf_pkg.rulebook.explain import rulebook_codes
 from mlperf_pkg.rulebook.load import codes, load_round
 from tests.helpers.ci import needs
 from tests.helpers.console import DOCS

@@ -16,8 +16,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from mlperf_pkg.cli.main import COMMANDS
-from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.describe import rulebook_codes
+from mlperf_pkg.rulebook.explain import rulebook_codes
 from mlperf_pkg.rulebook.load import codes
 from tests.helpers.console import DOCS
 from tests.helpers.examples import SHARE
@@ -88,7 +87,7 @@ def test_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(DOCS.parent / "rules", tmp_path / "rules")
     if SHARE > 1:
         some = frozenset(code for code in rulebook_codes() if code.startswith(("RN", "RUN")))
-        monkeypatch.setattr(describe, "rulebook_codes", lambda: some)
+        monkeypatch.setattr(explain, "rulebook_codes", lambda: some)
     done = forked(partial(build, SOME if SHARE > 1 else ()), tmp_path)
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"

@@ -23,7 +23,7 @@ from scipy import stats  # type: ignore[import-untyped]
 
 from mlperf_pkg.results import rcp
 from mlperf_pkg.results.rcp import RcpResult, ReferencePoint, ReferenceRuns, changed_points
-from mlperf_pkg.rulebook.explain.describe import loaded
+from mlperf_pkg.rulebook.explain import loaded
 from mlperf_pkg.rulebook.load import load_round
 from tests.parity.incumbent import quickened
 

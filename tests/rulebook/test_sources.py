@@ -11,7 +11,7 @@ import mlperf_pkg
 from mlperf_pkg.findings import Basis
 from mlperf_pkg.infra.resources import rules_read_from
 from mlperf_pkg.rulebook.check import OWN, check_rulebook, problem_of_source
-from mlperf_pkg.rulebook.explain.describe import all_uses
+from mlperf_pkg.rulebook.explain import all_uses
 from mlperf_pkg.rulebook.load import (
     as_written,
     codes,

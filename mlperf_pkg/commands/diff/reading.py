@@ -23,7 +23,7 @@ from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.paths import AnyPath, open_file
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.rulebook.explain.describe import own_keys
+from mlperf_pkg.rulebook.explain import own_keys
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.model import Run

@@ -20,8 +20,8 @@ from mlperf_pkg.checks.names import plain_name, words_of
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.render.table import by_key
+from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import describe
 from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, first_name
@@ -355,4 +355,4 @@ def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
 
 def _target(entry: Entry) -> str:
     rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
-    return describe.target(rules) if rules else "unknown"
+    return explain.target(rules) if rules else "unknown"

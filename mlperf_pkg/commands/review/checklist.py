@@ -26,7 +26,7 @@ from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow, description_path
 from mlperf_pkg.results.wording import counted, severity
-from mlperf_pkg.rulebook.explain.describe import benchmark_layers
+from mlperf_pkg.rulebook.explain import benchmark_layers
 from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.model import Rule, is_round_name, version_of
 from mlperf_pkg.run.evaluations import KEYS

@@ -19,7 +19,7 @@ from mlperf_pkg.infra.text import letters
 from mlperf_pkg.render.table import Table, by_key, table_of
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.explain.describe import benchmark_layers, conditions
+from mlperf_pkg.rulebook.explain import benchmark_layers, conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 from mlperf_pkg.submission.membership import spellings

@@ -31,7 +31,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import reference_hyperparameters
 from mlperf_pkg.results.report import ResultSetRow, name
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.explain.describe import all_layers, requirement
+from mlperf_pkg.rulebook.explain import all_layers, requirement
 from mlperf_pkg.rulebook.load import codes, load_round
 
 _DIFFER = "SET122"  # hyperparameters of the runs of a set

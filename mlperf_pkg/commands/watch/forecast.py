@@ -23,7 +23,7 @@ from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.rulebook.explain import describe
+from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run import evaluations
@@ -171,7 +171,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
         UserError: the rulebook has no such round.
     """
     bounds = rules.target.get("fields", {"": rules.target})
-    return Goal(describe.target(rules), bounds, rules.unit, _reference(run, rules, batch_size))
+    return Goal(explain.target(rules), bounds, rules.unit, _reference(run, rules, batch_size))
 
 
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:

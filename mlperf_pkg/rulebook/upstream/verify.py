@@ -26,7 +26,7 @@ from mlperf_pkg.findings import Severity
 from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain.describe import loaded
+from mlperf_pkg.rulebook.explain import loaded
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Rcp, Round, Rule
 from mlperf_pkg.rulebook.table import rule_table

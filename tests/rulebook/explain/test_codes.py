@@ -11,8 +11,7 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.rulebook.explain.describe import rulebook_codes
-from mlperf_pkg.rulebook.explain.lookup import known_code
+from mlperf_pkg.rulebook.explain import known_code, rulebook_codes
 from mlperf_pkg.rulebook.load import codes
 
 PACKAGE = Path(mlperf_pkg.__file__).parent

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis
+from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.rulebook.explain import describe
-from mlperf_pkg.rulebook.explain.describe import (
+from mlperf_pkg.rulebook.explain import (
     benchmark_layers,
     common_layers,
     effective,
@@ -77,8 +77,8 @@ def test_the_basis_is_said_where_it_is_not_everybodys(basis: Basis, words: str) 
 
 def test_targets_and_runs_in_words() -> None:
     unet3d = loaded(load_round("training", "2.0"), "unet3d")
-    assert describe.target(unet3d) == "at least 0.908"
-    assert describe.runs(unet3d.runs) == "40 runs, the fastest 4 and slowest 4 dropped"
+    assert explain.target(unet3d) == "at least 0.908"
+    assert explain.runs(unet3d.runs) == "40 runs, the fastest 4 and slowest 4 dropped"
 
 
 # ---- where and since when -----------------------------------------------------------------
@@ -149,5 +149,5 @@ CEL = re.compile(r"math\.|&&|\|\||==|double\(|int\(|metadata\.|previous\.")
 
 
 def test_no_rule_requires_a_formula_in_cel() -> None:
-    rules = {use.rule.code: describe.requirement(use.rule) for use in describe.all_uses()}
+    rules = {use.rule.code: explain.requirement(use.rule) for use in explain.all_uses()}
     assert {code: words for code, words in rules.items() if CEL.search(words)} == {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.rulebook.explain.diff import Change, compare
+from mlperf_pkg.rulebook.explain import Change, compare
 
 
 def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], Change]:

@@ -10,8 +10,7 @@ import pytest
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.rulebook.explain.describe import Span, histories, joined, rulebook_codes
-from mlperf_pkg.rulebook.explain.example import example
+from mlperf_pkg.rulebook.explain import Span, example, histories, joined, rulebook_codes
 from mlperf_pkg.rulebook.load import load_round
 
 

@@ -1,0 +1,719 @@
+"""What a rule or a code means, an example of it, and what changed between rounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import UTC, datetime, time
+from difflib import get_close_matches
+from enum import StrEnum
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.infra.resources import per_rulebook
+from mlperf_pkg.infra.text import did_you_mean, nearest
+from mlperf_pkg.log.record import TOKEN, Record
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words, target_test
+from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.expectation import in_general
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
+from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
+from mlperf_pkg.rulebook.logged import first_logged
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
+from mlperf_pkg.rulebook.rounds import where_instead
+
+EVERY_RUN = "every run"
+
+BASIS: Mapping[Basis, str] = {
+    Basis.BOTH: "the written rules require it and the official checker tests it",
+    Basis.OFFICIAL: "the official checker rejects what the written rules allow",
+    Basis.RULES: "the written rules require it, the official checker does not test it",
+    Basis.ADVICE: "our advice: neither the written rules nor the official checker require it",
+}
+SEVERITY: Mapping[Severity, str] = {
+    Severity.ERROR: "error: the verdict fails",
+    Severity.WARNING: "warning: no verdict fails",
+    Severity.NOTE: "note: no verdict fails",
+}
+
+
+# ---- one rule -----------------------------------------------------------------------------
+
+
+def requirement(rule: Rule) -> str:
+    """Return what a rule requires, in words: ``once, "adamw"``."""
+    often = occurrence(rule)
+    words = [part for part in (often, *conditions(rule)) if part]
+    return ", ".join(words if often else ["where logged", *words])
+
+
+def with_basis(rule: Rule) -> str:
+    """Return what a rule requires, with its basis in brackets where that is not ``both``."""
+    return requirement(rule) + ("" if rule.basis is Basis.BOTH else f" [{rule.basis}]")
+
+
+def occurrence(rule: Rule) -> str:
+    """Return how often a key must be logged, in words; empty if any number is allowed."""
+    match rule.occurs:
+        case str():
+            return rule.occurs.replace("_", " ")
+        case {"or": other}:
+            return f"at least once, or {other}"
+        case None:
+            return ""
+        case limits:
+            words = needed_in_words(limits)
+            return "at most once" if words == "at most 1" else f"{words} times"
+
+
+def conditions(rule: Rule) -> Iterator[str]:
+    """Yield what a rule requires of the records of its key, in words."""
+    first = "in the first record " if rule.first else "in the last record " if rule.last else ""
+    is_of_target = "formula" in (rule.reaches or {})  # then ``needed`` says it in words
+    if rule.needed and not is_of_target:
+        yield first + rule.needed
+    else:
+        about_value = {n: a for n, a in rule.constraints.items() if n in OF_VALUE or n == "same_as"}
+        about_record = {n: a for n, a in rule.constraints.items() if n not in about_value}
+        formula = in_general(rule.formula, rule.key) if rule.formula else ""
+        parts = [needed_in_words(about_value), formula]
+        yield (first + " and ".join(part for part in parts if part)).rstrip()
+        yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
+    if rule.tensors is not None:
+        yield f"naming each of {len(rule.tensors)} tensors once"
+    if rule.reached:
+        yield "status success only where the last evaluation reached the target"
+    if rule.covers_target:
+        yield "no earlier than the evaluation that reached the target"
+    if rule.no_later_than:
+        yield f"no later than {' and '.join(rule.no_later_than)}"
+    if rule.reaches:
+        words = rule.needed if is_of_target else None
+        yield f"reaching {words or needed_in_words(rule.reaches)}"
+
+
+def target(benchmark: Benchmark) -> str:
+    """Return the quality that training must reach, in words."""
+    return needed_in_words(benchmark.target)
+
+
+def targets(history: History) -> Iterator[tuple[str, str, str]]:
+    """Yield what the target of a rule is in its latest round: benchmark, round, words."""
+    latest = history.spans[-1]
+    if latest.rule.reaches:
+        round_ = load_round(history.usage, latest.until)
+        for name in history.benchmarks:
+            yield name, round_.name, target(loaded(round_, name))
+
+
+def own_keys(benchmark: Benchmark) -> tuple[str, ...]:
+    """Return the keys that the rules of a benchmark are about."""
+    names = (key for layer in benchmark_layers(benchmark) for key in layer.rules)
+    return tuple(dict.fromkeys(names))
+
+
+def runs(count: Runs) -> str:
+    """Return the number of runs of a result, in words."""
+    return f"{count.required} runs, the fastest {count.drop} and slowest {count.drop} dropped"
+
+
+# ---- where rules hold ---------------------------------------------------------------------
+
+
+class Layer(Struct, frozen=True):
+    """Rules that apply together: of every run, a division, a benchmark, an optimizer.
+
+    ``benchmark`` is empty for the rules of a round, ``division`` for those common to both;
+    ``variant`` says which choice of a run adds these rules ("opt_name lars").
+    """
+
+    benchmark: str
+    division: str
+    variant: str
+    rules: Rules
+
+    @property
+    def name(self) -> str:
+        """The name in words: "Closed bert", "Closed resnet with opt_name lars"."""
+        words = " ".join(part for part in (self.division.title(), self.benchmark) if part)
+        return (words or EVERY_RUN) + (f" with {self.variant}" if self.variant else "")
+
+
+def common_layers(round_: Round, division: str | None = None) -> list[Layer]:
+    """Return the rules of a round for all benchmarks, of all divisions or of one."""
+    parts = [""] + [part for part in DIVISIONS if part == division or not division]
+    layers = [Layer("", part, "", round_.sections[part or "common"]) for part in parts]
+    return [layer for layer in layers if layer.rules]
+
+
+def benchmark_layers(benchmark: Benchmark, division: str | None = None) -> list[Layer]:
+    """Return the rules of a benchmark, of all divisions or of one."""
+    layers = [
+        Layer(benchmark.name, part, "", benchmark.sections[part])
+        for part in DIVISIONS
+        if part == division or not division
+    ]
+    if division != "open":
+        layers += [
+            Layer(benchmark.name, "closed", f"{key} {value}", rules)
+            for key, choices in benchmark.variants.items()
+            for value, rules in choices.items()
+        ]
+    return [layer for layer in layers if layer.rules]
+
+
+def all_layers(usage: str, round_: str, benchmark: str) -> list[Layer]:
+    """Return the rules of a round and, if it has the benchmark, of the benchmark.
+
+    Raises:
+        UserError: the rulebook has no such round.
+    """
+    rules = load_benchmark(usage, round_, benchmark)
+    of_benchmark = benchmark_layers(rules) if rules else []
+    return common_layers(load_round(usage, round_)) + of_benchmark
+
+
+def loaded(round_: Round, name: str) -> Benchmark:
+    """Return a benchmark of a round.
+
+    Raises:
+        UserError: the round has no such benchmark.
+    """
+    benchmark = load_benchmark(round_.usage, round_.name, name)
+    if benchmark is None:
+        names = ", ".join(round_.benchmarks)
+        where = where_instead(round_.usage, round_.name, name)
+        raise UserError(f"round {round_.name} has no benchmark {name!r}: it has {names}{where}")
+    return benchmark
+
+
+def effective(layers: Iterable[Layer]) -> list[Layer]:
+    """Return the layers of one run without the rules that a layer above replaces."""
+    kept: list[Layer] = []
+    above: set[str] = set()
+    for layer in reversed(list(layers)):
+        rules = {key: rules for key, rules in layer.rules.items() if key not in above}
+        kept.insert(0, Layer(layer.benchmark, layer.division, layer.variant, rules))
+        above |= layer.rules.keys() if not layer.variant else set()
+    return [layer for layer in kept if any(layer.rules.values())]
+
+
+# ---- since when ---------------------------------------------------------------------------
+
+
+class Span(Struct, frozen=True):
+    """A rule in the rounds from ``first`` to ``until``; ``last`` is None where it still holds."""
+
+    first: str
+    until: str
+    last: str | None
+    rule: Rule
+
+    @property
+    def words(self) -> str:
+        """The rounds: "from 2.1 on", "in 0.7", "from 1.0 to 2.0"."""
+        if self.last is None:
+            return f"from {self.first} on"
+        if self.last == self.first:
+            return f"in {self.first}"
+        return f"from {self.first} to {self.last}"
+
+
+class History(Struct, frozen=True):
+    """How a rule changed from round to round, alike in several layers of a usage."""
+
+    usage: str
+    where: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+
+def rulebook_codes() -> frozenset[str]:
+    """Return the codes of all rules of the rulebook."""
+    return frozenset(_uses_by_code())
+
+
+@per_rulebook
+def _uses_by_code() -> dict[str, list[Use]]:
+    return _by_code(all_uses())
+
+
+def _by_code(uses: Iterable[Use]) -> dict[str, list[Use]]:
+    by_code: dict[str, list[Use]] = {}
+    for use in uses:
+        by_code.setdefault(use.rule.code, []).append(use)
+    return by_code
+
+
+def histories(code: str) -> list[History]:
+    """Return where a rule holds and how it changed; empty if no rule has this code."""
+    return _histories(_uses_by_code().get(code, []))
+
+
+def histories_of_key(key: str) -> dict[str, list[History]]:
+    """Return the same for each code of the rules of a key, in the order of the rulebook."""
+    uses = _by_code(use for use in all_uses() if use.rule.key == key)
+    return {code: _histories(code_uses) for code, code_uses in uses.items()}
+
+
+def newest_first(histories: Iterable[History]) -> list[History]:
+    """Return histories by the submission of the newest round that has the rule."""
+    return sorted(
+        histories,
+        key=lambda history: load_round(history.usage, history.spans[-1].until).submission_date,
+        reverse=True,
+    )
+
+
+def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
+    uses: dict[tuple[str, str], list[Use]] = {}
+    for use in uses_of_a_code:
+        uses.setdefault((use.usage, use.layer.name), []).append(use)
+    alike: dict[tuple[Any, ...], list[Use]] = {}
+    for layer_uses in uses.values():
+        words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
+        alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
+    return [
+        History(
+            usage=last_uses[0].usage,
+            where=tuple(use.layer.name for use in last_uses),
+            benchmarks=tuple({name: None for use in last_uses if (name := use.layer.benchmark)}),
+            spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
+        )
+        for last_uses in alike.values()
+    ]
+
+
+def joined(history: History, span: Span) -> Joined | None:
+    """Return how a rule's key is joined from records, None where runs log the key itself."""
+    round_ = load_round(history.usage, span.until)
+    candidates = (loaded(round_, name).joined for name in history.benchmarks)
+    return next((item for item in candidates if item and item.key == span.rule.key), None)
+
+
+class Use(Struct, frozen=True):
+    """A rule in one layer of one round."""
+
+    usage: str
+    round: str
+    layer: Layer
+    rule: Rule
+
+
+def all_uses() -> Iterator[Use]:
+    """Yield every rule of the rulebook, in every layer of every round: Training, then HPC."""
+    for usage in reversed(usages()):
+        for name in rounds(usage):
+            round_ = load_round(usage, name)
+            of_benchmarks = (benchmark_layers(loaded(round_, stem)) for stem in round_.benchmarks)
+            for layer in chain(common_layers(round_), *of_benchmarks):
+                for rule in chain.from_iterable(layer.rules.values()):
+                    yield Use(usage, name, layer, rule)
+
+
+def _spans(uses: Sequence[Use]) -> tuple[Span, ...]:
+    """Join consecutive rounds in which a rule is the same."""
+    order = rounds(uses[0].usage)
+    spans: list[Span] = []
+    for use in uses:
+        last = None if use.round == order[-1] else use.round
+        before = spans[-1] if spans else None
+        follows = before and order.index(before.until) + 1 == order.index(use.round)
+        if before and follows and same(before.rule, use.rule):
+            spans[-1] = Span(before.first, use.round, last, before.rule)
+        else:
+            spans.append(Span(use.round, use.round, last, use.rule))
+    return tuple(spans)
+
+
+_COMPARED = (
+    *("occurs", "constraints", "formula", "needed", "first", "last", "reaches", "reached"),
+    *("tensors", "covers_target", "no_later_than", "basis", "severity"),
+)
+
+
+def same(one: Rule, other: Rule) -> bool:
+    """Return whether two rules require the same with the same weight; ``0`` equals ``0.0``."""
+    return all(getattr(one, name) == getattr(other, name) for name in _COMPARED)
+
+
+# ---- names that a user may ask about -----------------------------------------------------
+
+_LIKENESS = 0.7
+
+
+class Kind(StrEnum):
+    """What a name means."""
+
+    CODE = "code"
+    FAMILY = "family"
+    KEY = "key"
+    BENCHMARK = "benchmark"
+
+
+class Subject(Struct, frozen=True):
+    """A name as the rulebook spells it, and what it means."""
+
+    kind: Kind
+    name: str
+
+
+def subject_of(text: str) -> Subject:
+    """Return what a name means, ignoring case.
+
+    Raises:
+        UserError: it means nothing. The message names the nearest.
+    """
+    lower, upper = text.lower(), text.upper()
+    names = {
+        Kind.CODE: _all_codes(),
+        Kind.BENCHMARK: all_benchmarks(),
+        Kind.KEY: keys(),
+        Kind.FAMILY: families(),
+    }
+    for spelling in (text, upper, lower):  # SEED is a family, seed a key
+        for kind, of_kind in names.items():
+            if spelling in of_kind:
+                return Subject(kind, spelling)
+    raise UserError(f"no code, key or benchmark is called {text!r}{_nearest(upper, lower)}")
+
+
+def _nearest(upper: str, lower: str) -> str:
+    near = None
+    if any(character.isdigit() for character in upper):
+        near = nearest(upper, sorted(_all_codes()), _LIKENESS)
+    near = near or nearest(lower, sorted(all_benchmarks()), _LIKENESS)
+    near = near or nearest(lower, sorted(keys()), _LIKENESS)
+    example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
+    return f"; did you mean {near}?" if near else example
+
+
+def _all_codes() -> Set[str]:
+    return codes().keys() | rulebook_codes()
+
+
+def families() -> frozenset[str]:
+    """Return how the codes that do not belong to a rule begin: LOG, SET, SYS ..."""
+    return frozenset(code.rstrip("0123456789") for code in codes())
+
+
+@per_rulebook
+def all_benchmarks() -> frozenset[str]:
+    """Return the benchmarks of all rounds."""
+    return frozenset(
+        benchmark
+        for usage in usages()
+        for name in rounds(usage)
+        for benchmark in benchmarks_of(usage, name)
+    )
+
+
+@per_rulebook
+def keys() -> frozenset[str]:
+    """Return the keys that any rule is about."""
+    return frozenset(use.rule.key for use in all_uses())
+
+
+# ---- codes as users type them -------------------------------------------------------------
+
+
+def known_code(code: str) -> str:
+    """Return a code of a finding in capital letters.
+
+    Raises:
+        UserError: there is no such code. The message names the nearest.
+    """
+    names = _all_codes()
+    wanted = code.upper()
+    if wanted in names:
+        return wanted
+    raise UserError(f"no finding has the code {code!r}: {_near(wanted, names)}")
+
+
+def known_prefix(prefix: str) -> str:
+    """Return a prefix of codes in capital letters.
+
+    Raises:
+        UserError: no code begins with it. The message names the nearest.
+    """
+    names = _all_codes()
+    wanted = prefix.upper()
+    if wanted and any(code.startswith(wanted) for code in names):
+        return wanted
+    families = {code.rstrip("0123456789") for code in names}
+    raise UserError(f"no code begins with {prefix!r}: {_near(wanted, names | families)}")
+
+
+def _near(wanted: str, names: Set[str]) -> str:
+    near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.7)
+    return f"did you mean {' or '.join(near)}?" if near else "a code looks like SET101 or BERT111"
+
+
+# ---- an example: a line of a log that meets a rule ---------------------------------------
+
+_COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
+_PLAIN = (None, 1, 0.5, 2, "name")
+_STEP = 0.01
+_EVENTS = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END"}
+_POINT = "POINT_IN_TIME"
+
+
+def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
+    """Return a record that meets a rule by itself, as a line; None where other records decide.
+
+    For a key that is ``joined`` from several records, return these, one per line. Their time is
+    noon of the round's submission date.
+    """
+    if "same_as" in rule.constraints:
+        return None
+    noon = datetime.combine(round_.submission_date, time(12), UTC)
+    time_ms, metadata = int(noon.timestamp() * 1000), _metadata(rule)
+    for value in _values(rule, round_):
+        record = Record(rule.key, time_ms, value, metadata)
+        if _meets(rule, record):
+            records = _parts(record, joined) if joined and joined.key == rule.key else [record]
+            return "\n".join(map(_line, records))
+    return None
+
+
+def _parts(record: Record, joined: Joined) -> Iterator[Record]:
+    """Yield the records that are joined to one; a rule may omit what they are joined by."""
+    for name, value in record.value.items():
+        if name != joined.by:
+            metadata = {joined.name: name, joined.by: record.value.get(joined.by, 1)}
+            yield Record(joined.of, record.time_ms, value, metadata)
+
+
+def _line(record: Record) -> str:
+    fields = {
+        "namespace": "",
+        "time_ms": record.time_ms,
+        "event_type": next((_EVENTS[end] for end in _EVENTS if record.key.endswith(end)), _POINT),
+        "key": record.key,
+        "value": record.value,
+        "metadata": record.metadata,
+    }
+    return TOKEN.decode() + json.dumps(fields)
+
+
+def _meets(rule: Rule, record: Record) -> bool:
+    seen = {
+        key: first_logged(Record(key, record.time_ms - 1, None, None))
+        for key in (*rule.constraints.get("after", ()), "submission_division")
+    }
+    try:
+        tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
+        met = all(test(record, seen) for test in tests)
+        met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
+        formula = Formula(rule.formula) if rule.formula else None
+        return met and (not formula or formula.holds(record, seen))
+    except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
+        return False
+
+
+# ---- candidates ---------------------------------------------------------------------------
+
+
+def _values(rule: Rule, round_: Round) -> Iterator[Any]:
+    """Yield values that may meet a rule, the likeliest first."""
+    constraints = {**rule.constraints, **(rule.reaches or {})}
+    yield from _candidates(constraints)
+    if names := constraints.get("has", ()):
+        fields = constraints.get("fields", {})
+        yield {name: next(_candidates(fields.get(name, {})), 1) for name in names}
+    if "none_of" in constraints:
+        yield from round_.benchmarks
+    if rule.key.startswith(("init_", "run_", "block_", "epoch_", "eval_st")):
+        yield None
+    yield from reversed(_PLAIN) if rule.key.startswith("submission_") else _PLAIN[1:]
+    yield None
+
+
+def _candidates(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    for name, argument in constraints.items():
+        match name:
+            case (
+                "equals" | "close_to" | "multiple_of" | "power_of_two_times" | "truthy" | "in_ratio"
+            ):
+                yield argument
+            case "one_of":
+                yield from argument
+            case "at_least" | "at_most" | "above" | "below":
+                step = 1 if isinstance(argument, int) else _STEP  # beside the bound
+                yield from (argument, round(argument - step, 6), round(argument + step, 6))
+            case "counts":
+                yield from _candidates(argument)
+            case "any":
+                yield from (value for limits in argument for value in _candidates(limits))
+            case "each":
+                yield from ([value] for value in _fitting(argument))
+            case "length" | "length_at_least":
+                yield [1] * argument
+            case "fields":
+                yield {field: next(_fitting(limits), 1) for field, limits in argument.items()}
+                yield [5.0] * (len(argument) + 1)
+
+
+def _fitting(constraints: Mapping[str, Any]) -> Iterator[Any]:
+    tests = [CONSTRAINTS[name].test(argument) for name, argument in constraints.items()]
+    for value in _candidates(constraints):
+        if all(test(Record("", 0, value, {}), {}) for test in tests):
+            yield value
+
+
+def _metadata(rule: Rule) -> dict[str, Any]:
+    names = [*rule.constraints.get("metadata", ()), *rule.constraints.get("metadata_any", ())[-1:]]
+    fields = rule.constraints.get("metadata_fields", {})
+    tensor = {"tensor": rule.tensors[0]} if rule.tensors else {}
+    defaults = {**dict.fromkeys(_COUNTERS, 1), **tensor}
+    return {
+        name: next(_fitting(fields.get(name, {})), defaults.get(name, "success")) for name in names
+    }
+
+
+# ---- what changes for a submitter between two rounds -------------------------------------
+
+
+class Change(Struct, frozen=True):
+    """What a key, or the ``target`` or ``runs`` of a benchmark, required and now requires.
+
+    ``where`` is the layer ("Closed bert"), ``benchmark`` its benchmark if any. ``old`` is empty for
+    a new key, ``new`` for a removed one. ``codes`` are those of the rules that changed.
+    """
+
+    where: str
+    benchmark: str
+    key: str
+    codes: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+class Comparison(Struct, frozen=True):
+    """Two rounds of a usage: benchmarks removed or added, and changes in those that stay.
+
+    ``renamed`` has pairs of an old and a new name; ``unchanged`` are benchmarks whose own rules did
+    not change. The list of benchmarks in the rule of ``submission_benchmark`` is left out.
+    """
+
+    usage: str
+    old: Round
+    new: Round
+    gone: tuple[str, ...]
+    added: tuple[Benchmark, ...]
+    renamed: tuple[tuple[str, str], ...]
+    changes: tuple[Change, ...]
+    unchanged: tuple[str, ...]
+
+    @property
+    def pairs(self) -> Iterator[tuple[Benchmark | None, Benchmark]]:
+        """The benchmarks that stay, before and after, and the new ones after None."""
+        names = {new: old for old, new in self.renamed}
+        staying = {*self.unchanged, *(change.benchmark for change in self.changes)} - {""}
+        for name in sorted(staying):
+            yield loaded(self.old, names.get(name, name)), loaded(self.new, name)
+        yield from ((None, benchmark) for benchmark in self.added)
+
+
+def compare(
+    usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
+) -> Comparison:
+    """Compare two rounds, as a whole or in one benchmark and division.
+
+    Raises:
+        UserError: the rulebook has no such round, or neither round has the benchmark.
+    """
+    before, after = load_round(usage, old), load_round(usage, new)
+    _require(benchmark, before, after)
+    gone = set(before.benchmarks) - set(after.benchmarks)
+    added = set(after.benchmarks) - set(before.benchmarks)
+    renamed = {one: other for one in gone for other in added if _renamed(before, one, after, other)}
+    kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
+    pairs = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
+    changes = tuple(_changes(before, after, pairs, division))
+    touched = {change.benchmark for change in changes}
+    return Comparison(
+        usage=usage,
+        old=before,
+        new=after,
+        gone=tuple(n for n in sorted(gone - renamed.keys()) if benchmark in (None, n)),
+        added=tuple(
+            loaded(after, name)
+            for name in sorted(added - set(renamed.values()))
+            if benchmark in (None, name)
+        ),
+        renamed=tuple(sorted(pair for pair in renamed.items() if pair[0] in pairs)),
+        changes=changes,
+        unchanged=tuple(sorted(name for name in pairs.values() if name not in touched)),
+    )
+
+
+def _require(benchmark: str | None, before: Round, after: Round) -> None:
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark and benchmark not in names:
+        raise UserError(
+            f"neither round {before.name} nor {after.name} has a benchmark {benchmark!r}:"
+            f" there are {', '.join(names)}{did_you_mean(benchmark, names)}"
+        )
+
+
+def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
+    """Return whether one benchmark is the other with a new name: they share codes of rules."""
+    old, new = (
+        {rule.code for rules in loaded(*pair).sections["open"].values() for rule in rules}
+        for pair in ((before, one), (after, other))
+    )
+    return bool(old & new)
+
+
+def _changes(
+    before: Round, after: Round, pairs: Mapping[str, str], division: str | None
+) -> Iterator[Change]:
+    was, now = (_without_list(round_, division) for round_ in (before, after))
+    yield from _of_layers(was, now)
+    for name, new_name in pairs.items():
+        old, new = replace(loaded(before, name), name=new_name), loaded(after, new_name)
+        if old.target != new.target:
+            yield Change(new_name, new_name, "target", (), (target(old),), (target(new),))
+        if old.runs != new.runs:
+            yield Change(new_name, new_name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+        yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
+
+
+def _without_list(round_: Round, division: str | None) -> list[Layer]:
+    """Return the rules of every run but those that list the round's benchmarks."""
+    return [
+        replace(
+            layer,
+            rules={
+                key: tuple(r for r in rules if r.constraints.get("one_of") != round_.benchmarks)
+                for key, rules in layer.rules.items()
+            },
+        )
+        for layer in common_layers(round_, division)
+    ]
+
+
+def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:
+    old, new = ({layer.name: layer for layer in layers} for layers in (before, after))
+    for where, layer in {**old, **new}.items():
+        was, now = (layers[where].rules if where in layers else {} for layers in (old, new))
+        for key in {**was, **now}:
+            yield from _of_key(layer, key, was.get(key, ()), now.get(key, ()))
+
+
+def _of_key(
+    layer: Layer, key: str, was: tuple[Rule, ...], now: tuple[Rule, ...]
+) -> Iterator[Change]:
+    """Yield what changed in a key's rules, without those that did not change."""
+    old = [rule for rule in was if not any(same(rule, other) for other in now)]
+    new = [rule for rule in now if not any(same(rule, other) for other in was)]
+    if old or new:
+        codes = tuple(dict.fromkeys(rule.code for rule in (*old, *new)))
+        words = (tuple(map(with_basis, rules)) for rules in (old, new))
+        yield Change(layer.name, layer.benchmark, key, codes, *words)
