@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from mlperf_logging.mllog.mllog import MLLogger
 
-from mlperf_pkg.simulate.runs import write
-from mlperf_pkg.simulate.timeline import Event
+from mlperf_pkg.simulate.runs import Event, write
 
 EVENTS = [
     Event("submission_org", 'Örg "quoted" \\ \n\x1b \ud83d\ude00'),
