@@ -31,8 +31,8 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Rcp, Round, Rule
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.rulebook.upstream import theirs as upstream
-from mlperf_pkg.rulebook.upstream.normal_form import WHOLE_LOG, conditions, either, joined
 from mlperf_pkg.rulebook.upstream.points import points_folder
+from mlperf_pkg.rulebook.upstream.theirs import WHOLE_LOG, conditions, either, joined
 
 NOT_COVERED = {("training", "0.6.0"): "before the format that logs have had since 0.7"}
 """Rulesets of mlperf-logging that the rulebook leaves out, with the reason."""
