@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from mlperf_pkg.cli.main import COMMANDS
+from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.explain import rulebook_codes
 from mlperf_pkg.rulebook.load import codes
 from tests.helpers.console import DOCS
