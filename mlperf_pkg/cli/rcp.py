@@ -378,7 +378,7 @@ def lint(
     else:
         result = mistakes_of_file(file, usage, round_, benchmark or _only_benchmark(file))
     target.show(result)
-    return int(result.fails)
+    return int(result.new > 0)
 
 
 def _only_benchmark(file: Path) -> str:

@@ -215,24 +215,21 @@ def _pruning(package: references.Reference, new: ReferencePoint) -> str:
 # ---- mistakes -----------------------------------------------------------------------------
 
 
-class Mistake(Struct, frozen=True):
-    """A mistake in a point; a known mistake has the ``reason`` why it is accepted."""
-
-    problem: upstream.PointProblem
-    reason: str | None = None
-
-
 class Mistakes(Struct, frozen=True):
-    """The mistakes in points from ``source``; ``detailed`` shows the values of each point."""
+    """The mistakes in points from ``source``; ``detailed`` shows the values of each point.
+
+    ``reasons`` says of each known mistake why it is accepted.
+    """
 
     source: str
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[upstream.PointProblem, ...]
+    reasons: Mapping[upstream.PointProblem, str] = {}
     detailed: bool = False
 
     @property
-    def fails(self) -> bool:
-        """Whether there is a mistake that is not known."""
-        return any(mistake.reason is None for mistake in self.mistakes)
+    def new(self) -> int:
+        """How many mistakes are not known."""
+        return len(self.mistakes) - len(self.reasons)
 
 
 def mistakes_of_package(
@@ -253,16 +250,15 @@ def mistakes_of_package(
     ]
     if not chosen:
         raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
-    reasons = {_identity(entry): entry.reason for entry in upstream.known_points()}
-    problems = upstream.lint(official_folder(), chosen)
-    return Mistakes(
-        f"mlperf-logging {installed_version('mlperf-logging')}",
-        tuple(
-            Mistake(problem, reasons.get(_identity(problem)))
-            for problem in problems
-            if benchmark in (None, problem.benchmark)
-        ),
+    problems = tuple(
+        problem
+        for problem in upstream.lint(official_folder(), chosen)
+        if benchmark in (None, problem.benchmark)
     )
+    entries = {upstream.identity(entry): entry for entry in upstream.known_points()}
+    identities = {problem: upstream.identity(problem) for problem in problems}
+    reasons = {p: entries[name].reason for p, name in identities.items() if name in entries}
+    return Mistakes(f"mlperf-logging {installed_version('mlperf-logging')}", problems, reasons)
 
 
 def mistakes_of_file(
@@ -277,23 +273,12 @@ def mistakes_of_file(
     round_ = load_round(package.usage, package.round)
     problems = upstream.lint_file(path, round_, benchmark, visible(str(path)))
     source = f"{package.source} for {benchmark} of {package.usage} {package.round}"
-    return Mistakes(source, tuple(map(Mistake, problems)), detailed=True)
-
-
-def _identity(item: upstream.PointProblem | upstream.KnownPoint) -> tuple[str, ...]:
-    return str(item.kind), item.usage, item.round, item.benchmark, item.point
+    return Mistakes(source, tuple(problems), detailed=True)
 
 
 # ---- output -------------------------------------------------------------------------------
 
 _COLUMNS = (Column("Benchmark", 20), Column("Rounds: batch sizes", 58))
-_DATA = (
-    *(
-        Column(key=n, of=attrgetter(f"problem.{n}"))
-        for n in upstream.PointProblem.__struct_fields__
-    ),
-    Column(key="known_because", of=attrgetter("reason")),
-)
 
 
 def text(result: Mistakes, view: View) -> str:
@@ -303,7 +288,7 @@ def text(result: Mistakes, view: View) -> str:
     terminal.line()
     detailed = result.detailed or view.verbose
     for kind in upstream.Kind:
-        if mistakes := [item for item in result.mistakes if item.problem.kind == kind]:
+        if mistakes := [item for item in result.mistakes if item.kind == kind]:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
             terminal.paragraph((title, HEADING))
             (_add_details if detailed else _add_benchmarks)(terminal, mistakes)
@@ -311,8 +296,8 @@ def text(result: Mistakes, view: View) -> str:
     return terminal.text()
 
 
-def _add_benchmarks(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
-    by_benchmark = by_key((item.problem.benchmark, item.problem) for item in mistakes)
+def _add_benchmarks(terminal: Terminal, mistakes: Sequence[upstream.PointProblem]) -> None:
+    by_benchmark = by_key((mistake.benchmark, mistake) for mistake in mistakes)
     rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
     terminal.table(table_of(_COLUMNS, rows))
 
@@ -326,9 +311,8 @@ def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
     return "; ".join(words)
 
 
-def _add_details(terminal: Terminal, mistakes: Sequence[Mistake]) -> None:
-    for mistake in mistakes:
-        problem = mistake.problem
+def _add_details(terminal: Terminal, mistakes: Sequence[upstream.PointProblem]) -> None:
+    for problem in mistakes:
         where = f"{problem.point} ({problem.usage} {problem.round}, {size(problem.batch_size)})"
         add_item(terminal, "  ", f"{where}: {problem.found}; expected {problem.expected}")
     terminal.line()
@@ -338,23 +322,27 @@ def _summary(result: Mistakes, *, detailed: bool) -> str:
     number = len(result.mistakes)
     if not number:
         return "The points have no mistakes."
-    new = sum(mistake.reason is None for mistake in result.mistakes)
     more = "" if detailed else "; --verbose shows each point"
     if result.detailed:
         return f"{counted(number, 'mistake')}{more}"
-    state = f"{new} of them new" if new else "all known and accepted"
+    state = f"{result.new} of them new" if result.new else "all known and accepted"
     return f"{counted(number, 'mistake')}, {state}{more}"
 
 
 def json(result: Mistakes, _: View) -> str:
     """Render all fields."""
-    mistakes = tables.records(table_of(_DATA, result.mistakes))
+    mistakes = tables.records(_data(result))
     return json_text({"format": FORMAT, "source": result.source, "mistakes": mistakes})
 
 
 def csv(result: Mistakes, _: View) -> str:
     """Render one line per mistake."""
-    return tables.csv(table_of(_DATA, result.mistakes))
+    return tables.csv(_data(result))
+
+
+def _data(result: Mistakes) -> tables.Table:
+    columns = [Column(key=n, of=attrgetter(n)) for n in upstream.PointProblem.__struct_fields__]
+    return table_of([*columns, Column(key="known_because", of=result.reasons.get)], result.mistakes)
 
 
 LINT_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -293,15 +293,16 @@ def review(folder: Path | None = None) -> PointReview:
 
 def compared(problems: Sequence[PointProblem], entries: Sequence[KnownPoint]) -> PointReview:
     """Return which problems are new, and which known ones are stale."""
-    actual, accepted = set(map(_identity, problems)), set(map(_identity, entries))
+    actual, accepted = set(map(identity, problems)), set(map(identity, entries))
     return PointReview(
-        new=tuple(problem for problem in problems if _identity(problem) not in accepted),
-        stale=tuple(entry for entry in entries if _identity(entry) not in actual),
-        known=tuple(entry for entry in entries if _identity(entry) in actual),
+        new=tuple(problem for problem in problems if identity(problem) not in accepted),
+        stale=tuple(entry for entry in entries if identity(entry) not in actual),
+        known=tuple(entry for entry in entries if identity(entry) in actual),
     )
 
 
-def _identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
+def identity(item: PointProblem | KnownPoint) -> tuple[str, ...]:
+    """Return what a mistake and the entry that accepts it have in common."""
     return str(item.kind), item.usage, item.round, item.benchmark, item.point
 
 
@@ -318,7 +319,7 @@ def known_points() -> list[KnownPoint]:
     repeated = []
     for file in rule_files(LEDGER):
         for entry in _entries(file):
-            first = entries.setdefault(_identity(entry), entry)
+            first = entries.setdefault(identity(entry), entry)
             if first is not entry:
                 at = first.problem("")
                 message = f"{entry.kind} of {entry.point} is listed twice, first at"
