@@ -86,25 +86,17 @@ class ReferencePoint(Struct, frozen=True):
 
     @classmethod
     def from_runs(
-        cls,
-        name: str,
-        batch_size: float,
-        to_converge: Sequence[float],
-        *,
-        runs: int,
-        drop: int,
-        trimmed_deviation: bool = False,
+        cls, name: str, batch_size: float, to_converge: Sequence[float], *, runs: int, drop: int
     ) -> Self:
         """Return the statistics of reference runs without the ``drop`` fastest and slowest.
 
-        The official checker takes the deviation of all runs; ``trimmed_deviation`` takes that of
-        the remaining runs, as the worked example of training_rules.adoc does.
+        As in the official checker, the deviation is that of all runs; the worked example of
+        training_rules.adoc takes that of the remaining runs.
         """
         ordered = tuple(sorted(to_converge))
         kept = ordered[drop : len(ordered) - drop]
-        mean, stdev = numpy_mean(kept), _stdev(kept if trimmed_deviation else ordered)
         count = len(ordered) - 2 * drop
-        return cls(name, batch_size, ordered, mean, stdev, count, runs)
+        return cls(name, batch_size, ordered, numpy_mean(kept), _stdev(ordered), count, runs)
 
     @classmethod
     def between(cls, low: Self, high: Self, batch_size: float, *, runs: int) -> Self:
