@@ -18,7 +18,7 @@ from functools import reduce
 from itertools import count
 from operator import xor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -26,6 +26,9 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
 from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, parse_json, read_json
 from mlperf_pkg.infra.paths import read_file
+
+if TYPE_CHECKING:
+    from mlperf_pkg.commands.results.systems import System
 
 FIELD = "private_id"
 _LONGEST = 100  # characters of an id
@@ -43,15 +46,6 @@ _HASHED = (
 """Fields of a description from which the official summarizer makes an id."""
 
 
-class Candidate(Struct, frozen=True):
-    """A row without an id: the text from which to make one, and the ``own`` id in its tree."""
-
-    key: str
-    text: str
-    system: str
-    own: str | None = None
-
-
 class PrivateIds(Struct, frozen=True):
     """The entries of a file of ids, by row; ``exists`` says whether the file exists."""
 
@@ -64,16 +58,16 @@ class PrivateIds(Struct, frozen=True):
         private_id: str = self.entries[key][FIELD]
         return private_id
 
-    def extended(self, candidates: Iterable[Candidate]) -> PrivateIds:
-        """Return these ids and those of new rows; the order of the candidates does not matter."""
-        new = sorted((c for c in candidates if c.key not in self.entries), key=lambda c: c.key)
+    def extended(self, systems: Iterable[System]) -> PrivateIds:
+        """Return these ids and those of new systems, whose order does not matter."""
+        new = sorted((s for s in systems if s.key not in self.entries), key=lambda s: s.key)
         entries = dict(self.entries)
         taken = {self[key] for key in entries}
         # The ids of trees come first, so that new ids differ from them.
-        for candidate in sorted(new, key=lambda candidate: candidate.own is None):
-            private_id = next(name for name in _choices(candidate) if name not in taken)
+        for system in sorted(new, key=lambda system: own_id(system) is None):
+            private_id = next(name for name in _choices(system) if name not in taken)
             taken.add(private_id)
-            entries[candidate.key] = {FIELD: private_id}
+            entries[system.key] = {FIELD: private_id}
         return PrivateIds(self.path, entries, self.exists)
 
     def text(self) -> str:
@@ -127,15 +121,10 @@ def read_ids(path: Path) -> PrivateIds:
     return PrivateIds(path, entries, exists=True)
 
 
-def hashed_text(description: Mapping[str, Any]) -> str:
-    """Return the text from which the official summarizer makes the id of a system."""
-    return "".join(str(description.get(name, "")) for name in _HASHED)
-
-
-def own_id(text: str | None) -> str | None:
-    """Return the id in the text of a tree's ``privateid.json``; None if it is not usable."""
+def own_id(system: System) -> str | None:
+    """Return the id in the ``privateid.json`` of a system; None if it is not usable."""
     try:
-        contents = parse_json(text or "")
+        contents = parse_json(system.folder.private_id or "")
     except ValueError:
         return None
     return _usable(contents.get(FIELD)) if isinstance(contents, dict) else None
@@ -148,15 +137,17 @@ def _usable(private_id: Any) -> str | None:
     return private_id if 0 < len(private_id.strip()) <= len(private_id) <= _LONGEST else None
 
 
-def _choices(candidate: Candidate) -> Iterator[str]:
+def _choices(system: System) -> Iterator[str]:
     """Yield ids, the preferred one first.
 
     The official summarizer adds the name of the system if an earlier system has the same text.
     """
-    if candidate.own:
-        yield candidate.own
-    yield in_words(candidate.text)
-    text = f"{candidate.text}{candidate.system}"
+    if own := own_id(system):
+        yield own
+    description = system.description
+    text = "".join(str(description.get(n, "")) for n in _HASHED) if description else system.key
+    yield in_words(text)
+    text += system.name
     yield in_words(text)
     yield from (in_words(f"{text}{number}") for number in count(2))
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.ids import PrivateIds
+from mlperf_pkg.commands.results.ids import PrivateIds, own_id
 from mlperf_pkg.commands.results.systems import System, known_cells, systems_of, url_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
@@ -387,7 +387,7 @@ def _spellings(rows: Sequence[Row]) -> Iterator[str]:
 
 def _other_ids(systems: Sequence[System], ids: PrivateIds) -> Iterator[str]:
     for system in systems:
-        own = system.candidate.own
+        own = own_id(system)
         if own and own != ids[system.key]:
             file = f"{system.folder.place.label}/privateid.json"
             yield f"{file}: {own} is not used; {name(str(ids.path))} has {ids[system.key]}"

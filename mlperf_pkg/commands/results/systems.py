@@ -19,7 +19,6 @@ from msgspec import Struct
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.ids import Candidate, hashed_text, own_id
 from mlperf_pkg.infra.json_values import parse_json, to_finite
 from mlperf_pkg.infra.paths import ListedPath
 from mlperf_pkg.submission.model import ResultSet, SystemFolder
@@ -74,16 +73,6 @@ class System(Struct, frozen=True):
     def results(self) -> list[SetResult]:
         """The result sets with a log."""
         return [result for _, result in self.sets if result.row.runs_found]
-
-    @property
-    def candidate(self) -> Candidate:
-        """The row for which an id is chosen."""
-        return Candidate(
-            key=self.key,
-            text=hashed_text(self.description) if self.description else self.key,
-            system=self.name,
-            own=own_id(self.folder.private_id),
-        )
 
 
 def systems_of(checked: Checked) -> Iterator[System]:

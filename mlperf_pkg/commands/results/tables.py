@@ -407,7 +407,7 @@ class ResultsFolder(Struct, frozen=True):
             UserError: the check has no submission or several rounds, or a file cannot be written.
         """
         systems = systems_with_results(argument, checked)
-        extended = ids.extended(system.candidate for system in systems)
+        extended = ids.extended(systems)
         result = publication(checked, systems, extended, verdict)
         official: dict[str, str | bytes] = {}
         if self.anonymous:
@@ -449,7 +449,7 @@ def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checke
         UserError: the check has no submission or several rounds, or the file cannot be written.
     """
     systems = systems_with_results(argument, checked)
-    extended = ids.extended(system.candidate for system in systems)
+    extended = ids.extended(systems)
     if extended.entries != ids.entries or not ids.exists:
         extended.write()
     texts = {item.folder.place.label: json.dumps({FIELD: extended[item.key]}) for item in systems}

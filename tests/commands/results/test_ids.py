@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,13 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.commands.results.ids import (
-    Candidate,
-    PrivateIds,
-    hashed_text,
-    own_id,
-    read_ids,
-)
+from mlperf_pkg.commands.results.ids import PrivateIds, own_id, read_ids
 from mlperf_pkg.errors import UserError
 from tests.helpers.examples import examples
 
@@ -35,8 +31,14 @@ DESCRIPTION = {
 EMPTY = PrivateIds(Path("none"), {})
 
 
-def candidate(key: str, text: str | None = None, own: str | None = None) -> Candidate:
-    return Candidate(key, key if text is None else text, key.rpartition("/")[2], own)
+def system(key: str, description: Mapping[str, Any] = {}, own: str | None = None) -> Any:
+    private_id = json.dumps({"private_id": own}) if own else None
+    return SimpleNamespace(
+        key=key,
+        name=key.rpartition("/")[2],
+        description=description,
+        folder=SimpleNamespace(private_id=private_id),
+    )
 
 
 def ids_of(ids: PrivateIds) -> dict[str, str]:
@@ -55,16 +57,16 @@ def test_they_are_those_of_the_official_summarizer(monkeypatch: pytest.MonkeyPat
         key: result_summarizer._get_id_from_sysinfo(description, key.rpartition("/")[2])
         for key, description in variants.items()
     }
-    own = [candidate(key, hashed_text(value)) for key, value in variants.items()]
+    own = [system(key, value) for key, value in variants.items()]
     assert ids_of(EMPTY.extended(own)) == official
     assert ids_of(EMPTY.extended(reversed(own))) == official
 
 
 ROWS = st.lists(
     st.builds(
-        candidate,
+        system,
         st.sampled_from([f"{submitter}/{system}" for submitter in "AB" for system in "abcd"]),
-        st.sampled_from(["", "one", "two"]),
+        st.sampled_from([{}, {"division": ""}, {"division": "one"}, {"division": "two"}]),
         st.sampled_from([None, None, "red-oak", "blue-elm"]),
     ),
     unique_by=lambda row: row.key,
@@ -74,7 +76,7 @@ ROWS = st.lists(
 @examples(60)
 @given(st.lists(ROWS, max_size=6))
 def test_whatever_is_added_or_withdrawn_ids_stay_and_differ(
-    tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Candidate]]
+    tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Any]]
 ) -> None:
     file = tmp_path_factory.mktemp("ids") / "privateid.json"
     ever: dict[str, str] = {}
@@ -89,22 +91,22 @@ def test_whatever_is_added_or_withdrawn_ids_stay_and_differ(
 
 
 @given(ROWS, st.randoms())
-def test_the_order_of_rows_does_not_matter(rows: list[Candidate], random: Any) -> None:
+def test_the_order_of_rows_does_not_matter(rows: list[Any], random: Any) -> None:
     ids = ids_of(EMPTY.extended(rows))
     random.shuffle(rows)
     assert ids_of(EMPTY.extended(rows)) == ids
 
 
 def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it() -> None:
-    ids = EMPTY.extended([candidate("A/a", own="red-oak"), candidate("A/b", own="red-oak")])
+    ids = EMPTY.extended([system("A/a", own="red-oak"), system("A/b", own="red-oak")])
     assert ids["A/a"] == "red-oak"
-    assert ids["A/b"] == EMPTY.extended([candidate("A/b")])["A/b"]
+    assert ids["A/b"] == EMPTY.extended([system("A/b")])["A/b"]
 
 
 def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_path: Path) -> None:
     file = tmp_path / "privateid.json"
     file.write_text('{"A/a": {"private_id": "x", "by": "chair"}}', "utf-8")
-    read_ids(file).extended([candidate("A/b", own="red-oak")]).write()
+    read_ids(file).extended([system("A/b", own="red-oak")]).write()
     assert json.loads(file.read_text("utf-8")) == {
         "A/a": {"private_id": "x", "by": "chair"},
         "A/b": {"private_id": "red-oak"},
@@ -112,7 +114,7 @@ def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_pa
 
 
 def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
-    ids = PrivateIds(tmp_path / "ids", {}).extended([candidate("A/\udcff")])
+    ids = PrivateIds(tmp_path / "ids", {}).extended([system("A/\udcff")])
     ids.write()
     assert ids_of(read_ids(tmp_path / "ids")) == ids_of(ids)
 
@@ -147,7 +149,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str, message: str) -> Non
 
 
 def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    ids = read_ids(tmp_path / "ids").extended([candidate("A/" + "a" * 2_000_000, "")])
+    ids = read_ids(tmp_path / "ids").extended([system("A/" + "a" * 2_000_000)])
     with pytest.raises(UserError, match="bytes of private ids"):
         ids.write()
     assert not (tmp_path / "ids").exists()
@@ -159,7 +161,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) -> None:
-    ids = read_ids(tmp_path / "ids").extended([candidate("A/a")])
+    ids = read_ids(tmp_path / "ids").extended([system("A/a")])
     (tmp_path / "ids").write_text("{}", "utf-8")
     with pytest.raises(UserError, match="exists already"):
         ids.write()
@@ -180,4 +182,5 @@ def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) 
     ],
 )
 def test_the_id_of_a_tree(text: str | None, private_id: str | None) -> None:
-    assert own_id(text) == private_id
+    own: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
+    assert own_id(own) == private_id

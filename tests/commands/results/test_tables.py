@@ -50,7 +50,7 @@ def published(root: Path) -> Publication:
 
 def collected(checked: Checked, verdict: Basis = Basis.OFFICIAL) -> Publication:
     systems = systems_with_results("round", checked)
-    ids = PrivateIds(Path("ids.json"), {}).extended(system.candidate for system in systems)
+    ids = PrivateIds(Path("ids.json"), {}).extended(systems)
     return publication(checked, systems, ids, verdict)
 
 
