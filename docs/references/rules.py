@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mlperf_pkg.render.rules import USAGES, exceptions
-from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.explain import History, Span
-from mlperf_pkg.rulebook.explain import example
+from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.explain import History, Span, example
 from mlperf_pkg.rulebook.load import codes, load_round
 from mlperf_pkg.rulebook.model import Round, Rule
 from references.markdown import block, code, contents, page, plain, table

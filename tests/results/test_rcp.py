@@ -80,13 +80,7 @@ def example(*, trimmed: bool) -> list[ReferencePoint]:
 
 
 def judged(batch_size: float, runs: list[float] | None, *, trimmed: bool = True) -> RcpResult:
-    return rcp.judge(
-        example(trimmed=trimmed),
-        batch_size,
-        runs,
-        runs=5,
-        drop=1,
-    )
+    return rcp.judge(example(trimmed=trimmed), batch_size, runs, runs=5, drop=1)
 
 
 def test_worked_example() -> None:
