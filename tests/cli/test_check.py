@@ -213,12 +213,15 @@ def report(*arguments: str | Path) -> Any:
     return json.loads(call("check", *arguments, "--format", "json").stdout)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [("5.1", "5.1"), ("v5.1", "5.1"), ("5.1.0", "5.1"), ("v4.0.0", "4.0"), ("5.1.1", "5.1.1")],
-)
-def test_round_names(text: str, name: str) -> None:
-    assert round_name(text) == name
+def test_round_names() -> None:
+    for text, name in (
+        ("5.1", "5.1"),
+        ("v5.1", "5.1"),
+        ("5.1.0", "5.1"),
+        ("v4.0.0", "4.0"),
+        ("5.1.1", "5.1.1"),
+    ):
+        assert round_name(text) == name
 
 
 # ---- bypasses -----------------------------------------------------------------------------

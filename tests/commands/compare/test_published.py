@@ -67,9 +67,8 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
     return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
-@pytest.mark.parametrize(
-    ("names", "own", "more", "systems"),
-    [
+def test_chosen_results() -> None:
+    for names, own, more, systems in (
         (["5.0"], (), {}, ["fast", "slow"]),
         (["5.0"], (OWN,), {}, ["fast", "slow"]),
         (["5.0", "4.1"], (OWN,), {}, ["fast", "old", "slow"]),
@@ -80,15 +79,8 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
         (["3.0"], (), {}, ["box"]),
         (["5.0"], (replace(OWN, division="Closed"),), {}, ["fast", "slow"]),
         (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
-    ],
-)
-def test_chosen_results(
-    names: list[str],
-    own: tuple[Result, ...],
-    more: dict[str, Any],
-    systems: list[str],
-) -> None:
-    assert read(*names, own=own, **more) == systems
+    ):
+        assert read(*names, own=own, **more) == systems
 
 
 def test_a_published_result_is_not_compared_with_itself() -> None:
@@ -96,9 +88,8 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
     assert read("5.0", own=(own,)) == ["fast"]
 
 
-@pytest.mark.parametrize(
-    ("names", "own", "more", "message"),
-    [
+def test_refused() -> None:
+    for names, own, more, message in (
         (["4.2"], (), {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
         (["5.2"], (), {}, r"--published 5\.2: newer than the published results of this package \("),
         (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
@@ -116,13 +107,9 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
             {},
             r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
         ),
-    ],
-)
-def test_refused(
-    names: list[str], own: tuple[Result, ...], more: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        read(*names, own=own, **more)
+    ):
+        with pytest.raises(UserError, match=message):
+            read(*names, own=own, **more)
 
 
 def rows(*names: str) -> tuple[Row, ...]:

@@ -165,9 +165,8 @@ def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) 
         ids.write()
 
 
-@pytest.mark.parametrize(
-    ("text", "private_id"),
-    [
+def test_the_id_of_a_tree() -> None:
+    for text, private_id in (
         (None, None),
         ("", None),
         ("{", None),
@@ -177,7 +176,5 @@ def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) 
         ('{"private_id": "a\\nb"}', None),
         (json.dumps({"private_id": "x" * 101}), None),
         ('{"private_id": "red-oak"}', "red-oak"),
-    ],
-)
-def test_the_id_of_a_tree(text: str | None, private_id: str | None) -> None:
-    assert own_id(text) == private_id
+    ):
+        assert own_id(text) == private_id
