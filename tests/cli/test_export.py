@@ -111,9 +111,8 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
     assert "result_sets 2," in exported(tree, "-o", name, "--force")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_refusals(tree: Path) -> None:
+    for arguments, message in (
         (
             ["-o", "results.xlsx"],
             "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb",
@@ -121,10 +120,8 @@ def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
         (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),
-    ],
-)
-def test_refusals(arguments: list[str], message: str, tree: Path) -> None:
-    result = call("export", tree, *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]
+    ):
+        result = call("export", tree, *arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert sorted(path.name for path in Path().iterdir()) == ["v2.0"]

@@ -71,16 +71,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), REFUSED)
-def test_refusals(
-    root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(root.parent)
-    Path("bad.json").write_text("[]", "utf-8")
-    result = call("results", root.name, *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert names(root.parent) == ["bad.json", root.name]
+def test_refusals(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments, message in REFUSED:
+        monkeypatch.chdir(root.parent)
+        Path("bad.json").write_text("[]", "utf-8")
+        result = call("results", root.name, *arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert names(root.parent) == ["bad.json", root.name]
 
 
 def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:

@@ -171,9 +171,8 @@ ITSELF: Other = (1.0, {})
 MODEL = {"model": True}
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
+def test_in_its_own_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows, expected in (
         ([FAST, SLOW], ["published: 2nd of 3 on 16 accelerators in 2.0"]),
         ([FAST, ITSELF], ["published: 2nd of 2 on 16 accelerators in 2.0"]),
         ([SLOW, ITSELF], ["published: 1st of 2 on 16 accelerators in 2.0"]),
@@ -193,31 +192,19 @@ MODEL = {"model": True}
         ([(0.5, {"round": "1.1"}), (0.5, {"benchmark": "bert"})], []),
         ([(0.5, {"division": "open"})], []),
         ([(0.5, {"accelerators": 8})], []),
-    ],
-)
-def test_in_its_own_round(
-    own: Checked,
-    rows: list[Other],
-    expected: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    other = row(own, 9.0, benchmark="ssd")  # the round is published
-    sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
-    assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+    ):
+        other = row(own, 9.0, benchmark="ssd")  # the round is published
+        sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
+        assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
 
 
-@pytest.mark.parametrize(
-    ("rounds", "expected"),
-    [
+def test_in_an_earlier_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rounds, expected in (
         (["0.7", "1.0", "1.1"], ["published: 2nd of 2 on 16 accelerators in 1.1"]),
         (["2.1"], []),
-    ],
-)
-def test_in_an_earlier_round(
-    own: Checked, rounds: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sets = (row(own, 0.5, round=name) for name in rounds)
-    assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+    ):
+        sets = (row(own, 0.5, round=name) for name in rounds)
+        assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
 
 
 def test_a_folder_of_a_submission_has_its_description(

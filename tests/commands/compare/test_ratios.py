@@ -135,9 +135,8 @@ def test_a_price_is_found_by_any_name_of_the_system() -> None:
         assert (price.usd if price else None) == usd
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path) -> None:
+    for text, message in (
         ("pod:\n  price_usd: cheap\n  source: x\n", ":2: pod.price_usd is 'cheap'; expected"),
         ("pod:\n  price_usd: 0\n  source: x\n", ":2: pod.price_usd is '0'; expected"),
         ("a: {price_usd: 1, source: x}\npod: {price_usd: 1}\n", ":2: pod lacks source"),
@@ -149,14 +148,12 @@ def test_a_price_is_found_by_any_name_of_the_system() -> None:
             ":2: the key 'a' is repeated",
         ),
         ("a: [", ":1: "),
-    ],
-)
-def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "prices.yaml"
-    path.write_text(text, "utf-8")
-    with pytest.raises(UserError) as caught:
-        read_prices(path)
-    assert message in str(caught.value)
+    ):
+        path = tmp_path / "prices.yaml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(UserError) as caught:
+            read_prices(path)
+        assert message in str(caught.value)
 
 
 def test_the_nearest_price_counts(tmp_path: Path) -> None:

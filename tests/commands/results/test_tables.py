@@ -199,20 +199,18 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("basis", "official", "rules", "remarks"), LEFT_OUT)
-def test_which_verdict_leaves_a_score_out(
-    root: Path, basis: Basis, official: str, rules: str, remarks: str
-) -> None:
-    checked = failing(root, "RUN157", basis)
-    for verdict, reason in ((Basis.OFFICIAL, official), (Basis.RULES, rules)):
-        result = collected(checked, verdict)
-        (score,) = result.scores
-        own = checked.sets[0].row.score_minutes
-        minutes = 30.5 if verdict is Basis.OFFICIAL else own
-        assert (score.reason, score.remarks) == (reason, remarks)
-        assert score.minutes == (None if reason else minutes)
-        shown = f"resnet: {remarks}" if remarks and not reason else ""
-        assert result.rows[0].remarks == shown
+def test_which_verdict_leaves_a_score_out(root: Path) -> None:
+    for basis, official, rules, remarks in LEFT_OUT:
+        checked = failing(root, "RUN157", basis)
+        for verdict, reason in ((Basis.OFFICIAL, official), (Basis.RULES, rules)):
+            result = collected(checked, verdict)
+            (score,) = result.scores
+            own = checked.sets[0].row.score_minutes
+            minutes = 30.5 if verdict is Basis.OFFICIAL else own
+            assert (score.reason, score.remarks) == (reason, remarks)
+            assert score.minutes == (None if reason else minutes)
+            shown = f"resnet: {remarks}" if remarks and not reason else ""
+            assert result.rows[0].remarks == shown
 
 
 def test_without_an_official_verdict_the_rules_decide(root: Path) -> None:
