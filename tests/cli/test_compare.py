@@ -40,10 +40,17 @@ def compared(*arguments: str | Path) -> list[dict[str, Any]]:
 
 def test_a_submission_against_published_scores(tree: Path) -> None:
     scores = published("dgx,resnet,40,2.0,Other,closed,8", "dgx,bert,40,2.0,Other,closed,8")
-    rows = {row["system"]: row for row in compared(tree, scores, "--benchmark", "resnet")}
+    Path("own.yaml").write_text(
+        "{dgx: {price_usd: 4, source: x}, bow-pod16: {price_usd: 1, source: x}}"
+    )
+    rows = {
+        row["system"]: row
+        for row in compared(tree, scores, "--benchmark", "resnet", "--prices", "own.yaml")
+    }
     own, other = rows[SYSTEM], rows["dgx"]
     assert (own["baseline"], own["speed"], own["nodes"], own["rules"]) == (True, 1.0, 1, "pass")
     assert other["speed"] == pytest.approx(own["minutes"] / 40)
+    assert other["performance_per_dollar"] == pytest.approx(own["minutes"] / 40 / 4)
     assert (own["samples_per_second"] > 0, own["precision"], other["rules"]) == (True, None, None)
 
 

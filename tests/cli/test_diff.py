@@ -31,6 +31,7 @@ def old(tmp_path: Path) -> Path:
 def altered(old: Path, new: Path) -> Path:
     """A copy with a hostile value in a log, another description, and what is never read."""
     shutil.copytree(old, new)
+    write_submission(new, "bert")
     log = new / SET / "result_0.txt"
     log.write_bytes(edited(log.read_bytes(), LRATE, value="\x1b[31m\u202e"))
     write_system(new / "systems", cooling="\x1b[31m", more=[1])
@@ -49,6 +50,7 @@ def test_text(old: Path, tmp_path: Path) -> None:
         f"system systems/{SYSTEM}.json",
         "cooling Air-cooled \\x1b[31m",
         "more - [1]",
+        f"added: result set results/{SYSTEM}/bert (closed), 10 runs, ",
         "2 files added: link, pipe",
     ):
         assert text in words

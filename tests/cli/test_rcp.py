@@ -164,6 +164,8 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "bert.svg"
     assert shown("show", "bert", "--chart", file) == shown("show", "bert")
     assert file.read_bytes().startswith(b"<svg")
+    shown("show", "bert", "--all", "--chart", page := tmp_path / "bert.html")
+    assert "default-src 'none'; img-src data:" in page.read_text("utf-8")
     status, text = call("show", "bert", "--chart", file)
     assert (status, text) == (
         2,
@@ -423,10 +425,13 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
     logs = write_set(tmp_path, tuple(runs))
     files = map(str, logs.glob("result_*.txt"))
     _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
-    for options, expected in (((), [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
+    named = ("--creator", "ACME", "--platform", "X8", "--when", "in May")
+    for options, expected in ((named, [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
         status, text, errors = streams("new", logs, "--round", "2.0", *options)
         assert status == 0, errors
         [point] = json.loads(text).values()
+        fields = [point[name] for name in ("Creator", "Platform", "When")]
+        assert (fields == ["ACME", "X8", "in May"]) is (options == named)
         assert sorted(point["Epochs to converge"]) == expected
 
 

@@ -61,6 +61,8 @@ def test_a_round(root: Path, tmp_path: Path) -> None:
     ]
     assert "Missing" not in result.stdout
     assert "(2 new)" in " ".join(result.stdout.split())
+    by_rules = call("results", root, "-o", tmp_path / "by-rules", "--verdict", "rules")
+    assert by_rules.stdout.splitlines()[:2] == lines[:2]
 
 
 REFUSED = [

@@ -119,6 +119,13 @@ def test_shorter_ways_to_ask() -> None:
         assert document(*short) == document(*long)
 
 
+def test_show_lists_the_rules_of_a_key() -> None:
+    text = output("show", "opt_weight_decay")
+    assert text.startswith("opt_weight_decay: 11 rules\n\nMLPerf Training\n  SSD105 ")
+    assert "\n  GPT137    Closed gpt3 from 3.0 to 4.1: where logged, 0.1 [rules]\n" in text
+    assert "\nMLPerf HPC\n" in text
+
+
 # ---- diff ---------------------------------------------------------------------------------
 
 

@@ -77,6 +77,13 @@ def test_text() -> None:
     )
 
 
+def test_a_price_is_given_once_and_only_with_a_ratio_per_dollar() -> None:
+    other = replace(B, benchmark="resnet")
+    shown = text(A, B, C, replace(A, benchmark="resnet", path="z"), other, prices=PRICES)
+    assert shown.count("$300,000") == 1
+    assert "$300,000" not in text(A, prices=PRICES)
+
+
 def test_availability_in_short() -> None:
     for status, word in (
         *((name, "onprem") for name in ("Available on-premise", "Available on premise")),

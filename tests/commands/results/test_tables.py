@@ -125,6 +125,11 @@ BAD: list[tuple[Callable[[Path], object], int, list[str]]] = [
         1,
         ["ACME/results/idle: no result set; expected <benchmark>/result_*.txt"],
     ),
+    (
+        lambda root: write_set(root / f"ACME/results/{SYSTEM}/bert", ()),
+        1,
+        [f"ACME/results/{SYSTEM}/bert: no log; a folder without logs is not a result"],
+    ),
 ]
 
 

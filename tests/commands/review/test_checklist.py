@@ -125,6 +125,12 @@ def no_description(acme: Path) -> None:
     (acme / f"systems/{SYSTEM}.json").unlink()
 
 
+def large(acme: Path) -> None:
+    write_set(
+        acme / LOGS, tuple(edited(log, "global_batch_size", value=1 << 20) for log in simulated())
+    )
+
+
 def coded(acme: Path) -> None:
     folder = acme / "benchmarks/resnet/implementations/tf"
     folder.mkdir(parents=True)
@@ -152,6 +158,7 @@ def configured(acme: Path) -> None:
         ),
         (preview, f"Statuses: preview ({SYSTEM})"),
         (no_description, f"Descriptions: error SET110, {SET}: "),
+        (large, f"Convergence: no reference point: 1 result set ({SET})"),
         (coded, "Code: 2 files for resnet: does the code match the logs?"),
         (coded, "Code: no file is named after the system or is a configuration: 1 result set"),
         (configured, "Code: 3 files for resnet: does the code match the logs?"),
