@@ -14,10 +14,8 @@ import pytest
 from tests.helpers.logs import edited
 from tests.helpers.program import call
 from tests.helpers.trees import (
-    SYSTEM,
     simulated,
     write_submission,
-    write_two_sets,
 )
 
 
@@ -56,22 +54,6 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     settings = rows(path, "SELECT value, number, runs FROM settings WHERE key = 'opt_name'")
     assert ('"lars"', None, 5) in settings
     assert ("CODE100", "2.0") in rows(path, "SELECT code, round FROM findings")
-
-
-def test_raw_logs_of_two_sets_in_one_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(write_two_sets(tmp_path / "logs"))
-    exported("-o", "../r.sqlite", "--evaluations", ".")
-    statement = """
-        SELECT r.id, r.path, r.submitter, r.runs, count(*) FROM result_sets r
-        JOIN runs ON (runs.usage, runs.round, runs.set_id) = (r.usage, r.round, r.id) GROUP BY r.id
-    """
-    assert rows(Path("../r.sqlite"), statement) == [
-        ("Graphcore/b/resnet/closed", ".", "Graphcore", 5, 5),
-        (f"Graphcore/{SYSTEM}/resnet/closed", ".", "Graphcore", 5, 5),
-    ]
-    assert rows(Path("../r.sqlite"), "PRAGMA foreign_key_check") == []
 
 
 @pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
