@@ -259,7 +259,7 @@ SIZE = 3264  # of the simulated logs
 
 
 def points_at(size: int, first: int) -> dict[str, Any]:
-    """A point whose runs converge within so many epochs."""
+    """A point whose ten runs converge after this number of epochs and more."""
     runs = [first + number for number in range(10)]
     return {f"new_{size}": point(runs, Benchmark="resnet", BS=size, Hyperparams={})}
 
