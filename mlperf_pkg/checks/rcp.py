@@ -186,7 +186,8 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
 
 # ---- what the rules allow in one round, or only to sets that pass the test ----------------
 
-_MOST_APPROVED = 10  # % below the smallest acceptable mean; approved ones were up to 6.5 % below it
+# % below the smallest acceptable mean; those approved that we know of were up to 6.5 % below it.
+_MOST_APPROVED = 20
 _ALLOWED_ROUND = (5, 0)  # of 405b
 _END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
 _END_SHARE = 0.1  # of the base learning rate

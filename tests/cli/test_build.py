@@ -52,6 +52,9 @@ def test_layouts_of_logs(tmp_path: Path, logs: Mapping[str, bytes]) -> None:
 
 def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(resnet_workspace(tmp_path))
+    explained = call("build", "--explain", "--systems", "systems")
+    assert (explained.exit_code, Path("submissions").exists()) == (0, False)
+    assert "submitter: Graphcore\n" in explained.stdout
     result = call("build")
     first, of_set, built, tables, empty, *table = result.stdout.splitlines()
     assert first == (

@@ -72,21 +72,18 @@ def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
     assert json.loads(file.read_text("utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("file", "message"),
-    [
+def test_output_refused(folder: Path, tmp_path: Path) -> None:
+    for file, message in (
         ("logs/report.txt", "refusing to write inside an input folder"),
         ("logs/result_0.txt", "refusing to write inside an input folder"),  # a log is never lost
         ("none/report.txt", "/none does not exist"),
         (".", "is a folder"),
-    ],
-)
-def test_output_refused(folder: Path, tmp_path: Path, file: str, message: str) -> None:
-    before = sorted(tmp_path.rglob("*"))
-    result = call("check", folder, "--force", "-o", tmp_path / file)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert sorted(tmp_path.rglob("*")) == before
+    ):
+        before = sorted(tmp_path.rglob("*"))
+        result = call("check", folder, "--force", "-o", tmp_path / file)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert sorted(tmp_path.rglob("*")) == before
 
 
 # ---- waivers, --select and --ignore -------------------------------------------------------
@@ -130,27 +127,22 @@ def test_the_configuration_here_is_read_unless_it_is_inside_the_input(
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "status", "prefixes"),
-    [
+def test_select_and_ignore(folder: Path) -> None:
+    for options, status, prefixes in (
         (("--select", "RUN119"), 1, {"RUN119"}),
         (("--select", "run11"), 1, {"RUN119"}),
         (("--select", "LOG"), 0, set()),
         (("--select", "RUN", "--ignore", "RUN1"), 0, set()),
         (("--ignore", "RUN", "--ignore", "SEED,SET,RN"), 0, set()),
-    ],
-)
-def test_select_and_ignore(
-    folder: Path, options: tuple[str, ...], status: int, prefixes: set[str]
-) -> None:
-    spoil(folder)
-    result = call("check", folder, *options)
-    errors = result.stdout.partition("Errors\n")[2].partition("\n\n")[0]
-    codes = re.findall(r"  ([A-Z]+[0-9]+)$", errors, re.MULTILINE)
-    assert all(any(code.startswith(prefix) for prefix in prefixes) for code in codes)
-    assert (result.exit_code, bool(codes)) == (status, bool(prefixes))
-    assert "hidden by --select or --ignore" in result.stdout
-    assert "rules:    FAIL" in result.stdout
+    ):
+        spoil(folder)
+        result = call("check", folder, *options)
+        errors = result.stdout.partition("Errors\n")[2].partition("\n\n")[0]
+        codes = re.findall(r"  ([A-Z]+[0-9]+)$", errors, re.MULTILINE)
+        assert all(any(code.startswith(prefix) for prefix in prefixes) for code in codes)
+        assert (result.exit_code, bool(codes)) == (status, bool(prefixes))
+        assert "hidden by --select or --ignore" in result.stdout
+        assert "rules:    FAIL" in result.stdout
 
 
 def test_an_unknown_prefix_is_refused(folder: Path) -> None:
@@ -213,12 +205,15 @@ def report(*arguments: str | Path) -> Any:
     return json.loads(call("check", *arguments, "--format", "json").stdout)
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [("5.1", "5.1"), ("v5.1", "5.1"), ("5.1.0", "5.1"), ("v4.0.0", "4.0"), ("5.1.1", "5.1.1")],
-)
-def test_round_names(text: str, name: str) -> None:
-    assert round_name(text) == name
+def test_round_names() -> None:
+    for text, name in (
+        ("5.1", "5.1"),
+        ("v5.1", "5.1"),
+        ("5.1.0", "5.1"),
+        ("v4.0.0", "4.0"),
+        ("5.1.1", "5.1.1"),
+    ):
+        assert round_name(text) == name
 
 
 # ---- bypasses -----------------------------------------------------------------------------

@@ -32,15 +32,14 @@ def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
 PATHS = list(paths(main.cli))
 
 
-@pytest.mark.parametrize("option", ["-V", "--version"])
-def test_version(option: str) -> None:
-    result = call(option)
-    assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
+def test_version() -> None:
+    for option in ("-V", "--version"):
+        result = call(option)
+        assert (result.exit_code, result.output) == (0, f"mlperf-pkg {__version__}\n")
 
 
-@pytest.mark.parametrize(
-    ("imports", "done", "slow"),
-    [
+def test_little_is_imported() -> None:
+    for imports, done, slow in (
         (
             "sys",
             "from mlperf_pkg.cli.main import cli; cli(['--version'], standalone_mode=False)",
@@ -51,15 +50,13 @@ def test_version(option: str) -> None:
             "import mlperf_pkg.cli.check",
             "rich yaml jsonschema multiprocessing csv html shutil signal statistics heapq",
         ),
-    ],
-)
-def test_little_is_imported(imports: str, done: str, slow: str) -> None:
-    code = (
-        f"import {imports}; before = set(sys.modules); {done};"
-        f"print(set('{slow}'.split()) & set(sys.modules) - before)"
-    )
-    output = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert output.splitlines()[-1] == "set()"
+    ):
+        code = (
+            f"import {imports}; before = set(sys.modules); {done};"
+            f"print(set('{slow}'.split()) & set(sys.modules) - before)"
+        )
+        output = subprocess.check_output([sys.executable, "-c", code], text=True)
+        assert output.splitlines()[-1] == "set()"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
@@ -81,28 +78,28 @@ def test_the_help_has_a_section_for_each_kind_of_user() -> None:
     assert dict(zip(sections[::2], names, strict=True)) == main.SECTIONS
 
 
-@pytest.mark.parametrize("name", FORMER)
-def test_a_former_name(name: str) -> None:
-    new = " ".join(FORMER[name])
-    result = call(name, "--help")
-    assert (result.exit_code, result.stderr) == (0, f"note: {name} is now 'mlperf-pkg {new}'\n")
-    assert result.stdout == call(*FORMER[name], "--help").stdout
-    assert f" {name} " not in call("--help").output
+def test_a_former_name() -> None:
+    for name in FORMER:
+        new = " ".join(FORMER[name])
+        result = call(name, "--help")
+        assert (result.exit_code, result.stderr) == (0, f"note: {name} is now 'mlperf-pkg {new}'\n")
+        assert result.stdout == call(*FORMER[name], "--help").stdout
+        assert f" {name} " not in call("--help").output
 
 
-@pytest.mark.parametrize("former", RENAMED)
-def test_a_former_option_or_subcommand(former: str) -> None:
+def test_a_former_option_or_subcommand() -> None:
     """The error, of one line, names the new one, which the help has."""
-    result = call(*former.split())
-    message = f"mlperf-pkg: error: {former}: use {RENAMED[former]}\n"
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
-    words = former.split()[:-1] if " --" in former else []
-    new = [word for word in [*words, *RENAMED[former].strip("'").split()] if not word.isupper()]
-    if options := [word for word in new if word.startswith("--")]:
-        new = new[: new.index(options[0])]
-    result = call(*new, "--help")
-    assert result.exit_code == 0
-    assert all(option in result.stdout for option in options)
+    for former in RENAMED:
+        result = call(*former.split())
+        message = f"mlperf-pkg: error: {former}: use {RENAMED[former]}\n"
+        assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
+        words = former.split()[:-1] if " --" in former else []
+        new = [word for word in [*words, *RENAMED[former].strip("'").split()] if not word.isupper()]
+        if options := [word for word in new if word.startswith("--")]:
+            new = new[: new.index(options[0])]
+        result = call(*new, "--help")
+        assert result.exit_code == 0
+        assert all(option in result.stdout for option in options)
 
 
 # ---- general options ----------------------------------------------------------------------
@@ -129,33 +126,27 @@ def test_general_options_stand_before_a_command_or_after_it(folder: Path) -> Non
     assert help_text == call("review", "-j", "1", "compare", "--help").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_general_options_that_are_refused() -> None:
+    for arguments, message in (
         ("doctor --usage hpc", "--usage does not apply to 'mlperf-pkg doctor'"),
         ("--usage hpc rules show RUN101", "--usage does not apply to 'mlperf-pkg rules show'"),
         ("check --scheduler tcp://x -j 2 .", "--jobs and --scheduler cannot be used together"),
-    ],
-)
-def test_general_options_that_are_refused(arguments: str, message: str) -> None:
-    result = call(*arguments.split())
-    assert (result.exit_code, message in result.stderr) == (2, True)
+    ):
+        result = call(*arguments.split())
+        assert (result.exit_code, message in result.stderr) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_mistyped() -> None:
+    for arguments, message in (
         (["chekc"], "no such command 'chekc'; did you mean check?"),
         (["check", "--fromat", "json"], "--format"),
         (["check", "--format", "jsn", "."], "; did you mean json?"),
         (["rules", "list", "--benchmark", "brt", "--round", "2.0"], "; did you mean bert?"),
-    ],
-)
-def test_mistyped(arguments: list[str], message: str) -> None:
-    result = call(*arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stdout == ""
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert result.stdout == ""
 
 
 @pytest.mark.parametrize(

@@ -111,15 +111,14 @@ TABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("outputs", "format_", "expected"), TABLE)
-def test_destinations(outputs: list[str], format_: str | None, expected: list[str]) -> None:
-    outcome = destinations(outputs, format_, tuple(FORMATS))
-    assert [f"{name} {file or '-'}" for name, file in outcome] == expected
+def test_destinations() -> None:
+    for outputs, format_, expected in TABLE:
+        outcome = destinations(outputs, format_, tuple(FORMATS))
+        assert [f"{name} {file or '-'}" for name, file in outcome] == expected
 
 
-@pytest.mark.parametrize(
-    ("outputs", "message"),
-    [
+def test_refused() -> None:
+    for outputs, message in (
         (
             ["jsn:a"],
             r"unknown format 'jsn'; did you mean json\? \(for a file of this name, write ./jsn:a\)",
@@ -127,11 +126,9 @@ def test_destinations(outputs: list[str], format_: str | None, expected: list[st
         (["json:"], "no file name"),
         (["a", "json:./a"], "-o json:./a is given twice"),
         (["-", "json:-"], "-o json:- is given twice"),
-    ],
-)
-def test_refused(outputs: list[str], message: str) -> None:
-    with pytest.raises(click.UsageError, match=message):
-        destinations(outputs, None, tuple(FORMATS))
+    ):
+        with pytest.raises(click.UsageError, match=message):
+            destinations(outputs, None, tuple(FORMATS))
 
 
 # ---- what is there already ----------------------------------------------------------------

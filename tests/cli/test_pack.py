@@ -75,9 +75,8 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_refusals(tree: Path) -> None:
+    for arguments, message in (
         (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
         (["--encrypt", "official", "--passphrase-file", "/dev/null"], "the passphrase is empty"),
         (
@@ -97,14 +96,12 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
             ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
             "--recipient and --passphrase-file cannot be used together",
         ),
-    ],
-)
-def test_refusals(tree: Path, arguments: list[str], message: str) -> None:
-    (tree / "not-utf-8").write_bytes(b"\xff\n")
-    result = call("pack", tree, *(argument.format(tree=tree) for argument in arguments))
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert beside(tree) == ["ACME"]
+    ):
+        (tree / "not-utf-8").write_bytes(b"\xff\n")
+        result = call("pack", tree, *(argument.format(tree=tree) for argument in arguments))
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert beside(tree) == ["ACME"]
 
 
 # ---- result sets that are not valid -------------------------------------------------------

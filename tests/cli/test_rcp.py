@@ -140,15 +140,14 @@ HOSTILE: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file(name: str, tmp_path: Path) -> None:
-    content, reason = HOSTILE[name]
-    file = custom(tmp_path, content)
-    status, text = call("show", "gpt3", "--custom", file)
-    assert (status, text) == call("lint", file, "--benchmark", "gpt3")
-    assert (status, text.startswith(f"mlperf-pkg: error: {file}: ")) == (2, True)
-    assert reason in text
-    assert text.rstrip("\n").isprintable()
+def test_a_hostile_file(tmp_path: Path) -> None:
+    for content, reason in HOSTILE.values():
+        file = custom(tmp_path, content)
+        status, text = call("show", "gpt3", "--custom", file)
+        assert (status, text) == call("lint", file, "--benchmark", "gpt3")
+        assert (status, text.startswith(f"mlperf-pkg: error: {file}: ")) == (2, True)
+        assert reason in text
+        assert text.rstrip("\n").isprintable()
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -165,6 +164,8 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "bert.svg"
     assert shown("show", "bert", "--chart", file) == shown("show", "bert")
     assert file.read_bytes().startswith(b"<svg")
+    shown("show", "bert", "--all", "--chart", page := tmp_path / "bert.html")
+    assert "default-src 'none'; img-src data:" in page.read_text("utf-8")
     status, text = call("show", "bert", "--chart", file)
     assert (status, text) == (
         2,
@@ -258,7 +259,7 @@ SIZE = 3264  # of the simulated logs
 
 
 def points_at(size: int, first: int) -> dict[str, Any]:
-    """A point whose runs converge within so many epochs."""
+    """A point whose ten runs converge after this number of epochs and more."""
     runs = [first + number for number in range(10)]
     return {f"new_{size}": point(runs, Benchmark="resnet", BS=size, Hyperparams={})}
 
@@ -424,10 +425,13 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
     logs = write_set(tmp_path, tuple(runs))
     files = map(str, logs.glob("result_*.txt"))
     _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
-    for options, expected in (((), [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
+    named = ("--creator", "ACME", "--platform", "X8", "--when", "in May")
+    for options, expected in ((named, [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
         status, text, errors = streams("new", logs, "--round", "2.0", *options)
         assert status == 0, errors
         [point] = json.loads(text).values()
+        fields = [point[name] for name in ("Creator", "Platform", "When")]
+        assert (fields == ["ACME", "X8", "in May"]) is (options == named)
         assert sorted(point["Epochs to converge"]) == expected
 
 

@@ -108,20 +108,17 @@ def test_one_chart_as_pixels(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_mistyped() -> None:
+    for options, message in (
         (("logs", "--draw", "all", "--history"), "--draw and --history cannot be used together"),
         (("logs", "--format", "png"), "--format needs --draw"),
         (("--from", "."), "--from needs --history"),
         (("logs", "--review"), "--review needs --site"),
         (("logs", "--draw", "time"), "did you mean times?"),
         (("logs", "--site", "x", "-o", "y"), "--site and --output cannot be used together"),
-    ],
-)
-def test_mistyped(options: tuple[str, ...], message: str) -> None:
-    result = call("report", *options)
-    assert (result.exit_code, message in result.stderr) == (2, True)
+    ):
+        result = call("report", *options)
+        assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("quick")

@@ -61,6 +61,8 @@ def test_a_round(root: Path, tmp_path: Path) -> None:
     ]
     assert "Missing" not in result.stdout
     assert "(2 new)" in " ".join(result.stdout.split())
+    by_rules = call("results", root, "-o", tmp_path / "by-rules", "--verdict", "rules")
+    assert by_rules.stdout.splitlines()[:2] == lines[:2]
 
 
 REFUSED = [
@@ -71,16 +73,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), REFUSED)
-def test_refusals(
-    root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(root.parent)
-    Path("bad.json").write_text("[]", "utf-8")
-    result = call("results", root.name, *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert names(root.parent) == ["bad.json", root.name]
+def test_refusals(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments, message in REFUSED:
+        monkeypatch.chdir(root.parent)
+        Path("bad.json").write_text("[]", "utf-8")
+        result = call("results", root.name, *arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert names(root.parent) == ["bad.json", root.name]
 
 
 def test_an_anonymous_summary(root: Path, tmp_path: Path) -> None:

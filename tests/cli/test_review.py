@@ -16,7 +16,7 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.published import results
 from tests.helpers.program import call
 from tests.helpers.report_schema import closed
-from tests.helpers.trees import simulated, write_set, write_submission, write_system
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 from tests.helpers.workspaces import bytes_below
 
 
@@ -75,6 +75,19 @@ def test_problems_are_listed_and_the_rest_is_complete(poor: Path, tmp_path: Path
     assignments = (folder / "assignments.md").read_text()
     assert "Delta and Epsilon submit together." in assignments
     assert "| ACME |" not in assignments.partition("## Ranks")[0]
+
+
+def test_several_rounds(a_round: Path, tmp_path: Path) -> None:
+    root = tmp_path / "submissions"
+    shutil.copytree(a_round, root)
+    write_system(root / "Newer/systems")
+    write_set(root / f"Newer/results/{SYSTEM}/resnet", simulated(round_="2.1"))
+    write_system(root / "Empty/systems", submitter="Empty")
+    write_set(root / f"Empty/results/{SYSTEM}/resnet", ())
+    result = call("review", root, "-o", tmp_path / "review", "-j", "1")
+    assert result.exit_code == 1, result.output
+    assert "several rounds: 2.0, 2.1; review each round by itself" in result.output
+    assert "Empty: no result set" in result.output
 
 
 def test_refusals(a_round: Path, tmp_path: Path) -> None:

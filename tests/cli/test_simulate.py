@@ -140,9 +140,8 @@ def test_a_whole_round(tmp_path: Path) -> None:
     assert again.stderr == f"mlperf-pkg: error: {target}: exists already; --force replaces it\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_that_do_not_fit(tmp_path: Path) -> None:
+    for options, message in (
         ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
         ([*RESNET, "--minutes", "-1"], "minutes must be a positive number"),
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
@@ -153,10 +152,8 @@ def test_a_whole_round(tmp_path: Path) -> None:
         ([*RESNET, "--power"], "--power is an option of a whole round"),
         (["--system-count", "2", "--submitters", "3"], "2 systems of 3 submitters"),
         (["--whole-round", "--benchmark", "resnt"], "unknown benchmark of round"),
-    ],
-)
-def test_options_that_do_not_fit(tmp_path: Path, options: list[str], message: str) -> None:
-    result = call("simulate", tmp_path / "new", *options)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert list(tmp_path.iterdir()) == []
+    ):
+        result = call("simulate", tmp_path / "new", *options)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert list(tmp_path.iterdir()) == []

@@ -196,25 +196,27 @@ def test_logs(change: Change, werror: bool, tmp_path: Path) -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("usage", ["training", "hpc"])
-def test_reference_points(usage: str) -> None:
-    ruleset, benchmark = {"training": ("5.1.0", "llama2_70b_lora"), "hpc": ("3.0.0", "oc20")}[usage]
-    ours = rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
-    theirs = official_rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
-    assert ours.submission_runs == theirs.submission_runs
-    for which in ("rcp_data", "pruned_rcp_data"):
-        assert [*getattr(ours, which)] == [*getattr(theirs, which)]
-    assert ours.rcp_data == theirs.rcp_data
-    sizes = [record["BS"] for record in theirs.pruned_rcp_data.values()]
-    for size in (sizes[0] - 1, *sizes, sizes[0] + 1, sizes[-1] + 1):
-        for name in ("_find_rcp", "_find_top_min_rcp", "_find_bottom_max_rcp"):
-            for points in ("pruned_rcps", "full_rcps"):
-                assert getattr(ours, name)(size, points) == getattr(theirs, name)(size, points)
-    low, *_, high = theirs.rcp_data.values()
-    between = low["BS"] + 1
-    assert ours._create_interp_rcp(between, low, high) == theirs._create_interp_rcp(
-        between, low, high
-    )
+def test_reference_points() -> None:
+    for usage in ("training", "hpc"):
+        ruleset, benchmark = {"training": ("5.1.0", "llama2_70b_lora"), "hpc": ("3.0.0", "oc20")}[
+            usage
+        ]
+        ours = rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
+        theirs = official_rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
+        assert ours.submission_runs == theirs.submission_runs
+        for which in ("rcp_data", "pruned_rcp_data"):
+            assert [*getattr(ours, which)] == [*getattr(theirs, which)]
+        assert ours.rcp_data == theirs.rcp_data
+        sizes = [record["BS"] for record in theirs.pruned_rcp_data.values()]
+        for size in (sizes[0] - 1, *sizes, sizes[0] + 1, sizes[-1] + 1):
+            for name in ("_find_rcp", "_find_top_min_rcp", "_find_bottom_max_rcp"):
+                for points in ("pruned_rcps", "full_rcps"):
+                    assert getattr(ours, name)(size, points) == getattr(theirs, name)(size, points)
+        low, *_, high = theirs.rcp_data.values()
+        between = low["BS"] + 1
+        assert ours._create_interp_rcp(between, low, high) == theirs._create_interp_rcp(
+            between, low, high
+        )
 
 
 @pytest.mark.parametrize(

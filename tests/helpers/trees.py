@@ -10,7 +10,6 @@ from typing import Any
 
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.simulate import RunPlan, simulate_set
-from tests.helpers.logs import edited
 
 SYSTEM = "bow-pod16"
 
@@ -64,16 +63,6 @@ def write_set(folder: Path, logs: tuple[bytes, ...]) -> Path:
     for index, log in enumerate(logs):
         (folder / f"result_{index}.txt").write_bytes(log)
     return folder
-
-
-def write_two_sets(logs: Path, *, described: bool = True) -> Path:
-    """The raw logs of the system and of another one, ``b``, in one folder."""
-    write_set(logs, simulated())
-    for index, log in enumerate(simulated(seed=8)):
-        (logs / f"b_{index}.log").write_bytes(edited(log, "submission_platform", value="b"))
-    for name in (SYSTEM, "b") if described else ():
-        write_system(logs.parent / "systems", name)
-    return logs
 
 
 def write_submission(root: Path, *benchmarks: str, division: str = "closed", seed: int = 7) -> Path:

@@ -84,11 +84,9 @@ def test_a_fingerprint_is_of_the_set() -> None:
     assert len(set(marks(*on_raw_set("alpha"), *on_raw_set("beta")))) == 2
 
 
-@pytest.mark.parametrize(
-    "other", [finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()]
-)
-def test_fingerprints_differ(other: Finding) -> None:
-    assert len(set(marks(finding(), other))) == 2
+def test_fingerprints_differ() -> None:
+    for other in (finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()):
+        assert len(set(marks(finding(), other))) == 2
 
 
 WAIVER = Waiver("agreed", "Jane", "2026-12-31")
@@ -99,9 +97,8 @@ def concise(report_: Report, *, show: Show = Show.ALL) -> list[str]:
     return FORMATS["concise"](report_, view).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("fields", "line"),
-    [
+def test_a_line() -> None:
+    for fields, line in (
         ({"line": 7}, "logs/a.log:7: error X1 wrong"),
         ({}, "logs/a.log: error X1 wrong"),
         ({"path": "../b c"}, "b c: error X1 wrong"),
@@ -111,10 +108,8 @@ def concise(report_: Report, *, show: Show = Show.ALL) -> list[str]:
         ({"waiver": WAIVER}, "logs/a.log: note X1 wrong; waived by Jane until 2026-12-31: agreed"),
         ({"basis": Basis.RULES, "hint": "fix"}, "logs/a.log: error X1 wrong [rules]; hint: fix"),
         ({"message": "a\nb\x1b"}, "logs/a.log: error X1 a\\nb\\x1b"),
-    ],
-)
-def test_a_line(fields: dict[str, Any], line: str) -> None:
-    assert concise(report(findings=[finding(**fields)])) == [line]
+    ):
+        assert concise(report(findings=[finding(**fields)])) == [line]
 
 
 @settings(deadline=None)
@@ -186,20 +181,17 @@ def test_the_verdicts_come_first() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "kind", "title"),
-    [
+def test_kinds() -> None:
+    for changes, kind, title in (
         ({}, "error", "X1"),
         ({"set": SET}, "error", f"X1 {SET}"),
         ({"set": SET, "waiver": WAIVER}, "notice", f"waived X1 {SET}"),
         ({"severity": Severity.WARNING}, "warning", "X1"),
         ({"severity": Severity.NOTE}, "notice", "X1"),
         ({"waiver": WAIVER}, "notice", "waived X1"),
-    ],
-)
-def test_kinds(changes: dict[str, Any], kind: str, title: str) -> None:
-    annotation = only(**changes)
-    assert (annotation.kind, annotation.properties["title"]) == (kind, title)
+    ):
+        annotation = only(**changes)
+        assert (annotation.kind, annotation.properties["title"]) == (kind, title)
 
 
 @pytest.mark.parametrize(
@@ -266,19 +258,16 @@ def test_an_issue() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("changes", "severity"),
-    [
+def test_severities() -> None:
+    for changes, severity in (
         ({"basis": Basis.BOTH}, "blocker"),
         ({"basis": Basis.OFFICIAL}, "critical"),
         ({"basis": Basis.RULES}, "major"),
         ({"severity": Severity.WARNING}, "minor"),
         ({"severity": Severity.NOTE}, "info"),
         ({"waiver": WAIVER}, "info"),
-    ],
-)
-def test_severities(changes: dict[str, Any], severity: str) -> None:
-    assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
+    ):
+        assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
 
 
 @settings(deadline=None)
@@ -377,21 +366,18 @@ def test_the_worst_of_several_errors_is_the_message() -> None:
     assert failure.text.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
+def test_other_findings_are_output() -> None:
+    for changes, text in (
         ({"severity": Severity.WARNING}, "warning X1: wrong"),
         ({"severity": Severity.NOTE}, "note X1: wrong"),
         (
             {"waiver": Waiver("agreed", "Jane", "2026-12-31")},
             "waived error X1: wrong\n  waived by Jane until 2026-12-31: agreed",
         ),
-    ],
-)
-def test_other_findings_are_output(changes: dict[str, Any], text: str) -> None:
-    case = one(**changes)
-    assert not case.result
-    assert case.system_out == f"official: FAIL\nrules: pass\n{LOG}: {text}"
+    ):
+        case = one(**changes)
+        assert not case.result
+        assert case.system_out == f"official: FAIL\nrules: pass\n{LOG}: {text}"
 
 
 def test_what_was_not_checked_is_skipped() -> None:

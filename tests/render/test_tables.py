@@ -35,37 +35,31 @@ REPORT = report(
 )
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
+def test_json_is_written_as_the_standard_library_does() -> None:
+    for value in (
         REPORT,
         *(nested(levels) for levels in range(MAX_DEPTH - 3, MAX_DEPTH + 3)),
         [{"\x7f\u2028": "größer \U0001f600", "x": []}, {}, -0.0, 1e300, 1e-7, 1e16, 10**30, True],
         [math.nan, math.inf, None, "\ud800", {"\udcff": "\x00"}],
-    ],
-)
-def test_json_is_written_as_the_standard_library_does(value: Any) -> None:
-    assert json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
+    ):
+        assert json_text(value) == json.dumps(as_json(value), indent=2) + "\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "accelerators"),
-    [
+def test_accelerators_are_those_of_the_same_submission() -> None:
+    for path, accelerators in (
         ("results/dgx/bert", 8),
         ("a/results/dgx/bert", 16),
         ("b/results/dgx/strong/cosmoflow", 32),
         ("logs", None),
-    ],
-)
-def test_accelerators_are_those_of_the_same_submission(path: str, accelerators: int | None) -> None:
-    systems = (
-        system(),
-        system(path="a/systems/dgx.json", accelerators=16),
-        system(path="b/systems/dgx.json", accelerators=32),
-    )
-    changes: dict[str, Any] = {"submitter": None, "system": "other"} if path == "logs" else {}
-    given_ = report(result_sets=(result_set(path=path, **changes),), systems=systems)
-    assert [result.accelerators for result in tables.results(given_)] == [accelerators]
+    ):
+        systems = (
+            system(),
+            system(path="a/systems/dgx.json", accelerators=16),
+            system(path="b/systems/dgx.json", accelerators=32),
+        )
+        changes: dict[str, Any] = {"submitter": None, "system": "other"} if path == "logs" else {}
+        given_ = report(result_sets=(result_set(path=path, **changes),), systems=systems)
+        assert [result.accelerators for result in tables.results(given_)] == [accelerators]
 
 
 @pytest.mark.parametrize(

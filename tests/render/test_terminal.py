@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -40,33 +39,27 @@ def test_a_table_fits(name: str, width: int) -> None:
     assert all(cell_len(line) <= width for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_text_is_wrapped_between_words() -> None:
+    for text, expected in (
         ("some words that are wrapped", ["some words that are", "wrapped"]),
         ("an/extremely/long/path/of/a_log.txt: bad", ["an/extremely/long/path/of/a_log.txt:", "bad"]),
         ("\u6f22\u5b57\u6f22\u5b57\u6f22 \u5b57\u6f22\u5b57\u6f22\u5b57", ["\u6f22\u5b57\u6f22\u5b57\u6f22", "\u5b57\u6f22\u5b57\u6f22\u5b57"]),
-    ],
-)  # fmt: skip
-def test_text_is_wrapped_between_words(text: str, expected: list[str]) -> None:
-    terminal = Terminal(View(20, wraps=True))
-    terminal.paragraph((text, ""))
-    terminal.line((text[:5], "bold"), (text[5:], ""))
-    assert terminal.text().splitlines() == 2 * expected
+    ):  # fmt: skip
+        terminal = Terminal(View(20, wraps=True))
+        terminal.paragraph((text, ""))
+        terminal.line((text[:5], "bold"), (text[5:], ""))
+        assert terminal.text().splitlines() == 2 * expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_line_that_is_too_long_is_cut_at_a_word() -> None:
+    for text, expected in (
         ("  short  ", ["  short  CODE1"]),
         ("  " + "word " * 9, ["  word word word", "    word word word", "    word ...  CODE1"]),
         ("  " + "w" * 99, ["  ...  CODE1"]),
-    ],
-)
-def test_a_line_that_is_too_long_is_cut_at_a_word(text: str, expected: list[str]) -> None:
-    terminal = Terminal(View(20, wraps=True))
-    terminal.line((text, ""), ("CODE1", "red"), most=3)
-    assert terminal.text().splitlines() == expected
+    ):
+        terminal = Terminal(View(20, wraps=True))
+        terminal.line((text, ""), ("CODE1", "red"), most=3)
+        assert terminal.text().splitlines() == expected
 
 
 @given(st.text("ab \u6f22", max_size=80), st.integers(1, 30))
@@ -79,8 +72,8 @@ def test_no_word_is_lost_or_broken(text: str, width: int) -> None:
 HOSTILE = "[red]x[/red] :smile: \x1b[31m\n\udcff https://x"
 
 
-@pytest.mark.parametrize("color", [False, True])
-def test_hostile_text_is_escaped(color: bool) -> None:
-    terminal = Terminal(View(200, color=color))
-    terminal.line((HOSTILE, ""))
-    assert terminal.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"
+def test_hostile_text_is_escaped() -> None:
+    for color in (False, True):
+        terminal = Terminal(View(200, color=color))
+        terminal.line((HOSTILE, ""))
+        assert terminal.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"

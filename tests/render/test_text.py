@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from textwrap import dedent
 from typing import Any
 
@@ -187,14 +186,14 @@ def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
     assert f"\n2 errors, 1 warning, 1 note{more}\n" in verdicts
 
 
-@pytest.mark.parametrize("show", Show)
-def test_waived_findings_are_always_shown(show: Show) -> None:
-    waiver = Waiver("agreed", "Jane", "2026-12-31")
-    shown = text(show=show, findings=[replace(NOTE, waiver=waiver)])
-    assert shown.endswith(
-        "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agreed\n"
-        + "    source: the rules\n" * (show is Show.ALL)
-    )
+def test_waived_findings_are_always_shown() -> None:
+    for show in Show:
+        waiver = Waiver("agreed", "Jane", "2026-12-31")
+        shown = text(show=show, findings=[replace(NOTE, waiver=waiver)])
+        assert shown.endswith(
+            "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agreed\n"
+            + "    source: the rules\n" * (show is Show.ALL)
+        )
 
 
 def test_a_finding_is_never_cut() -> None:
@@ -296,18 +295,19 @@ def test_a_round(view: dict[str, Any], shown: str) -> None:
     assert FORMATS["text"](a_round(), View(80, **view)) == shown.rstrip() + "\n"
 
 
-@pytest.mark.parametrize(
-    ("show", "kinds", "end"),
-    [("warnings", 12, "5 more kinds"), ("notes", 12, "6 more kinds"), ("all", 18, "checker")],
-)
-def test_the_kinds_of_findings_of_a_round_are_limited(show: str, kinds: int, end: str) -> None:
-    made = a_round()
-    more = [finding(f"{n}.log", code=f"Y{n}", message="word " * 200) for n in range(10)]
-    made = replace(made, findings=(*made.findings, *more))
-    shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
-    assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
-    assert shown.removesuffix(": --show all\n").rstrip().endswith(end)
-    assert (shown.count("\n") < 100) == (show != "all")
+def test_the_kinds_of_findings_of_a_round_are_limited() -> None:
+    for show, kinds, end in (
+        ("warnings", 12, "5 more kinds"),
+        ("notes", 12, "6 more kinds"),
+        ("all", 18, "checker"),
+    ):
+        made = a_round()
+        more = [finding(f"{n}.log", code=f"Y{n}", message="word " * 200) for n in range(10)]
+        made = replace(made, findings=(*made.findings, *more))
+        shown = FORMATS["text"](made, View(100, wraps=True, show=Show(show)))
+        assert len(set(re.findall(r"  ([A-Z]+\d+)(?: \[.*)?$", shown, re.M))) == kinds
+        assert shown.removesuffix(": --show all\n").rstrip().endswith(end)
+        assert (shown.count("\n") < 100) == (show != "all")
 
 
 WARNING, A_NOTE = Severity.WARNING, Severity.NOTE
@@ -321,24 +321,20 @@ def with_values(*values: Any, **changes: Any) -> list[Finding]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("made", "text"),
-    [
+def test_a_group_has_the_values_of_all_its_findings() -> None:
+    for made, text in (
         (with_values(1), "x is 1"),
         (with_values(3, 1, 2), "x is 1 to 3"),
         (with_values("b", "a", "b"), 'x is "b", "a"'),
         ([*with_values(1), finding(message="other")], "x is 1 (and 1 similar message)"),
         ([finding(message=f"{n}") for n in range(9)], "0 (and 8 similar messages)"),
-    ],
-)
-def test_a_group_has_the_values_of_all_its_findings(made: list[Finding], text: str) -> None:
-    (group,) = by_code(made)
-    assert group.text == text
+    ):
+        (group,) = by_code(made)
+        assert group.text == text
 
 
-@pytest.mark.parametrize(
-    ("sets", "made", "verdicts"),
-    [
+def test_the_verdicts_of_a_submitter() -> None:
+    for sets, made, verdicts in (
         ([PASS], [], PASS),
         ([PASS, FAIL], [], FAIL),
         ([NOT_CHECKED], [], NOT_CHECKED),
@@ -348,31 +344,24 @@ def test_a_group_has_the_values_of_all_its_findings(made: list[Finding], text: s
         ([PASS], [finding("A/x", basis=Basis.OFFICIAL)], FAIL),
         ([PASS], [finding("A/x", waiver=WAIVER)], FAIL),
         ([PASS], [finding("B/x")], PASS),
-    ],
-)  # fmt: skip
-def test_the_verdicts_of_a_submitter(
-    sets: Sequence[Verdicts], made: list[Finding], verdicts: Verdicts
-) -> None:
-    rows = tuple(
-        result_set(path=f"A/results/{index}/bert", submitter="A", verdict=verdict)
-        for index, verdict in enumerate(sets)
-    )
-    row = next(Submitters(report(result_sets=rows, findings=made)).rows())
-    assert row.verdicts == verdicts
+    ):  # fmt: skip
+        rows = tuple(
+            result_set(path=f"A/results/{index}/bert", submitter="A", verdict=verdict)
+            for index, verdict in enumerate(sets)
+        )
+        row = next(Submitters(report(result_sets=rows, findings=made)).rows())
+        assert row.verdicts == verdicts
 
 
-@pytest.mark.parametrize(
-    ("path", "submitter"),
-    [
+def test_whose_file_it_is() -> None:
+    for path, submitter in (
         ("ACME", "ACME"),
         ("ACME/systems/x.json", "ACME"),
         ("ACME/results/dgx/bert/result_0.txt", "ACME"),
         ("ACME2/systems/x.json", None),
         ("mlperf-pkg.yaml", None),
-    ],
-)
-def test_whose_file_it_is(path: str, submitter: str | None) -> None:
-    assert Submitters(a_round()).of(finding(path)) == submitter
+    ):
+        assert Submitters(a_round()).of(finding(path)) == submitter
 
 
 def test_a_submission_that_was_checked_from_within_has_all_files() -> None:
@@ -388,15 +377,12 @@ RAW_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("set_", "submitter"),
-    [("ACME/dgx/bert/closed", "ACME"), ("beta/dgx/bert/closed", "beta"),
-     ("Zeta/dgx/bert/closed", None), (None, None)],
-)  # fmt: skip
-def test_whose_raw_logs_they_are(set_: str | None, submitter: str | None) -> None:
-    submitters = Submitters(report(result_sets=RAW_ROWS))
-    assert submitters.of(finding(".", set=set_)) == submitter
-    assert not submitters.roots
+def test_whose_raw_logs_they_are() -> None:
+    for set_, submitter in (("ACME/dgx/bert/closed", "ACME"), ("beta/dgx/bert/closed", "beta"),
+     ("Zeta/dgx/bert/closed", None), (None, None)):  # fmt: skip
+        submitters = Submitters(report(result_sets=RAW_ROWS))
+        assert submitters.of(finding(".", set=set_)) == submitter
+        assert not submitters.roots
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.compile import compiled
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, TARGETS
 from mlperf_pkg.rulebook.documents import file_in, read, rounds, usages
-from mlperf_pkg.rulebook.explain.describe import all_uses
+from mlperf_pkg.rulebook.explain import all_uses
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.upstream.theirs import rulesets as official_rulesets

@@ -75,10 +75,10 @@ def test_cut_off_anywhere(tiny: bytes, folder: Path, end: float) -> None:
     assert failed(write(folder / "cut.tar.gz", tiny[: int(end * len(tiny))]))
 
 
-@pytest.mark.parametrize("more", [b"\0", b"\n", b"\x1f", HEADER, zipped(b""), zipped(b"\0" * 512)])
-def test_anything_after_the_end(tiny: bytes, tmp_path: Path, more: bytes) -> None:
+def test_anything_after_the_end(tiny: bytes, tmp_path: Path) -> None:
     """Zeros and empty members, which other readers pass over, too."""
-    assert failed(write(tmp_path / "x.tar.gz", tiny + more))
+    for more in (b"\0", b"\n", b"\x1f", HEADER, zipped(b""), zipped(b"\0" * 512)):
+        assert failed(write(tmp_path / "x.tar.gz", tiny + more))
 
 
 FITTING = ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"]

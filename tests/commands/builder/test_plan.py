@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.commands.builder.plan import Plan, make_plan
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
@@ -74,58 +72,52 @@ def test_sets_and_targets_in_order_of_start() -> None:
     assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
 
-@pytest.mark.parametrize(
-    ("staying", "names"),
-    [
+def test_one_division_and_sets_that_stay() -> None:
+    for staying, names in (
         ([], ["box-open/resnet"]),
         (["results/box/resnet"], ["box/resnet", "box-open/resnet"]),
         (["results/box/bert", "results/gone/bert"], ["box-open/resnet"]),
-    ],
-)
-def test_one_division_and_sets_that_stay(staying: list[str], names: list[str]) -> None:
-    plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
-    assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
-    note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
-    assert plan.notes == (() if "box/resnet" in names else (note,))
+    ):
+        plan = planned(HERE, OPEN, systems=(BOX, BOX_OPEN), division="open", staying=staying)
+        assert ([planned_set.name for planned_set in plan.sets], plan.problems) == (names, ())
+        note = "left out, as they are of the closed division: 1 log (logs/box/a.log)"
+        assert plan.notes == (() if "box/resnet" in names else (note,))
 
 
-@pytest.mark.parametrize("staying", [[], ["results/box/resnet"]])
-def test_no_runs_of_the_division(staying: list[str]) -> None:
+def test_no_runs_of_the_division() -> None:
     """Sets that stay are not of the division."""
-    plan = planned(HERE, division="open", staying=staying)
-    assert plan.problems == ("no runs of the open division are left",)
+    for staying in ([], ["results/box/resnet"]):
+        plan = planned(HERE, division="open", staying=staying)
+        assert plan.problems == ("no runs of the open division are left",)
 
 
-@pytest.mark.parametrize("origin", ["option", "configuration"])
-def test_leave_out(origin: str) -> None:
-    other = run("logs/box/b.log", benchmark="bert")
-    names = ("box/resnet", "box/brt")
-    config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
-    plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
-    assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
-    left, unknown = (
-        "left out as you asked: box/resnet, 1 run",
-        "there is no result set box/brt to leave out; did you mean box/bert?",
-    )
-    # The configuration may be about both divisions, a command line is about what it builds.
-    expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
-    assert (plan.notes, plan.problems) == expected
+def test_leave_out() -> None:
+    for origin in ("option", "configuration"):
+        other = run("logs/box/b.log", benchmark="bert")
+        names = ("box/resnet", "box/brt")
+        config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
+        plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
+        assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
+        left, unknown = (
+            "left out as you asked: box/resnet, 1 run",
+            "there is no result set box/brt to leave out; did you mean box/bert?",
+        )
+        # The configuration may be about both divisions, a command line is about what it builds.
+        expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
+        assert (plan.notes, plan.problems) == expected
 
 
-@pytest.mark.parametrize(
-    ("submitters", "org", "config", "expected"),
-    [
+def test_submitter() -> None:
+    for submitters, org, config, expected in (
         (["A", "A"], "Z", Config(), "A"),
         (["A", ""], "Z", Config(), "A"),
         (["", ""], "Z", Config(), "Z"),
         (["A", "B"], "Z", Config(submitter="C"), "C"),
-    ],
-)
-def test_submitter(submitters: list[str], org: str, config: Config, expected: str) -> None:
-    systems = tuple(system(f"s{n}", submitter=name) for n, name in enumerate(submitters))
-    runs = [run(f"logs/{system_file.id}/a.log", org=org) for system_file in systems]
-    plan = planned(*runs, systems=systems, config=config)
-    assert (plan.submitter, plan.problems) == (expected, ())
+    ):
+        systems = tuple(system(f"s{n}", submitter=name) for n, name in enumerate(submitters))
+        runs = [run(f"logs/{system_file.id}/a.log", org=org) for system_file in systems]
+        plan = planned(*runs, systems=systems, config=config)
+        assert (plan.submitter, plan.problems) == (expected, ())
 
 
 BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
@@ -134,9 +126,8 @@ BROKEN = check_system("systems/broken.json", b"{\n,", "training", "2.0")
 TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", division="Closed")]
 
 
-@pytest.mark.parametrize(
-    ("runs", "systems", "config", "problem"),
-    [
+def test_problems() -> None:
+    for runs, systems, config, problem in (
         ([], (BOX,), CODE, "no runs are left"),
         (TWO_UNREAD, (BOX,), CODE, "2 logs (logs/x.log, logs/y.log): no submission_benchmark, or no submission_division that is closed or open: complete the log, or take it out of ws"),
         ([HERE], (BOX,), Config(systems={"bix": SystemConfig()}), "mlperf-pkg.yaml: systems: bix: there is no bix.json among the systems"),
@@ -150,13 +141,9 @@ TWO_UNREAD = [HERE, run("logs/x.log", benchmark=None), run("logs/y.log", divisio
         ([run("logs/x\ny/a.log")], (system("x\ny"),), CODE, "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file"),
         ([run("logs/my box/a.log")], (system("my box"),), CODE, "systems/my box.json: 'my box' cannot name a folder in git: rename the file"),
         ([run("logs/box/a.log", benchmark="../../../etc")], (BOX,), CODE, "1 log (logs/box/a.log): '../../../etc' is not a valid name of a benchmark"),
-    ],
-)  # fmt: skip
-def test_problems(
-    runs: list[Run], systems: tuple[SystemFile, ...], config: Config, problem: str
-) -> None:
-    (message,) = planned(*runs, systems=systems, config=config).problems
-    assert message.startswith(problem)
+    ):  # fmt: skip
+        (message,) = planned(*runs, systems=systems, config=config).problems
+        assert message.startswith(problem)
 
 
 def test_patterns_that_match_nothing_and_missing_code_are_noted() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
@@ -78,9 +77,15 @@ def test_text() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("status", "word"),
-    [
+def test_a_price_is_given_once_and_only_with_a_ratio_per_dollar() -> None:
+    other = replace(B, benchmark="resnet")
+    shown = text(A, B, C, replace(A, benchmark="resnet", path="z"), other, prices=PRICES)
+    assert shown.count("$300,000") == 1
+    assert "$300,000" not in text(A, prices=PRICES)
+
+
+def test_availability_in_short() -> None:
+    for status, word in (
         *((name, "onprem") for name in ("Available on-premise", "Available on premise")),
         *((name, "onprem") for name in ("available", "onprem")),
         *((name, "cloud") for name in ("Available in cloud", "Available cloud", "cloud")),
@@ -88,10 +93,8 @@ def test_text() -> None:
         ("Research, Development, or Internal (RDI)", "research"),
         ("on the moon", "on the moon"),
         (None, ""),
-    ],
-)
-def test_availability_in_short(status: str | None, word: str) -> None:
-    assert replace(A, availability=status).availability_in_short == word
+    ):
+        assert replace(A, availability=status).availability_in_short == word
 
 
 def test_small_ratios_keep_a_digit() -> None:

@@ -67,9 +67,8 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
     return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
-@pytest.mark.parametrize(
-    ("names", "own", "more", "systems"),
-    [
+def test_chosen_results() -> None:
+    for names, own, more, systems in (
         (["5.0"], (), {}, ["fast", "slow"]),
         (["5.0"], (OWN,), {}, ["fast", "slow"]),
         (["5.0", "4.1"], (OWN,), {}, ["fast", "old", "slow"]),
@@ -80,15 +79,8 @@ def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
         (["3.0"], (), {}, ["box"]),
         (["5.0"], (replace(OWN, division="Closed"),), {}, ["fast", "slow"]),
         (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
-    ],
-)
-def test_chosen_results(
-    names: list[str],
-    own: tuple[Result, ...],
-    more: dict[str, Any],
-    systems: list[str],
-) -> None:
-    assert read(*names, own=own, **more) == systems
+    ):
+        assert read(*names, own=own, **more) == systems
 
 
 def test_a_published_result_is_not_compared_with_itself() -> None:
@@ -96,9 +88,8 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
     assert read("5.0", own=(own,)) == ["fast"]
 
 
-@pytest.mark.parametrize(
-    ("names", "own", "more", "message"),
-    [
+def test_refused() -> None:
+    for names, own, more, message in (
         (["4.2"], (), {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
         (["5.2"], (), {}, r"--published 5\.2: newer than the published results of this package \("),
         (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
@@ -116,13 +107,9 @@ def test_a_published_result_is_not_compared_with_itself() -> None:
             {},
             r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
         ),
-    ],
-)
-def test_refused(
-    names: list[str], own: tuple[Result, ...], more: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        read(*names, own=own, **more)
+    ):
+        with pytest.raises(UserError, match=message):
+            read(*names, own=own, **more)
 
 
 def rows(*names: str) -> tuple[Row, ...]:
@@ -184,9 +171,8 @@ ITSELF: Other = (1.0, {})
 MODEL = {"model": True}
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
+def test_in_its_own_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows, expected in (
         ([FAST, SLOW], ["published: 2nd of 3 on 16 accelerators in 2.0"]),
         ([FAST, ITSELF], ["published: 2nd of 2 on 16 accelerators in 2.0"]),
         ([SLOW, ITSELF], ["published: 1st of 2 on 16 accelerators in 2.0"]),
@@ -206,31 +192,19 @@ MODEL = {"model": True}
         ([(0.5, {"round": "1.1"}), (0.5, {"benchmark": "bert"})], []),
         ([(0.5, {"division": "open"})], []),
         ([(0.5, {"accelerators": 8})], []),
-    ],
-)
-def test_in_its_own_round(
-    own: Checked,
-    rows: list[Other],
-    expected: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    other = row(own, 9.0, benchmark="ssd")  # the round is published
-    sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
-    assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+    ):
+        other = row(own, 9.0, benchmark="ssd")  # the round is published
+        sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
+        assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
 
 
-@pytest.mark.parametrize(
-    ("rounds", "expected"),
-    [
+def test_in_an_earlier_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rounds, expected in (
         (["0.7", "1.0", "1.1"], ["published: 2nd of 2 on 16 accelerators in 1.1"]),
         (["2.1"], []),
-    ],
-)
-def test_in_an_earlier_round(
-    own: Checked, rounds: list[str], expected: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sets = (row(own, 0.5, round=name) for name in rounds)
-    assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+    ):
+        sets = (row(own, 0.5, round=name) for name in rounds)
+        assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
 
 
 def test_a_folder_of_a_submission_has_its_description(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -61,9 +60,8 @@ def test_ratios_are_relative_to_the_baseline() -> None:
     assert (other.price_usd, other.price_date) == (150_000.0, "2021-06-30")
 
 
-@pytest.mark.parametrize(
-    ("changes", "lacking"),
-    [
+def test_what_is_not_known_has_no_ratio() -> None:
+    for changes, lacking in (
         (
             {"minutes": None},
             {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"},
@@ -72,28 +70,23 @@ def test_ratios_are_relative_to_the_baseline() -> None:
         ({"nodes": 0}, {"speed_per_node", "samples_per_second_per_node"}),
         ({"system": "c", "system_name": None}, {"performance_per_dollar"}),
         ({"energy_joules": None}, {"performance_per_joule"}),
-    ],
-)
-def test_what_is_not_known_has_no_ratio(changes: dict[str, Any], lacking: set[str]) -> None:
-    result = replace(B, **changes)
-    row = rows(A, result)[result.name]
-    names = {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"}
-    names |= {"performance_per_joule"}
-    names |= {"samples_per_second_per_accelerator", "samples_per_second_per_node"}
-    assert {name for name in names if getattr(row, name) is None} == lacking
+    ):
+        result = replace(B, **changes)
+        row = rows(A, result)[result.name]
+        names = {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"}
+        names |= {"performance_per_joule"}
+        names |= {"samples_per_second_per_accelerator", "samples_per_second_per_node"}
+        assert {name for name in names if getattr(row, name) is None} == lacking
 
 
-@pytest.mark.parametrize(
-    "changes", [{"benchmark": "bert"}, {"division": "open"}, {"scaling": "weak"}]
-)
-def test_only_results_of_one_group_are_compared(changes: dict[str, Any]) -> None:
-    result = replace(B, **changes)
-    assert rows(A, result)[result.name].speed is None
+def test_only_results_of_one_group_are_compared() -> None:
+    for changes in ({"benchmark": "bert"}, {"division": "open"}, {"scaling": "weak"}):
+        result = replace(B, **changes)
+        assert rows(A, result)[result.name].speed is None
 
 
-@pytest.mark.parametrize(
-    ("earlier", "improvement"),
-    [
+def test_improvement_is_over_the_same_system_in_the_latest_earlier_round() -> None:
+    for earlier, improvement in (
         ([replace(A, round="0.7", minutes=30.0)], ("0.7", "a", 1.5)),
         # The latest round, and of its results that of the same name or software.
         ([replace(A, round="0.7", minutes=30.0), replace(A, round="0.6", minutes=9.0)], ("0.7", "a", 1.5)),
@@ -106,24 +99,17 @@ def test_only_results_of_one_group_are_compared(changes: dict[str, Any]) -> None
         ([replace(A, round="0.7", minutes=None)], (None, None, None)),
         ([replace(A, round="0.7", hardware=None, minutes=30.0)], ("0.7", "a", 1.5)),
         ([replace(A, round=None, minutes=30.0)], (None, None, None)),
-    ],
-)  # fmt: skip
-def test_improvement_is_over_the_same_system_in_the_latest_earlier_round(
-    earlier: list[Result], improvement: tuple[str | None, str | None, float | None]
-) -> None:
-    row = next(row for row in compare([*earlier, A], {}, lambda _: False) if row.result is A)
-    assert (row.previous_round, row.previous_system, row.improvement) == improvement
+    ):  # fmt: skip
+        row = next(row for row in compare([*earlier, A], {}, lambda _: False) if row.result is A)
+        assert (row.previous_round, row.previous_system, row.improvement) == improvement
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
+def test_a_result_goes_by_system_submitter_and_round() -> None:
+    for name, expected in (
         ("a", True), ("A", True), ("one", True), ("One/a", True), ("1.0 a", True), ("1.0 one/a", True),
         ("1.0*", True), ("o*", True), ("b", False), ("0.7 a", False), ("One/results/a/resnet", True),
-    ],
-)  # fmt: skip
-def test_a_result_goes_by_system_submitter_and_round(name: str, expected: bool) -> None:
-    assert A.matches(name) is expected
+    ):  # fmt: skip
+        assert A.matches(name) is expected
 
 
 LIST = {
@@ -132,9 +118,8 @@ LIST = {
 }
 
 
-@pytest.mark.parametrize(
-    ("names", "usd"),
-    [
+def test_a_price_is_found_by_any_name_of_the_system() -> None:
+    for names, usd in (
         (("bow-pod16",), 1.0),
         (("x", "Bow Pod16"), 1.0),
         (("x", "BOW_POD16"), 1.0),
@@ -145,18 +130,13 @@ LIST = {
         (("bow-pod16-closed", None), 2.0),
         (("bow-pod64",), None),
         (("-", ""), None),
-    ],
-)
-def test_a_price_is_found_by_any_name_of_the_system(
-    names: tuple[str | None, ...], usd: float | None
-) -> None:
-    price = price_of(LIST, *names)
-    assert (price.usd if price else None) == usd
+    ):
+        price = price_of(LIST, *names)
+        assert (price.usd if price else None) == usd
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path) -> None:
+    for text, message in (
         ("pod:\n  price_usd: cheap\n  source: x\n", ":2: pod.price_usd is 'cheap'; expected"),
         ("pod:\n  price_usd: 0\n  source: x\n", ":2: pod.price_usd is '0'; expected"),
         ("a: {price_usd: 1, source: x}\npod: {price_usd: 1}\n", ":2: pod lacks source"),
@@ -168,14 +148,12 @@ def test_a_price_is_found_by_any_name_of_the_system(
             ":2: the key 'a' is repeated",
         ),
         ("a: [", ":1: "),
-    ],
-)
-def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "prices.yaml"
-    path.write_text(text, "utf-8")
-    with pytest.raises(UserError) as caught:
-        read_prices(path)
-    assert message in str(caught.value)
+    ):
+        path = tmp_path / "prices.yaml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(UserError) as caught:
+            read_prices(path)
+        assert message in str(caught.value)
 
 
 def test_the_nearest_price_counts(tmp_path: Path) -> None:

@@ -39,9 +39,8 @@ def small(benchmark: str, position: Any, batch: int = 32, samples: int = 1000) -
     )
 
 
-@pytest.mark.parametrize(
-    ("log", "rate"),
-    [
+def test_samples_are_counted_until_the_run_converged() -> None:
+    for log, rate in (
         # The data set of the Closed division is that of the rules, whatever is logged.
         (small("resnet", 10), 10 * 1281167 / 50),
         (small("ssd", 5, samples=4572), 5 * 1170301 / 50),
@@ -54,10 +53,8 @@ def small(benchmark: str, position: Any, batch: int = 32, samples: int = 1000) -
         (small("resnet", 10).replace(b'"success"', b'"aborted"'), None),
         (small("resnet", 10).replace(b"0.76", b"0.1"), None),
         (small("resnet", 10).replace(b"51000", b"151000"), 10 * 1281167 / 100),  # evaluated later
-    ],
-)  # fmt: skip
-def test_samples_are_counted_until_the_run_converged(log: bytes, rate: float | None) -> None:
-    assert training(log).samples_per_second == (rate and pytest.approx(rate))
+    ):  # fmt: skip
+        assert training(log).samples_per_second == (rate and pytest.approx(rate))
 
 
 def test_bert_that_numbers_steps_may_log_its_samples_at_the_end() -> None:
@@ -66,23 +63,19 @@ def test_bert_that_numbers_steps_may_log_its_samples_at_the_end() -> None:
     assert training(b"".join([*lines, late])).samples_per_second == 1800.0
 
 
-@pytest.mark.parametrize(
-    ("key", "values", "expected"),
-    [
+def test_logged_throughput_is_the_median() -> None:
+    for key, values, expected in (
         ("throughput", [10.0, 30, 20], 20.0),
         ("tracked_stats", [{"throughput": 4}, {"loss": 3}, {"throughput": 6}], 5.0),
         ("throughput", ["fast", None, True, float("nan"), -1, [5], 10**400], None),
         ("tracked_stats", [{"throughput": {}}, [], "x"], None),
-    ],
-)
-def test_logged_throughput_is_the_median(key: str, values: list[Any], expected: Any) -> None:
-    more = [{"key": key, "time_ms": 2000, "value": value, "metadata": {}} for value in values]
-    assert training(small("resnet", 10) + joined(more)).logged_throughput == expected
+    ):
+        more = [{"key": key, "time_ms": 2000, "value": value, "metadata": {}} for value in values]
+        assert training(small("resnet", 10) + joined(more)).logged_throughput == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+def test_precision_is_what_the_log_says() -> None:
+    for value, expected in (
         ("FLOAT 16.16", ("16.16",)),
         ("16.32", ("16.32",)),
         (16.16, ("16.16",)),
@@ -90,11 +83,9 @@ def test_logged_throughput_is_the_median(key: str, values: list[Any], expected: 
         ("", ()),
         (None, ()),
         ({"a": 1}, ()),
-    ],
-)
-def test_precision_is_what_the_log_says(value: Any, expected: tuple[str, ...]) -> None:
-    more = joined([{"key": "precision", "time_ms": 1, "value": value, "metadata": {}}])
-    assert training(small("resnet", 10) + more).precision == expected
+    ):
+        more = joined([{"key": "precision", "time_ms": 1, "value": value, "metadata": {}}])
+        assert training(small("resnet", 10) + more).precision == expected
 
 
 def test_a_simulated_run_has_a_rate_and_says_no_precision() -> None:

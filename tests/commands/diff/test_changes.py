@@ -45,9 +45,8 @@ def a_side(*sets: ResultSet, **changes: Any) -> Side:
 BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "division": "closed"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "pairs"),
-    [
+def test_pairs() -> None:
+    for old, new, pairs in (
         ([{}], [{}], [(0, 0)]),
         ([{}], [], []),
         ([], [{}], []),
@@ -66,23 +65,21 @@ BERT = {"path": "results/dgx/bert", "system": "dgx", "benchmark": "bert", "divis
             [(0, 1), (1, 0)],
         ),
         ([{"path": "."}, {"path": ".", "division": "open"}], [{"path": "."}], [(0, 0)]),
-    ],
-)
-def test_pairs(
-    old: list[dict[str, Any]], new: list[dict[str, Any]], pairs: list[tuple[int, int]]
-) -> None:
-    before = [a_set(**{**BERT, **fields}) for fields in old]
-    after = [a_set(**{**BERT, **fields}) for fields in new]
-    comparison = compare(a_side(*before), a_side(*after))
-    indexes = [(before.index(change.old), after.index(change.new)) for change in comparison.sets]
-    assert sorted(indexes) == pairs
-    assert len(comparison.removed_sets) == len(old) - len(pairs)
-    assert len(comparison.added_sets) == len(new) - len(pairs)
+    ):
+        before = [a_set(**{**BERT, **fields}) for fields in old]
+        after = [a_set(**{**BERT, **fields}) for fields in new]
+        comparison = compare(a_side(*before), a_side(*after))
+        indexes = [
+            (before.index(change.old), after.index(change.new)) for change in comparison.sets
+        ]
+        assert sorted(indexes) == pairs
+        assert len(comparison.removed_sets) == len(old) - len(pairs)
+        assert len(comparison.added_sets) == len(new) - len(pairs)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "changes"),
-    [
+def test_settings() -> None:
+    """``changes`` are the values with their numbers of runs before and after, empty for none."""
+    for old, new, changes in (
         (logs("1", "1"), logs("1", "1"), ()),
         (logs("1", "1"), logs("1"), ()),
         (logs(None), logs(None, None), ()),
@@ -90,12 +87,9 @@ def test_pairs(
         (logs("1", "1", "2"), logs("1", "2", "2"), ((("1", 2), ("2", 1)), (("2", 2), ("1", 1)))),
         (logs("1", "2", "2"), logs("1", "2"), ()),
         (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
-    ],
-)
-def test_settings(old: tuple[Log, ...], new: tuple[Log, ...], changes: tuple[Any, ...]) -> None:
-    """``changes`` are the values with their numbers of runs before and after, empty for none."""
-    [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
-    assert only.settings == ((SettingChange("lr", *changes),) if changes else ())
+    ):
+        [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
+        assert only.settings == ((SettingChange("lr", *changes),) if changes else ())
 
 
 @pytest.mark.parametrize(

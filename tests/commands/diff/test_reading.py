@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.commands.diff.changes import MAX_CHARACTERS
 from mlperf_pkg.commands.diff.reading import (
     MAX_VALUES,
@@ -16,9 +14,8 @@ from mlperf_pkg.infra.source import Source
 from tests.helpers.logs import joined
 
 
-@pytest.mark.parametrize(
-    ("usage", "round_", "named", "not_named"),
-    [
+def test_settings_named() -> None:
+    for usage, round_, named, not_named in (
         (
             "training",
             "2.0",
@@ -36,12 +33,10 @@ from tests.helpers.logs import joined
         ("training", "6.1", {"tensor_parallelism"}, {"cache_clear"}),
         ("training", "0.7", {"lr_rates"}, {"actual_selfplay_games_per_generation", "epoch_start"}),
         ("hpc", "1.0", {"opt_betas", "scheduler_milestones"}, {"eval_error", "staging_stop"}),
-    ],
-)
-def test_settings_named(usage: str, round_: str, named: set[str], not_named: set[str]) -> None:
-    settings = settings_named(usage, round_)
-    assert named <= settings
-    assert not not_named & settings
+    ):
+        settings = settings_named(usage, round_)
+        assert named <= settings
+        assert not not_named & settings
 
 
 def record(value: Any, key: str = "a") -> dict[str, Any]:
@@ -52,9 +47,8 @@ def settings(log: bytes) -> dict[str, str]:
     return read_settings(Source("log", log), frozenset({"a", "b"}))
 
 
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
+def test_values() -> None:
+    for values, text in (
         ([1], "1"),
         ([1.0], "1"),
         ([1, 1.0, 1], "1"),
@@ -66,10 +60,8 @@ def settings(log: bytes) -> dict[str, str]:
         (["\x1b[31m"], '"\\u001b[31m"'),
         ([1e300], "1e+300"),
         (list(range(100)), ", ".join(map(str, range(MAX_VALUES)))),
-    ],
-)
-def test_values(values: list[Any], text: str) -> None:
-    assert settings(joined([record(value) for value in values])) == {"a": text}
+    ):
+        assert settings(joined([record(value) for value in values])) == {"a": text}
 
 
 def test_other_keys_and_lines_are_passed_over() -> None:

@@ -43,16 +43,6 @@ def test_every_link_to_a_result_is_that_of_a_row(record: History, page: str) -> 
     assert links <= {one.link for one in record.entries}
 
 
-def test_rows_have_what_the_chart_needs(record: History, page: str) -> None:
-    data = unpacked(page, "data")
-    assert set(data["benchmarks"]) == {trend.id for trend in record.trends}
-    assert data["years"]["training 2.0"] == pytest.approx(2022.37, abs=0.02)
-    kind, *values = data["rows"]["trend"]
-    ranked = sum(one.is_ranked for one in record.entries)
-    assert (kind, sum(values[1::2])) == ("v", len(record.entries))
-    assert sum(n for id_, n in zip(values[::2], values[1::2], strict=True) if id_) == ranked
-
-
 def test_no_text_of_a_result_is_markup() -> None:
     fields = ("submitter", "system", "system_name", "accelerator_model", "framework", "status")
     hostile = entry("5.0", 9.0, path=f"{HOSTILE}/resnet", **dict.fromkeys(fields, HOSTILE))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
-import zlib
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
@@ -20,10 +18,10 @@ from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
 from mlperf_pkg.commands.page.content import Content, content
 from mlperf_pkg.commands.page.entries import Entry
-from mlperf_pkg.commands.page.html import columns, packable, payload
-from mlperf_pkg.commands.page.template import packed, page_head
+from mlperf_pkg.commands.page.html import columns
+from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
-from tests.helpers.charts import charts, drawn
+from tests.helpers.charts import drawn
 from tests.helpers.reports import report
 
 RUNTIME = "window.vegaEmbed = null;"
@@ -174,22 +172,3 @@ CELLS = st.fixed_dictionaries({"a": NUMBERS, "b": st.text(max_size=3) | st.none(
 @given(st.lists(CELLS, max_size=20))
 def test_columns_lose_nothing(table: list[dict[str, Any]]) -> None:
     assert rows(columns(table)) == table
-
-
-def test_what_charts_share_is_packed_and_occurs_once() -> None:
-    packed_rows: dict[int, dict[str, list[Any]]] = {}
-    of_set = charts(drawn("bert")).values()
-    shown, again = ([packable(chart, packed_rows) for chart in of_set] for _ in range(2))
-    for first, second in zip(shown, again, strict=True):
-        assert all(first.data[name] is second.data[name] for name in first.data)
-    document = json.loads(payload({"s0": shown, "s1": again}))
-    assert document["charts"]["s0"] == document["charts"]["s1"]
-    assert len(document["specs"]) == len(shown)
-
-
-@given(st.text())
-def test_packed(text: str) -> None:
-    data = packed(text.encode("utf-8", "ignore").decode())
-    assert data.isascii()
-    assert not set(data) & set("<>&\"'")
-    assert zlib.decompress(base64.b64decode(data), 31) == text.encode("utf-8", "ignore")

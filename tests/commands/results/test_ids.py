@@ -119,9 +119,8 @@ def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
     assert ids_of(read_ids(tmp_path / "ids")) == ids_of(ids)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    for text, message in (
         ("", "ids:1: found the end; expected a value"),
         ("[]", "ids:1: expected private ids by row"),
         ('{"A/a": "x"}', "ids:1: expected private ids by row"),
@@ -137,15 +136,13 @@ def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
             '{"A/a": {"private_id": "x"},\n "A/a": {"private_id": "y"}}',
             "ids:2: the key 'A/a' is repeated (first on line 1)",
         ),
-    ],
-)
-def test_another_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "ids"
-    file.write_text(text, "utf-8")
-    with pytest.raises(UserError) as raised:
-        read_ids(file)
-    assert message in str(raised.value)
-    assert file.read_text("utf-8") == text
+    ):
+        file = tmp_path / "ids"
+        file.write_text(text, "utf-8")
+        with pytest.raises(UserError) as raised:
+            read_ids(file)
+        assert message in str(raised.value)
+        assert file.read_text("utf-8") == text
 
 
 def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
@@ -167,9 +164,8 @@ def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) 
         ids.write()
 
 
-@pytest.mark.parametrize(
-    ("text", "private_id"),
-    [
+def test_the_id_of_a_tree() -> None:
+    for text, private_id in (
         (None, None),
         ("", None),
         ("{", None),
@@ -179,8 +175,6 @@ def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) 
         ('{"private_id": "a\\nb"}', None),
         (json.dumps({"private_id": "x" * 101}), None),
         ('{"private_id": "red-oak"}', "red-oak"),
-    ],
-)
-def test_the_id_of_a_tree(text: str | None, private_id: str | None) -> None:
-    own: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
-    assert own_id(own) == private_id
+    ):
+        own: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
+        assert own_id(own) == private_id

@@ -124,19 +124,16 @@ def test_every_byte(tmp_path: Path, change: str) -> None:
 NUMBERS = random.Random(4)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
+def test_numbers_in_json_are_those_of_pandas() -> None:
+    for values in (
         [NUMBERS.uniform(-1e4, 1e4) for _ in range(500)],
         [NUMBERS.uniform(0, 1) * 10.0 ** NUMBERS.randint(-20, 20) for _ in range(500)],
         [0.0, -0.0, 0.5e-10, 1.5e-10, 0.99999999999, 1 / 3, 1e16, 1e15, 1e-15, math.inf, math.nan],
         [2.0**-k for k in range(60)],
-    ],
-)
-def test_numbers_in_json_are_those_of_pandas(values: list[float]) -> None:
-    ours = [json.loads(Table(("x",), ((v,),)).json())[0]["x"] for v in values]
-    frame = pd.DataFrame({"x": values})
-    assert ours == [record["x"] for record in json.loads(frame.to_json(orient="records"))]
+    ):
+        ours = [json.loads(Table(("x",), ((v,),)).json())[0]["x"] for v in values]
+        frame = pd.DataFrame({"x": values})
+        assert ours == [record["x"] for record in json.loads(frame.to_json(orient="records"))]
 
 
 # ---- what is ours -------------------------------------------------------------------------
@@ -170,18 +167,15 @@ def test_formulas_are_harmless_in_csv_only() -> None:
     assert json.loads(table.json())[0]["x"] == "=1+1"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
+def test_unusable_specs() -> None:
+    for name, value, message in (
         ("hw_notes", 1, "hw_notes or sw_notes is not a string"),
         ("accelerators_per_node", "", "accelerators_per_node is not a whole number"),
         ("number_of_nodes", None, "number_of_nodes is not a whole number"),
         ("number_of_nodes", 10**400, "number_of_nodes is too large"),
-    ],
-)
-def test_unusable_specs(name: str, value: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        system_cells({**DESCRIPTION, name: value}, None)
+    ):
+        with pytest.raises(ValueError, match=message):
+            system_cells({**DESCRIPTION, name: value}, None)
 
 
 def test_missing_specs() -> None:
@@ -285,17 +279,14 @@ def test_weak_scaling_has_sheets_of_its_own() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("cells", "shown"),
-    [
+def test_cells_of_a_workbook() -> None:
+    for cells, shown in (
         (("cloud", "=1+1"), ["cloud", "=1+1"]),  # a string, which no spreadsheet computes
         (("\ud800", "\x1b[31m\ufffe"), ["\\ud800", "\\x1b[31m\\ufffe"]),
         (("cloud", 10**400), ["cloud", str(10**400)]),  # is not a double
-    ],
-)
-def test_cells_of_a_workbook(cells: tuple[Any, ...], shown: list[str]) -> None:
-    data = official_workbook(tables_of(("closed", *cells)))
-    assert read(data)["closed"][-1] == ["2.0-0000", "closed", *shown]
+    ):
+        data = official_workbook(tables_of(("closed", *cells)))
+        assert read(data)["closed"][-1] == ["2.0-0000", "closed", *shown]
 
 
 def test_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, ScoredSet, Scores, Standing, scores
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
@@ -118,13 +116,13 @@ ROUND = scores_of(
 )
 
 
-@pytest.mark.parametrize(("number", "lines"), [(2, 2), (10, 10), (11, 0)])
-def test_standings_of_few_sets(number: int, lines: int) -> None:
-    standing = Standing("5.1", 1, Rank(2, 41), "H100", Rank(1, 6))
-    rows = scores_of(*number * [{}])
-    sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
-    shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
-    assert shown.count("  dgx, bert: published: 2nd of 41 on 1 accelerator in 5.1\n") == lines
+def test_standings_of_few_sets() -> None:
+    for number, lines in ((2, 2), (10, 10), (11, 0)):
+        standing = Standing("5.1", 1, Rank(2, 41), "H100", Rank(1, 6))
+        rows = scores_of(*number * [{}])
+        sets = tuple(ScoredSet(scored.row, (), standing) for scored in rows.sets)
+        shown = SCORE_FORMATS["text"](Scores(rows.report, sets), View(80))
+        assert shown.count("  dgx, bert: published: 2nd of 41 on 1 accelerator in 5.1\n") == lines
 
 
 def test_text_in_short() -> None:
@@ -153,14 +151,14 @@ def test_text_in_short() -> None:
     )
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown"])
-def test_runs_are_shown_with_verbose_or_of_a_single_set(format_: str) -> None:
-    row, runs = result_set(), (run(),)
-    one, two = (
-        Scores(report(result_sets=(row,) * number), (ScoredSet(row, runs),) * number)
-        for number in (1, 2)
-    )
-    render = SCORE_FORMATS[format_]
-    assert "result_0.txt" in render(one, View())
-    assert "result_0.txt" not in render(two, View())
-    assert render(two, View(verbose=True)).count("result_0.txt") == 2
+def test_runs_are_shown_with_verbose_or_of_a_single_set() -> None:
+    for format_ in ("text", "markdown"):
+        row, runs = result_set(), (run(),)
+        one, two = (
+            Scores(report(result_sets=(row,) * number), (ScoredSet(row, runs),) * number)
+            for number in (1, 2)
+        )
+        render = SCORE_FORMATS[format_]
+        assert "result_0.txt" in render(one, View())
+        assert "result_0.txt" not in render(two, View())
+        assert render(two, View(verbose=True)).count("result_0.txt") == 2

@@ -125,6 +125,11 @@ BAD: list[tuple[Callable[[Path], object], int, list[str]]] = [
         1,
         ["ACME/results/idle: no result set; expected <benchmark>/result_*.txt"],
     ),
+    (
+        lambda root: write_set(root / f"ACME/results/{SYSTEM}/bert", ()),
+        1,
+        [f"ACME/results/{SYSTEM}/bert: no log; a folder without logs is not a result"],
+    ),
 ]
 
 
@@ -199,20 +204,18 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("basis", "official", "rules", "remarks"), LEFT_OUT)
-def test_which_verdict_leaves_a_score_out(
-    root: Path, basis: Basis, official: str, rules: str, remarks: str
-) -> None:
-    checked = failing(root, "RUN157", basis)
-    for verdict, reason in ((Basis.OFFICIAL, official), (Basis.RULES, rules)):
-        result = collected(checked, verdict)
-        (score,) = result.scores
-        own = checked.sets[0].row.score_minutes
-        minutes = 30.5 if verdict is Basis.OFFICIAL else own
-        assert (score.reason, score.remarks) == (reason, remarks)
-        assert score.minutes == (None if reason else minutes)
-        shown = f"resnet: {remarks}" if remarks and not reason else ""
-        assert result.rows[0].remarks == shown
+def test_which_verdict_leaves_a_score_out(root: Path) -> None:
+    for basis, official, rules, remarks in LEFT_OUT:
+        checked = failing(root, "RUN157", basis)
+        for verdict, reason in ((Basis.OFFICIAL, official), (Basis.RULES, rules)):
+            result = collected(checked, verdict)
+            (score,) = result.scores
+            own = checked.sets[0].row.score_minutes
+            minutes = 30.5 if verdict is Basis.OFFICIAL else own
+            assert (score.reason, score.remarks) == (reason, remarks)
+            assert score.minutes == (None if reason else minutes)
+            shown = f"resnet: {remarks}" if remarks and not reason else ""
+            assert result.rows[0].remarks == shown
 
 
 def test_without_an_official_verdict_the_rules_decide(root: Path) -> None:
@@ -289,9 +292,8 @@ def test_csv_has_no_formula(hostile: Path) -> None:
     assert (row["division"], row["category"]) == ("closed", "Available on-premise")
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+def test_rounding() -> None:
+    for value, expected in (
         (None, None),
         (math.nan, None),
         (math.inf, None),
@@ -301,10 +303,8 @@ def test_csv_has_no_formula(hostile: Path) -> None:
         (0.6325, 0.633),
         (4.0085, 4.009),
         (273.1399999, 273.14),
-    ],
-)
-def test_rounding(value: float | None, expected: float | None) -> None:
-    assert rounded(value) == expected
+    ):
+        assert rounded(value) == expected
 
 
 @given(st.floats(0, 1e9))

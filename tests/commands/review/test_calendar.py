@@ -52,28 +52,23 @@ def test_a_changed_date(tmp_path: Path) -> None:
     assert read_calendar(path) == calendar_of(FRIDAY)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_wrong_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, message in (
         ("", ":1: expected dates by name"),
         ("- 2025-10-10\n", ":1: expected dates by name"),
         ("submission: 2025-10-10\nfinale: 2025-10-29\n", ":2: unknown date 'finale'; did you mean"),
         ("submission: 10.10.2025\n", ":1: submission is not a date"),
         ("submission: [2025-10-10]\n", ":1: submission is not a date"),
         ("final: 2025-10-29\n", "no submission; the other dates are counted from it"),
-    ],
-)
-def test_wrong_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
-) -> None:
-    path = tmp_path / "calendar.yaml"
-    path.write_text(text, "utf-8")
-    with pytest.raises(UserError) as error:
-        read_calendar(path)
-    assert message in str(error.value)
-    monkeypatch.chdir(tmp_path)
-    result = call("review", "calendar")
-    assert (result.exit_code, result.stdout) == (2, "")
+    ):
+        path = tmp_path / "calendar.yaml"
+        path.write_text(text, "utf-8")
+        with pytest.raises(UserError) as error:
+            read_calendar(path)
+        assert message in str(error.value)
+        monkeypatch.chdir(tmp_path)
+        result = call("review", "calendar")
+        assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_icalendar() -> None:

@@ -12,11 +12,18 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import hyperparameters
 from mlperf_pkg.commands.review.files import markdown
-from mlperf_pkg.commands.review.hyperparameters import Entry, Group, Reference, outliers
+from mlperf_pkg.commands.review.hyperparameters import (
+    Entry,
+    Group,
+    Reference,
+    outliers,
+    outliers_of,
+)
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Cell, Section
 from mlperf_pkg.render.table import Table
 from tests.helpers.logs import edited
+from tests.helpers.reports import finding
 from tests.helpers.reviews import cells, titles
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
@@ -241,12 +248,10 @@ def test_sets_of_one_submitter_do_not_count_as_many() -> None:
     assert unlike([*entries, entry("B", 8, 0.5), entry("C", 8, 0.4)], {}) == {"B": BOTH}
 
 
-@pytest.mark.parametrize(
-    "key", ["gradient_accumulation_steps", "model_bn_span", "global_batch_size"]
-)
-def test_values_that_follow_from_the_scale_are_not_compared(key: str) -> None:
-    entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
-    assert unlike(entries, {8: 1}, key) == {}
+def test_values_that_follow_from_the_scale_are_not_compared() -> None:
+    for key in ("gradient_accumulation_steps", "model_bn_span", "global_batch_size"):
+        entries = [entry(name, 8, value, key) for name, value in (("A", 1), ("B", 1), ("C", 64))]
+        assert unlike(entries, {8: 1}, key) == {}
 
 
 def test_values_that_follow_from_others_are_not_compared() -> None:
@@ -274,3 +279,6 @@ def test_lengths_without_a_reference_are_compared_at_one_batch_size_only() -> No
 def test_values_unlike_all_published_ones() -> None:
     why = "all published sets have 0.1"
     assert unlike([entry("A", 8, 0.7)], {}, published={("A/dgx", RATE): why}) == {"A": why}
+    group = Group("bert", "closed", (entry("A", 8, 0.7),), Reference({}, {}, {}, frozenset()))
+    of_check = finding("A/dgx", code="SET162", found=[f"{RATE} 0.7"], expected=[f"{RATE} 0.1"])
+    assert [outlier.why for outlier in outliers_of([group], [of_check])] == [why]

@@ -90,22 +90,22 @@ def line_of(log: Path) -> int:
     return next(n for n, line in enumerate(lines, 1) if b'"lars_epsilon"' in line)
 
 
-@pytest.mark.parametrize("part", ["", f"ACME/{SET}/result_0.txt"])
-def test_the_text(a_round: Path, part: str) -> None:
-    result = call("review", "objection", "rn115", a_round / part, "--by", "Beta")
-    assert (result.exit_code, result.stderr) == (0, "")
-    number = line_of(a_round / "ACME" / SET / "result_0.txt")
-    for text in (
-        "# ACME: lars_epsilon is 1.0; expected 0.0",
-        "Labels: `by Beta`, `against ACME`",
-        "- **Rule:** training_rules, Hyperparameters",
-        f"## ACME/{SET}",
-        "- found: 1\n- expected: 0.0",
-        f"`ACME/{SET}/result_0.txt:{number}`\n\n    :::MLLOG ",
-        f"The same in 2 more files: `result_3.txt:{number}`, `result_4.txt:",
-        "- `lars_epsilon`, 2.0: once, 0.0",
-    ):
-        assert text in result.stdout
+def test_the_text(a_round: Path) -> None:
+    for part in ("", f"ACME/{SET}/result_0.txt"):
+        result = call("review", "objection", "rn115", a_round / part, "--by", "Beta")
+        assert (result.exit_code, result.stderr) == (0, "")
+        number = line_of(a_round / "ACME" / SET / "result_0.txt")
+        for text in (
+            "# ACME: lars_epsilon is 1.0; expected 0.0",
+            "Labels: `by Beta`, `against ACME`",
+            "- **Rule:** training_rules, Hyperparameters",
+            f"## ACME/{SET}",
+            "- found: 1\n- expected: 0.0",
+            f"`ACME/{SET}/result_0.txt:{number}`\n\n    :::MLLOG ",
+            f"The same in 2 more files: `result_3.txt:{number}`, `result_4.txt:",
+            "- `lars_epsilon`, 2.0: once, 0.0",
+        ):
+            assert text in result.stdout
 
 
 def test_hyperparameters_that_differ(a_round: Path) -> None:
@@ -141,21 +141,18 @@ def test_hostile_texts_are_harmless(a_round: Path) -> None:
     assert "\n# all fine" not in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_no_text(a_round: Path) -> None:
+    for arguments, message in (
         (("RN999", ""), "no code begins with 'RN999'"),
         (("RCP101", ""), "nothing to object to for RCP101; its findings have "),
         (("all", f"ACME/{SET}/nothing"), "no such file or folder"),
         (("all", "", "-o", "inside"), "refusing to write inside an input folder"),
-    ],
-)
-def test_no_text(a_round: Path, arguments: tuple[str, ...], message: str) -> None:
-    codes, part, *more = arguments
-    more = [str(a_round / item) if item == "inside" else item for item in more]
-    result = call("review", "objection", codes, a_round / part, *more)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    ):
+        codes, part, *more = arguments
+        more = [str(a_round / item) if item == "inside" else item for item in more]
+        result = call("review", "objection", codes, a_round / part, *more)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in result.stderr
 
 
 # ---- a folder -----------------------------------------------------------------------------
@@ -239,9 +236,8 @@ def test_a_change_keeps_comments(states: Path) -> None:
     assert [(e.state, e.issue) for e in read_entries(states)] == [(State.FIX_REQUIRED, "a: #1")] * 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_refused_changes(states: Path) -> None:
+    for arguments, message in (
         (("--id", "one", "--state", "waived"), "the state waived needs TREE"),
         (
             ("--id", "one", "--state", "fixed", "--percent", "1"),
@@ -251,18 +247,15 @@ def test_a_change_keeps_comments(states: Path) -> None:
         (("--id", "three", "--state", "fixed"), "no objection 'three'"),
         (("--id", "one"), "--id and --state belong together"),
         (("--state", "fixed"), "--id and --state belong together"),
-    ],
-)
-def test_refused_changes(states: Path, arguments: tuple[str, ...], message: str) -> None:
-    result = changed(states, *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert states.read_text("utf-8") == STATES
+    ):
+        result = changed(states, *arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert states.read_text("utf-8") == STATES
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_files_that_are_not_valid(states: Path) -> None:
+    for text, message in (
         ("- one\n", ":1: expected one key, objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
@@ -281,30 +274,25 @@ def test_refused_changes(states: Path, arguments: tuple[str, ...], message: str)
         (STATES.replace('"two"', "*one"), "aliases are not read"),
         ("objections: [" * 50, "nested deeper than"),
         ("\x00", "not YAML"),
-    ],
-)
-def test_files_that_are_not_valid(states: Path, text: str, message: str) -> None:
-    states.write_text(text, "utf-8")
-    with pytest.raises(UserError) as error:
-        read_entries(states)
-    assert message in str(error.value)
-    assert changed(states).exit_code == 2
+    ):
+        states.write_text(text, "utf-8")
+        with pytest.raises(UserError) as error:
+            read_entries(states)
+        assert message in str(error.value)
+        assert changed(states).exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_values_that_are_not_replaced(states: Path) -> None:
+    for text, message in (
         (f"objections:\n  - {FLOW}\n", "write every field of the objection on its own line"),
         (STATES.replace("issue:", "issue: |\n      text"), "write issue on one line"),
-    ],
-)
-def test_values_that_are_not_replaced(states: Path, text: str, message: str) -> None:
-    states.write_text(text, "utf-8")
-    name = "two" if "two" in text else "one"
-    result = changed(states, "--id", name, "--state", "fixed", "--issue", "x")
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert states.read_text("utf-8") == text
+    ):
+        states.write_text(text, "utf-8")
+        name = "two" if "two" in text else "one"
+        result = changed(states, "--id", name, "--state", "fixed", "--issue", "x")
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert states.read_text("utf-8") == text
 
 
 def test_an_empty_file(states: Path) -> None:

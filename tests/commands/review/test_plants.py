@@ -123,6 +123,14 @@ def changed(key: str, nth: int = 0, **fields: Any) -> Change:
     return change
 
 
+def miscounted(every: Records) -> Records:
+    index = index_of(every, "eval_accuracy", -1)
+    meta = every[index]["metadata"]
+    return changed(
+        "eval_accuracy", -1, metadata={**meta, "samples_count": meta["samples_count"] + 100}
+    )(every)
+
+
 def old_seed(tree: Path) -> None:
     for log in entry(tree).iterdir():
         own = records(log.read_bytes())
@@ -201,6 +209,8 @@ EARLIER: dict[str, Plant] = {"research to available": researched}
 PLANTS: list[tuple[str, Plant, str, set[Kind]]] = [  # name, plant, code, rows of diff
     ("nothing", lambda _: None, "", set()),
     ("learning rate", in_log(changed(RATE, value=3e-4)), "SET122", {Kind.HYPERPARAMETERS, Kind.EDITED}),
+    ("last evaluation below the target", in_log(changed("eval_accuracy", -1, value=0.931)), "LORA109", {Kind.EDITED, Kind.SCORE}),
+    ("samples_count", in_log(miscounted), "LORA121", {Kind.EDITED}),
     ("scaling.json", lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'), "SET120", {Kind.SCALING}),
     ("an old log shifted", published_again, "SET160", {Kind.RUNS, Kind.SCORE}),
     ("a joint copy on half the nodes", joint, "SET150", {Kind.COPIED}),

@@ -75,11 +75,11 @@ SCALES = [
 ]
 
 
-@pytest.mark.parametrize(("previewed", "available", "outcomes"), SCALES)
-def test_scales(previewed: Any, available: Any, outcomes: Any) -> None:
-    old = [preview(160 / number, accelerators=number) for number in previewed]
-    new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
-    assert tuple(row.outcome for row in successions(side(*old), side(*new))) == outcomes
+def test_scales() -> None:
+    for previewed, available, outcomes in SCALES:
+        old = [preview(160 / number, accelerators=number) for number in previewed]
+        new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
+        assert tuple(row.outcome for row in successions(side(*old), side(*new))) == outcomes
 
 
 def test_nodes_without_accelerators() -> None:
@@ -137,12 +137,10 @@ COMPARABLE = [
 ]
 
 
-@pytest.mark.parametrize(("old", "first", "new", "then", "outcome", "remark"), COMPARABLE)
-def test_benchmarks(
-    old: str, first: str, new: str, then: str, outcome: Outcome, remark: str
-) -> None:
-    row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
-    assert (row.outcome, row.remark) == (outcome, remark)
+def test_benchmarks() -> None:
+    for old, first, new, then, outcome, remark in COMPARABLE:
+        row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
+        assert (row.outcome, row.remark) == (outcome, remark)
 
 
 NORMALISED = [
@@ -158,7 +156,7 @@ def test_normalisation(unscaled: float, remark: str) -> None:
     assert (row.outcome, row.remark) == (NOT_MET, remark)
 
 
-WHY_NONE = [
+WHY_NONE: list[tuple[Any, str]] = [
     ({"submitter": "Zebra"}, "ACME has no results"),
     ({"accelerator_model": "B200"}, "no results on this accelerator"),
     ({"benchmark": "ssd"}, "on this accelerator only ssd"),
@@ -166,10 +164,10 @@ WHY_NONE = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "remark"), WHY_NONE)
-def test_reasons_for_the_lack_of_a_successor(fields: Any, remark: str) -> None:
-    row = succession(preview(), entry("4.1", **fields))
-    assert (row.outcome, row.remark) == (NONE, remark)
+def test_reasons_for_the_lack_of_a_successor() -> None:
+    for fields, remark in WHY_NONE:
+        row = succession(preview(), entry("4.1", **fields))
+        assert (row.outcome, row.remark) == (NONE, remark)
 
 
 def test_a_preview_without_figures() -> None:

@@ -97,9 +97,8 @@ def test_nineteen_by_hand_and_by_tool() -> None:
     assert folders["Rhys"] == folders["Shaw"] == ("Rhys+Shaw",)
 
 
-@pytest.mark.parametrize(
-    ("results", "choices", "lines"),
-    [
+def test_few() -> None:
+    for results, choices, lines in (
         ({"A": 1}, {}, ["A by volunteers or the chairs"]),
         ({"A": 1, "B": 2}, {}, ["B and A"]),
         ({"A": 1, "B": 2, "C": 3}, {}, ["C, B and A"]),
@@ -128,29 +127,24 @@ def test_nineteen_by_hand_and_by_tool() -> None:
             ["A, B, C, D and E by {0}"],
         ),
         ({"A+B+C+D+E": 5, "F": 1}, {"joint": ("A+B+C+D+E",)}, ["D and F; A, B, C and E by {0}"]),
-    ],
-)
-def test_few(results: dict[str, int], choices: dict[str, Any], lines: list[str]) -> None:
-    chairs = "volunteers or the chairs"
-    expected = [f"by number of results: {line.format(chairs)}" for line in lines]
-    assert list(assignments_section(of_sizes(results, **choices)).summary) == expected
+    ):
+        chairs = "volunteers or the chairs"
+        expected = [f"by number of results: {line.format(chairs)}" for line in lines]
+        assert list(assignments_section(of_sizes(results, **choices)).summary) == expected
 
 
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
+def test_unknown_names() -> None:
+    for choices, message in (
         ({"joint": ("ACME",)}, "--joint ACME: fewer than two companies; expected A+B"),
         ({"joint": ("ACME+",)}, "fewer than two companies"),
         ({"joint": ("ACME=",)}, "fewer than two companies"),
         ({"joint": ("ACME+Btea",)}, "'Btea' is not a submitter of the round; did you mean Beta?"),
         ({"joint": ("X=A+B",)}, "'X' is not a submitter of the round; expected one of ACME, Beta"),
         ({"excluded": ("ACNE",)}, "--exclude: 'ACNE' is not a submitter of the round; did you"),
-    ],
-)
-def test_unknown_names(choices: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError) as error:
-        assignments(of_sizes({"ACME": 1, "Beta": 1}, **choices))
-    assert message in str(error.value)
+    ):
+        with pytest.raises(UserError) as error:
+            assignments(of_sizes({"ACME": 1, "Beta": 1}, **choices))
+        assert message in str(error.value)
 
 
 def test_the_seed_decides_ties_alone() -> None:
@@ -232,9 +226,8 @@ def apart(*partners: str) -> May:
     return lambda one, other: frozenset((one, other)) not in conflicts
 
 
-@pytest.mark.parametrize(
-    ("number", "partners", "expected"),
-    [
+def test_groups() -> None:
+    for number, partners, expected in (
         (0, (), []),
         (1, (), [[0]]),
         (2, (), [[0, 1]]),
@@ -250,10 +243,8 @@ def apart(*partners: str) -> May:
         (5, ("234",), [[0, 2], [1, 3, 4]]),
         (2, ("01",), [[0, 1]]),
         (5, ("01234",), [[0, 1], [2, 3, 4]]),
-    ],
-)
-def test_groups(number: int, partners: tuple[str, ...], expected: list[Group]) -> None:
-    assert sorted(groups(number, apart(*partners))) == expected
+    ):
+        assert sorted(groups(number, apart(*partners))) == expected
 
 
 def test_reviews_of_three() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Goal, Method, forecast, goal_of
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan, simulate_run
@@ -72,9 +70,8 @@ def test_nothing_counts_before_run_start() -> None:
     assert (course.evaluations, course.latest) == ((), None)
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
+def test_odd_records_are_left_out() -> None:
+    for record in (
         b'{"time_ms": 1, "key": "eval_accuracy", "value": "x", "metadata": {"epoch_num": 1}}',
         b'{"time_ms": 1, "key": "eval_accuracy", "value": true, "metadata": {"epoch_num": 1}}',
         b'{"time_ms": 1, "key": "eval_accuracy", "value": 0.5, "metadata": {"epoch_num": "x"}}',
@@ -83,10 +80,8 @@ def test_nothing_counts_before_run_start() -> None:
         b'{"time_ms": 1e400, "key": "eval_accuracy", "value": 1, "metadata": {"epoch_num": 1}}',
         b'{"time_ms": 1, "key": [], "value": 0.5, "metadata": {}}',
         b"[" * 100_000,
-    ],
-)
-def test_odd_records_are_left_out(record: bytes) -> None:
-    assert course_of(START, b":::MLLOG " + record + b"\n").evaluations == ()
+    ):
+        assert course_of(START, b":::MLLOG " + record + b"\n").evaluations == ()
 
 
 # ---- what a run is to reach ---------------------------------------------------------------
@@ -125,29 +120,29 @@ def simulated(
     return simulate_run(plan, seed)
 
 
-@pytest.mark.parametrize(("usage", "round_", "benchmark"), REFERENCED)
-def test_half_way_by_the_reference(usage: str, round_: str, benchmark: str) -> None:
-    course, run = halfway(simulated(usage, round_, benchmark, 1), usage, round_)
-    expected = forecast_of(course, run)
-    assert expected is not None
-    assert run.minutes is not None
-    assert expected.method is Method.REFERENCE
-    assert abs(expected.minutes / run.minutes - 1) < BOUND
-    assert expected.low <= expected.minutes <= (expected.high or 0)
-    if len(course.evaluations) > 1:
-        assert expected.low <= run.minutes <= (expected.high or 0)
+def test_half_way_by_the_reference() -> None:
+    for usage, round_, benchmark in REFERENCED:
+        course, run = halfway(simulated(usage, round_, benchmark, 1), usage, round_)
+        expected = forecast_of(course, run)
+        assert expected is not None
+        assert run.minutes is not None
+        assert expected.method is Method.REFERENCE
+        assert abs(expected.minutes / run.minutes - 1) < BOUND
+        assert expected.low <= expected.minutes <= (expected.high or 0)
+        if len(course.evaluations) > 1:
+            assert expected.low <= run.minutes <= (expected.high or 0)
 
 
-@pytest.mark.parametrize("benchmark", ["bert", "dlrm", "minigo", "resnet"])
-def test_half_way_by_the_curve(benchmark: str) -> None:
+def test_half_way_by_the_curve() -> None:
     """Round 0.7 has no reference points. The simulated curves flatten: it ends later."""
-    course, run = halfway(simulated("training", "0.7", benchmark, 1), "training", "0.7")
-    expected = forecast_of(course, run)
-    assert expected is not None
-    assert run.minutes is not None
-    assert (expected.method, expected.high) == (Method.CURVE, None)
-    assert expected.low <= expected.minutes
-    assert 0.5 < expected.minutes / run.minutes < 1.1
+    for benchmark in ("bert", "dlrm", "minigo", "resnet"):
+        course, run = halfway(simulated("training", "0.7", benchmark, 1), "training", "0.7")
+        expected = forecast_of(course, run)
+        assert expected is not None
+        assert run.minutes is not None
+        assert (expected.method, expected.high) == (Method.CURVE, None)
+        assert expected.low <= expected.minutes
+        assert 0.5 < expected.minutes / run.minutes < 1.1
 
 
 def test_a_run_beyond_the_reference_is_forecast_by_its_curve() -> None:
@@ -157,27 +152,26 @@ def test_a_run_beyond_the_reference_is_forecast_by_its_curve() -> None:
     assert expected is None or expected.method is Method.CURVE
 
 
-@pytest.mark.parametrize("part", [0.01, 1.0])  # before the first evaluation, with the target met
-def test_no_forecast(part: float) -> None:
-    course, run = halfway(good_log("bert"), "training", "2.0", part)
-    assert forecast_of(course, run) is None
+def test_no_forecast() -> None:
+    for part in (0.01, 1.0):
+        course, run = halfway(good_log("bert"), "training", "2.0", part)
+        assert forecast_of(course, run) is None
 
 
-@pytest.mark.parametrize(
-    ("values", "minutes"),
-    [
+def test_the_curve() -> None:
+    for values, minutes in (
         ((0.1, 0.2, 0.3), (9.2, 5.0)),  # 0.1 a minute, or as the logarithm: later
         ((0.1, 0.2), None),  # too few
         ((0.3, 0.2, 0.1), None),  # the wrong way
         ((0.1, 0.1, 0.1), None),  # flat
         ((0.1, 0.10001, 0.10002), None),  # for ever
         ((-9e99, 9e99, -8e99), (27.5, 19.0)),  # nothing overflows
-    ],
-)
-def test_the_curve(values: tuple[float, ...], minutes: tuple[float, float] | None) -> None:
-    evaluations = (
-        line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
-    )
-    expected = forecast(course_of(START, *evaluations), Goal("", {"": {"at_least": 0.5}}, "epochs"))
-    figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
-    assert figures == minutes
+    ):
+        evaluations = (
+            line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
+        )
+        expected = forecast(
+            course_of(START, *evaluations), Goal("", {"": {"at_least": 0.5}}, "epochs")
+        )
+        figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
+        assert figures == minutes
