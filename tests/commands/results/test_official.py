@@ -167,6 +167,17 @@ def test_formulas_are_harmless_in_csv_only() -> None:
     assert json.loads(table.json())[0]["x"] == "=1+1"
 
 
+def test_private_id() -> None:
+    for text, expected in (
+        (None, ""),
+        ("{}", ""),
+        ("[]", ""),
+        ("{", ""),
+        ('{"private_id": 7}', "7"),
+    ):
+        assert system_cells(DESCRIPTION, text)["private_id"] == expected
+
+
 def test_unusable_specs() -> None:
     for name, value, message in (
         ("hw_notes", 1, "hw_notes or sw_notes is not a string"),
