@@ -39,7 +39,7 @@ EXCEPTIONS = {
     # Other ways of reading.
     "commands.compare.reading": "CSV of text that read_file has read",
     "commands.export.formats": "databases read their files themselves, after open_file and its limit",
-    "commands.system": "files of /proc and /sys, which are not regular",
+    "commands.system.machine": "files of /proc and /sys, which are not regular",
 }
 
 

@@ -17,8 +17,9 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook import explain
+from mlperf_pkg.rulebook.changes import compare
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import Kind, compare, subject_of
+from mlperf_pkg.rulebook.explain import Kind, subject_of
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead

@@ -12,15 +12,9 @@ from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs
-from mlperf_pkg.commands.system import (
-    UserValues,
-    check_descriptions,
-    describe,
-    merge,
-    read_nodes,
-    round_of_systems,
-    this_machine,
-)
+from mlperf_pkg.commands.system import UserValues, describe, this_machine
+from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
+from mlperf_pkg.commands.system.describe import merge, read_nodes
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.wording import counted

@@ -20,7 +20,8 @@ from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.explain import Change, Comparison, History, Layer, Span, example
+from mlperf_pkg.rulebook.changes import Change, Comparison
+from mlperf_pkg.rulebook.explain import History, Layer, Span, example
 from mlperf_pkg.rulebook.load import Code, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
 from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands import system
-from mlperf_pkg.commands.system import Sources, this_machine
+from mlperf_pkg.commands.system import Sources, machine, this_machine
 
 
 def tool(folder: Path, script: str) -> None:
@@ -33,7 +32,7 @@ def test_the_tool(
 ) -> None:
     tool(tmp_path, script)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(system, "_PATIENCE_S", 0.3 if "sleep" in script else 30)
+    monkeypatch.setattr(machine, "_PATIENCE_S", 0.3 if "sleep" in script else 30)
     assert this_machine().nvidia_smi("--query") == output
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlperf_pkg.rulebook.explain import Change, compare
+from mlperf_pkg.rulebook.changes import Change, compare
 
 
 def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], Change]:

@@ -1,154 +1,23 @@
-"""System descriptions: those of this machine and of several nodes, and checked by themselves.
+"""The values of a machine: host, network adapters, accelerators and software.
 
-``describe`` returns every field of a description. Required fields that could not be detected are
-marked ``FILL IN``, which ``checks`` rejects. The values of a machine are from ``/proc`` and
-``/sys``, from ``nvidia-smi`` or, without it, the driver's files, and from installed Python
-distributions; not from psutil, which has no processor models, caches, memory modules or InfiniBand,
-and cannot read the ``/sys`` of another machine, as the tests do. A source that is missing or cannot
-be read gives an empty string. Descriptions of network adapters are not read: they have host names.
+They are from ``/proc`` and ``/sys``, from ``nvidia-smi`` or, without it, the driver's files, and
+from installed Python distributions. A source that is missing or cannot be read gives an empty
+string; nothing here raises. Descriptions of network adapters are not read: they have host names.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
-
-from mlperf_pkg.checker.fold import system_row, tool
-from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks import system_schema as schema
-from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
-from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
-from mlperf_pkg.checks.names import published_spelling
-from mlperf_pkg.checks.tree import not_read
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Verdicts, folded, in_order
-from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
-from mlperf_pkg.infra.paths import NotAFileError, is_folder, open_file, read_file
-from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.results.report import Report, as_json
-from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.model import DIVISIONS, version_of
-from mlperf_pkg.rulebook.rounds import TRAINING, Sureness
-from mlperf_pkg.run.identity import Identity, identify
-from mlperf_pkg.run.model import LogFile
-from mlperf_pkg.submission.find import find_input
-
-DEFAULT_LOGS = "logs"
-"""The folder of logs in a workspace, beside that of the descriptions."""
-
-
-class SystemRound(Struct, frozen=True):
-    """The round whose rules apply to a description, and the reason for it."""
-
-    usage: str
-    name: str
-    reason: str
-
-
-def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound:
-    """Return the round of the options, or else of the configuration, the logs, or else the newest.
-
-    The logs are those in a folder ``logs`` beside the folder of a description in ``paths``.
-
-    Raises:
-        UserError: the rulebook has no such round.
-    """
-    usage = options.usage or options.config.usage or TRAINING
-    if options.round:
-        name, reason = options.round, "as given"
-    elif options.config.round:
-        name, reason = options.config.round, f"as {options.origin} says"
-    elif of_logs := _round_of_logs(paths, options.usage or options.config.usage):
-        return of_logs
-    else:
-        name, reason = rounds(usage)[-1], "the newest of the rulebook"
-    return SystemRound(usage, load_round(usage, name).name, reason)
-
-
-def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
-    """Return the newest round that follows from the times of logs; None if there is none."""
-    folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
-    logs = [folder.parent / DEFAULT_LOGS for folder in folders]
-    identities = [i for folder in logs if is_folder(folder) for i in _identities(folder, usage)]
-    inferred = [i for i in identities if i.choice.sureness is Sureness.INFERRED]
-    if not inferred:
-        return None
-    newest = max(inferred, key=lambda identity: version_of(identity.choice.name))
-    reason = f"from the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
-    return SystemRound(newest.usage, newest.choice.name, reason)
-
-
-def _identities(folder: Path, usage: str | None) -> Iterator[Identity]:
-    with suppress(UserError, OSError):  # logs that cannot be read do not show the round
-        for place in find_input(str(folder)).every_log:
-            yield identify(LogFile(place.source, usage=usage))
-
-
-def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
-    """Check descriptions, and all ``*.json`` of folders, by the rules of a round.
-
-    Raises:
-        UserError: a folder has no ``*.json``.
-        OSError: a file does not exist.
-    """
-    files = [file for path in paths for file in description_files(path)]
-    systems = [checked_description(file, round_) for file in files]
-    findings = [f for system in systems for f in folded(system.findings, system.path)]
-    rows = tuple(system_row(system, round_.usage, round_.name) for system in systems)
-    return Report(
-        tool=tool(),
-        usage=round_.usage,
-        round=round_.name,
-        round_reason=round_.reason,
-        verdict=Verdicts.worst(row.verdict for row in rows),
-        systems=rows,
-        findings=in_order(findings),
-    )
-
-
-def checked_description(file: str, round_: SystemRound) -> SystemFile:
-    """Check one description by the rules of a round.
-
-    Raises:
-        OSError: the file does not exist.
-    """
-    try:
-        with open_file(Path(file)) as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except (PermissionError, NotAFileError) as error:
-        return unchecked_system(file, not_read(file, str(error.strerror)))
-    return check_system(file, data, round_.usage, round_.name)
-
-
-def description_files(path: str) -> list[str]:
-    """Return a file, or the ``*.json`` of a folder.
-
-    Raises:
-        UserError: the folder has none.
-    """
-    if not is_folder(Path(path)):
-        return [path]
-    files = sorted(str(file) for file in Path(path).glob("*.json") if file.is_file())
-    if not files:
-        raise UserError(f"{path}: no system description in this folder (no file named *.json)")
-    return files
-
-
-# ---- the values of a machine -------------------------------------------------------------
 
 _LARGEST_FILE = 1 << 24
 _PATIENCE_S = 30
@@ -263,7 +132,7 @@ _KINDS = {"Data": "d", "Instruction": "i"}
 
 def _processors(sources: Sources) -> dict[str, str]:
     """Return the fields of the host's processors."""
-    blocks = [_entries(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
+    blocks = [_fields(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
     logical = [block for block in blocks if "processor" in block]
     model = _model(logical[0]) if logical else ""
     sockets = _sockets(sources, logical)
@@ -329,7 +198,7 @@ def _times(number: int) -> str:
     return f"{number} x " if number > 1 else ""
 
 
-def _entries(block: str) -> dict[str, str]:
+def _fields(block: str) -> dict[str, str]:
     pairs = (line.partition(":") for line in block.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
@@ -551,223 +420,3 @@ def _libraries(sources: Sources) -> dict[str, str]:
     of_cards = (card["driver"] for card in _cards(sources))
     versions["NVIDIA driver"] = driver[1] if driver else next(of_cards, "")
     return {name: version for name, version in versions.items() if version}
-
-
-# ---- its description ---------------------------------------------------------------------
-
-ONE_NODE = "N/A, one node"
-"""The network topology of a system with one node."""
-
-
-class UserValues(Struct, frozen=True):
-    """Values that only the user knows; their spelling depends on ``usage`` and ``round``.
-
-    ``status`` is an availability in the words of any round. ``name`` is the system's name in the
-    results table, never that of the host.
-    """
-
-    round: str
-    submitter: str | None = None
-    division: str | None = None
-    status: str | None = None
-    name: str | None = None
-    nodes: int | None = None
-    usage: str = TRAINING
-
-
-def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
-    """Return the completed description of a machine, with names as published.
-
-    Raises:
-        UserError: the round has no such availability.
-    """
-    installed = frameworks(sources)
-    values = detected(sources, installed)
-    names = {field: values.get(field) or "" for field in NAME_FIELDS}
-    spellings = {field: published_spelling(field, name) or name for field, name in names.items()}
-    return completed({**values, **spellings}, user_values, installed)
-
-
-def completed(
-    values: Mapping[str, Any], user_values: UserValues, installed: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return every required field, in order, then others, and those that need an answer.
-
-    The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
-    empty where they do not; ``installed`` are the frameworks to choose from.
-
-    Raises:
-        UserError: the round has no such availability.
-    """
-    values = {**values, **user_fields(user_values)}
-    required = {name: values.get(name) or "" for name in schema.required_fields()}
-    fields = required | {name: value for name, value in values.items() if value}
-    for group in schema.needing_answer():
-        if not any(fields.get(name) for name in group):
-            fields[group[0]] = f"{schema.FILL_IN}: {_question(group[0], user_values, installed)}"
-    return fields
-
-
-def user_fields(user_values: UserValues) -> dict[str, str]:
-    """Return the fields that the user gives.
-
-    Raises:
-        UserError: the round has no such availability.
-    """
-    values = {
-        "submitter": user_values.submitter,
-        "division": user_values.division,
-        "status": _status(user_values),
-        "system_name": user_values.name,
-        "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
-        "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
-    }
-    return {name: value for name, value in values.items() if value}
-
-
-def _status(user_values: UserValues) -> str | None:
-    if user_values.status is None:
-        return None
-    status = schema.status_of_round(user_values.status, user_values.usage, user_values.round)
-    if status is None:
-        raise UserError(
-            f"unknown status of round {user_values.round}: {user_values.status!r}"
-            f"{did_you_mean(user_values.status, schema.spelled_statuses(), schema.SIMILAR)}"
-            f" (known: {'; '.join(schema.statuses(user_values.usage, user_values.round))})"
-        )
-    return status
-
-
-def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:
-    """Return what the user must fill in, or the possible answers."""
-    choices = {
-        "status": schema.statuses(user_values.usage, user_values.round),
-        "division": DIVISIONS,
-        "framework": installed,
-    }.get(field)
-    return " or ".join(choices) if choices else schema.meaning(field)
-
-
-# ---- a system with several nodes ----------------------------------------------------------
-
-_MOST_NAMED = 3  # files with one value, and values of one field
-_COUNT = "number_of_nodes"
-_BY_NAME = "other_software_stack"  # its members are separate values
-
-_Name = tuple[str, ...]  # a field, or a field and the name of a member
-
-
-Node = tuple[str, dict[str, Any]]
-"""The file and the fields of the description of one node."""
-
-
-def read_nodes(paths: Sequence[str]) -> list[Node]:
-    """Return the descriptions in files, and in the ``*.json`` files of folders.
-
-    Raises:
-        UserError: a file is named twice or is not a description, or a folder has no ``*.json``.
-        OSError: a file cannot be read.
-    """
-    files = [file for path in paths for file in description_files(path)]
-    first_by_file: dict[Path, str] = {}
-    for file in files:
-        first = first_by_file.setdefault(Path(file).resolve(), file)
-        if first is not file:
-            raise UserError(f"{file}: named twice; expected a file for each node")
-    return [(file, _fields(file)) for file in files]
-
-
-def _fields(file: str) -> dict[str, Any]:
-    try:
-        fields = as_json(read_json(read_file(Path(file), MAX_BYTES)).value)
-    except JsonSyntaxError as error:
-        raise UserError(f"{file}:{error.line}: {error.message}") from error
-    if not isinstance(fields, dict):
-        raise UserError(
-            f"{file}: the file holds {schema.shown(fields)}; expected an object of fields"
-        )
-    return fields
-
-
-def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any], list[str]]:
-    """Return the description of the system of these nodes, and a line for each difference.
-
-    A field in which nodes differ begins with ``FILL IN``, unless only one value is an answer, which
-    then applies to the system. Fields that the user sets do not differ.
-
-    Raises:
-        UserError: the user gives another number of nodes, or an unknown availability.
-    """
-    number = len(nodes)
-    if user_values.nodes not in (None, number):
-        raise UserError(f"--nodes is {user_values.nodes}; expected {number}, one for each file")
-    user_values = replace(user_values, nodes=number)
-    of_user = user_fields(user_values)
-    fields: dict[str, Any] = {}
-    counts = (of_node.get(_COUNT) for _, of_node in nodes)
-    unlike = [None if schema.whole_number(value) in (1, number) else value for value in counts]
-    others = {text: answer for text, answer in _answers(nodes, unlike).items() if text}
-    expected = f"expected {number}, one for each file"
-    differences = [f"{_COUNT}: {_in_words(others)}; {expected}"] if others else []
-    for name, values in _values(nodes).items():
-        if name[0] not in of_user:
-            answers = _answers(nodes, values)
-            members = fields if len(name) == 1 else fields.setdefault(name[0], {})
-            members[name[-1]] = _merged(answers)
-            if len(answers) > 1:
-                differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
-    return completed(fields, user_values), differences
-
-
-def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
-    """Return the values of each field, one per node, None if a node has no value."""
-    named = all(isinstance(fields.get(_BY_NAME, {}), dict) for _, fields in nodes)
-    flat = [dict(_members(fields, named=named)) for _, fields in nodes]
-    names = dict.fromkeys(name for values in flat for name in values)
-    return {name: [values.get(name) for values in flat] for name in names}
-
-
-def _members(fields: Mapping[str, Any], *, named: bool) -> Iterator[tuple[_Name, Any]]:
-    """Yield the values of a node, with each version of its software if it is ``named``."""
-    for name, value in fields.items():
-        if name == _BY_NAME and named:
-            yield from (((name, member), version) for member, version in value.items())
-        elif value != ONE_NODE:
-            yield (name,), value
-
-
-_Answer = tuple[Any, list[str]]
-"""A value of a field, and the files that have it."""
-
-
-def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]:
-    """Return the different values by their text, which is empty for nodes without an answer."""
-    answers: dict[str, _Answer] = {}
-    for (path, _), value in zip(nodes, values, strict=True):
-        text = value if isinstance(value, str) else json.dumps(value)
-        is_known = schema.is_answer(value) and not schema.is_to_fill_in(value)
-        _, files = answers.setdefault(text if is_known else "", (value, []))
-        files.append(Path(path).name)
-    return answers
-
-
-def _merged(answers: Mapping[str, _Answer]) -> Any:
-    """Return the only answer, or a placeholder with all answers."""
-    texts = [text for text in answers if text]
-    if len(texts) > 1:
-        return f"{schema.FILL_IN}: {' or '.join(_some(texts))}"
-    return answers[texts[0] if texts else ""][0]
-
-
-def _in_words(answers: Mapping[str, _Answer]) -> str:
-    """Return the values, the most frequent first, with their files or the number of nodes."""
-    parts = []
-    for text, (_, files) in sorted(answers.items(), key=lambda pair: -len(pair[1][1])):
-        where = ", ".join(files) if len(files) <= _MOST_NAMED else f"{len(files)} nodes"
-        parts.append(f"{schema.shown(text) if text else 'no value'} ({where})")
-    return "; ".join(_some(parts))
-
-
-def _some(texts: list[str]) -> list[str]:
-    more = len(texts[_MOST_NAMED:])
-    return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more else [])]

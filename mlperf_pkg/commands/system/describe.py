@@ -1,0 +1,242 @@
+"""The system description of a machine, from its sources and the user, or from its nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mlperf_pkg.checks import system_schema as schema
+from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
+from mlperf_pkg.checks.names import published_spelling
+from mlperf_pkg.commands.system.check import description_files
+from mlperf_pkg.commands.system.machine import Sources, detected, frameworks
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
+from mlperf_pkg.infra.paths import read_file
+from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.wording import counted
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.rulebook.rounds import TRAINING
+
+ONE_NODE = "N/A, one node"
+"""The network topology of a system with one node."""
+
+
+class UserValues(Struct, frozen=True):
+    """Values that only the user knows; their spelling depends on ``usage`` and ``round``.
+
+    ``status`` is an availability in the words of any round. ``name`` is the system's name in the
+    results table, never that of the host.
+    """
+
+    round: str
+    submitter: str | None = None
+    division: str | None = None
+    status: str | None = None
+    name: str | None = None
+    nodes: int | None = None
+    usage: str = TRAINING
+
+
+def describe(sources: Sources, user_values: UserValues) -> dict[str, Any]:
+    """Return the completed description of a machine, with names as published.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    installed = frameworks(sources)
+    values = detected(sources, installed)
+    names = {field: values.get(field) or "" for field in NAME_FIELDS}
+    spellings = {field: published_spelling(field, name) or name for field, name in names.items()}
+    return completed({**values, **spellings}, user_values, installed)
+
+
+def completed(
+    values: Mapping[str, Any], user_values: UserValues, installed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return every required field, in order, then others, and those that need an answer.
+
+    The value of an unknown field begins with ``FILL IN`` where the rules require an answer, and is
+    empty where they do not; ``installed`` are the frameworks to choose from.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    values = {**values, **user_fields(user_values)}
+    required = {name: values.get(name) or "" for name in schema.required_fields()}
+    fields = required | {name: value for name, value in values.items() if value}
+    for group in schema.needing_answer():
+        if not any(fields.get(name) for name in group):
+            fields[group[0]] = f"{schema.FILL_IN}: {_question(group[0], user_values, installed)}"
+    return fields
+
+
+def user_fields(user_values: UserValues) -> dict[str, str]:
+    """Return the fields that the user gives.
+
+    Raises:
+        UserError: the round has no such availability.
+    """
+    values = {
+        "submitter": user_values.submitter,
+        "division": user_values.division,
+        "status": _status(user_values),
+        "system_name": user_values.name,
+        "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
+        "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _status(user_values: UserValues) -> str | None:
+    if user_values.status is None:
+        return None
+    status = schema.status_of_round(user_values.status, user_values.usage, user_values.round)
+    if status is None:
+        raise UserError(
+            f"unknown status of round {user_values.round}: {user_values.status!r}"
+            f"{did_you_mean(user_values.status, schema.spelled_statuses(), schema.SIMILAR)}"
+            f" (known: {'; '.join(schema.statuses(user_values.usage, user_values.round))})"
+        )
+    return status
+
+
+def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:
+    """Return what the user must fill in, or the possible answers."""
+    choices = {
+        "status": schema.statuses(user_values.usage, user_values.round),
+        "division": DIVISIONS,
+        "framework": installed,
+    }.get(field)
+    return " or ".join(choices) if choices else schema.meaning(field)
+
+
+# ---- a system with several nodes ----------------------------------------------------------
+
+_MOST_NAMED = 3  # files with one value, and values of one field
+_COUNT = "number_of_nodes"
+_BY_NAME = "other_software_stack"  # its members are separate values
+
+_Name = tuple[str, ...]  # a field, or a field and the name of a member
+
+
+Node = tuple[str, dict[str, Any]]
+"""The file and the fields of the description of one node."""
+
+
+def read_nodes(paths: Sequence[str]) -> list[Node]:
+    """Return the descriptions in files, and in the ``*.json`` files of folders.
+
+    Raises:
+        UserError: a file is named twice or is not a description, or a folder has no ``*.json``.
+        OSError: a file cannot be read.
+    """
+    files = [file for path in paths for file in description_files(path)]
+    first_by_file: dict[Path, str] = {}
+    for file in files:
+        first = first_by_file.setdefault(Path(file).resolve(), file)
+        if first is not file:
+            raise UserError(f"{file}: named twice; expected a file for each node")
+    return [(file, _fields(file)) for file in files]
+
+
+def _fields(file: str) -> dict[str, Any]:
+    try:
+        fields = as_json(read_json(read_file(Path(file), MAX_BYTES)).value)
+    except JsonSyntaxError as error:
+        raise UserError(f"{file}:{error.line}: {error.message}") from error
+    if not isinstance(fields, dict):
+        raise UserError(
+            f"{file}: the file holds {schema.shown(fields)}; expected an object of fields"
+        )
+    return fields
+
+
+def merge(nodes: Sequence[Node], user_values: UserValues) -> tuple[dict[str, Any], list[str]]:
+    """Return the description of the system of these nodes, and a line for each difference.
+
+    A field in which nodes differ begins with ``FILL IN``, unless only one value is an answer, which
+    then applies to the system. Fields that the user sets do not differ.
+
+    Raises:
+        UserError: the user gives another number of nodes, or an unknown availability.
+    """
+    number = len(nodes)
+    if user_values.nodes not in (None, number):
+        raise UserError(f"--nodes is {user_values.nodes}; expected {number}, one for each file")
+    user_values = replace(user_values, nodes=number)
+    of_user = user_fields(user_values)
+    fields: dict[str, Any] = {}
+    counts = (of_node.get(_COUNT) for _, of_node in nodes)
+    unlike = [None if schema.whole_number(value) in (1, number) else value for value in counts]
+    others = {text: answer for text, answer in _answers(nodes, unlike).items() if text}
+    expected = f"expected {number}, one for each file"
+    differences = [f"{_COUNT}: {_in_words(others)}; {expected}"] if others else []
+    for name, values in _values(nodes).items():
+        if name[0] not in of_user:
+            answers = _answers(nodes, values)
+            members = fields if len(name) == 1 else fields.setdefault(name[0], {})
+            members[name[-1]] = _merged(answers)
+            if len(answers) > 1:
+                differences.append(f"{'.'.join(name)}: {_in_words(answers)}")
+    return completed(fields, user_values), differences
+
+
+def _values(nodes: Sequence[Node]) -> Mapping[_Name, list[Any]]:
+    """Return the values of each field, one per node, None if a node has no value."""
+    named = all(isinstance(fields.get(_BY_NAME, {}), dict) for _, fields in nodes)
+    flat = [dict(_members(fields, named=named)) for _, fields in nodes]
+    names = dict.fromkeys(name for values in flat for name in values)
+    return {name: [values.get(name) for values in flat] for name in names}
+
+
+def _members(fields: Mapping[str, Any], *, named: bool) -> Iterator[tuple[_Name, Any]]:
+    """Yield the values of a node, with each version of its software if it is ``named``."""
+    for name, value in fields.items():
+        if name == _BY_NAME and named:
+            yield from (((name, member), version) for member, version in value.items())
+        elif value != ONE_NODE:
+            yield (name,), value
+
+
+_Answer = tuple[Any, list[str]]
+"""A value of a field, and the files that have it."""
+
+
+def _answers(nodes: Sequence[Node], values: Sequence[Any]) -> dict[str, _Answer]:
+    """Return the different values by their text, which is empty for nodes without an answer."""
+    answers: dict[str, _Answer] = {}
+    for (path, _), value in zip(nodes, values, strict=True):
+        text = value if isinstance(value, str) else json.dumps(value)
+        is_known = schema.is_answer(value) and not schema.is_to_fill_in(value)
+        _, files = answers.setdefault(text if is_known else "", (value, []))
+        files.append(Path(path).name)
+    return answers
+
+
+def _merged(answers: Mapping[str, _Answer]) -> Any:
+    """Return the only answer, or a placeholder with all answers."""
+    texts = [text for text in answers if text]
+    if len(texts) > 1:
+        return f"{schema.FILL_IN}: {' or '.join(_some(texts))}"
+    return answers[texts[0] if texts else ""][0]
+
+
+def _in_words(answers: Mapping[str, _Answer]) -> str:
+    """Return the values, the most frequent first, with their files or the number of nodes."""
+    parts = []
+    for text, (_, files) in sorted(answers.items(), key=lambda pair: -len(pair[1][1])):
+        where = ", ".join(files) if len(files) <= _MOST_NAMED else f"{len(files)} nodes"
+        parts.append(f"{schema.shown(text) if text else 'no value'} ({where})")
+    return "; ".join(_some(parts))
+
+
+def _some(texts: list[str]) -> list[str]:
+    more = len(texts[_MOST_NAMED:])
+    return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more else [])]
