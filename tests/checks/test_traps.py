@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from mlperf_logging import compliance_checker
@@ -244,10 +245,11 @@ FOREIGN = "- BEGIN:\n    CODE: open({!r}, 'w').close()\n"
 
 def foreign(root: Path) -> None:
     """The division is the path of a rule file, which leaves a mark when it is run."""
-    rules = root.parent / "x_common.yaml"
-    rules.write_text(FOREIGN.format(str(root.parent / "executed")))
+    folder = root.parent / uuid4().hex  # else a second run in one process is taken for the first
+    folder.mkdir()
+    (folder / "x_common.yaml").write_text(FOREIGN.format(str(root.parent / "executed")))
     up = "../" * (len(Path(compliance_checker.__path__[0]).parts) + 1)
-    field("submission_division", f"{up}{root.parent.as_posix().strip('/')}/x")(root)
+    field("submission_division", f"{up}{folder.as_posix().strip('/')}/x")(root)
 
 
 def measured(**changes: Any) -> Change:

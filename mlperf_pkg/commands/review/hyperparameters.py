@@ -22,7 +22,6 @@ from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.explain import benchmark_layers, conditions
 from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
-from mlperf_pkg.submission.membership import spellings
 
 UNPUBLISHED = "SET162"  # hyperparameters unlike all published ones
 _EXACT = 1e6  # values of hyperparameters have six digits
@@ -476,70 +475,94 @@ def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator
     value is unlike all published ones.
     """
     keys = [key for key in group.keys if key not in _APART | group.reference.derived]
+    held = {key: _held(key, group.entries) for key in keys}
     for entry in group.entries:
         for key in keys:
             value = entry.value(key)
             if value and not group.reference.has(value, key, entry.size):
-                why = list(_reasons(entry, key, group))
+                why = list(_reasons(entry, key, group.reference, held[key]))
                 why += filter(None, [published.get((entry.path, key))])
                 if why:
                     yield Outlier(group, entry, key, "; ".join(why))
 
 
-def _reasons(entry: Entry, key: str, group: Group) -> Iterator[str]:
-    reference, own = group.reference, letters(entry.submitter)
-    others = [peer for peer in group.entries if letters(peer.submitter) != own]
-    peers = [peer for peer in others if peer.value(key)]
-    yield from _alone(entry, key, [peer for peer in peers if peer.size == entry.size])
+_Held = dict[tuple[float | None, str], Counter[str]]
+"""The number of result sets of each submitter by batch size and value, empty without one."""
+
+
+def _held(key: str, entries: Iterable[Entry]) -> _Held:
+    held: _Held = {}
+    for entry in entries:
+        owners = held.setdefault((entry.size, entry.value(key)), Counter())
+        owners[_owner(entry)] += 1
+    return held
+
+
+def _owner(entry: Entry) -> str:
+    return letters(entry.submitter) or entry.submitter
+
+
+def _reasons(entry: Entry, key: str, reference: Reference, held: _Held) -> Iterator[str]:
+    own = _owner(entry)
+    others = {pair: owners for pair, owners in held.items() if len(owners) > (own in owners)}
+    yield from _alone(entry, key, others)
     if reference.values(key, entry.size):
         if not key.endswith(_IN_STEPS):
             yield from _far(entry, key, others, reference)
     elif not key.endswith(_OF_LENGTH):
-        yield from _apart(entry, key, peers)
+        yield from _apart(entry, key, others)
 
 
-def _alone(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
+def _alone(entry: Entry, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if nearly all others at this batch size agree on another value."""
-    names = by_key((peer.value(key).lower(), peer.submitter) for peer in peers)
-    value = max(names, key=lambda value: len(spellings(names[value])), default="")
-    most = len(spellings(names.pop(value, ())))
-    rest = spellings(name for of_value in names.values() for name in of_value)
-    if most < OFTEN or value == entry.value(key).lower() or most < _COMMON * len(rest):
+    names: dict[str, set[str]] = {}
+    for (size, value), owners in others.items():
+        if value and size == entry.size:
+            names.setdefault(value.lower(), set()).update(owners.keys() - {_owner(entry)})
+    total = len(set().union(*names.values()))
+    value = max(names, key=lambda value: len(names[value]), default="")
+    most = len(names.pop(value, ()))
+    rest = len(set().union(*names.values()))
+    if most < OFTEN or value == entry.value(key).lower() or most < _COMMON * rest:
         return
-    total = len(spellings(peer.submitter for peer in peers))
     share = f"{most} of {total}" if rest else "both" if most == OFTEN else f"all {most}"
     yield f"{share} other submitters at this batch size have {plain(value)}"
 
 
-def _far(entry: Entry, key: str, peers: Sequence[Entry], reference: Reference) -> Iterator[str]:
+def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterator[str]:
     """Yield a reason if a value is much farther from the reference than those of all others."""
-    factor = _factor(entry, key, reference) or 0.0
+    factor = _factor(entry.value(key), key, entry.size, reference) or 0.0
     if factor < TWICE:  # which all reasons below need
         return
-    factors = [value for peer in peers if (value := _factor(peer, key, reference)) is not None]
+    own = _owner(entry)
+    factors = {pair: _factor(pair[1], key, pair[0], reference) for pair in others}
+    sets = {pair: owners.total() - owners[own] for pair, owners in others.items()}
+    most = max((other for other in factors.values() if other is not None), default=None)
     differs = f"differs by a factor of {factor:.3g} from the reference"
-    most = max(factors, default=None)
     if most is None:
         if factor >= TENFOLD:
             yield differs
     elif factor >= max(TWICE, most**CUBED):
-        number = f"{len(factors)} of {len(peers)}" if len(factors) < len(peers) else "all"
-        rest = f"{number} others by at most {most:.3g}"
-        yield f"{differs}, {f'which {number} others have' if most == 1 else rest}"
+        total = sum(sets.values())
+        compared = sum(count for pair, count in sets.items() if factors[pair] is not None)
+        share = f"{compared} of {total}" if compared < total else "all"
+        rest = f"{share} others by at most {most:.3g}"
+        yield f"{differs}, {f'which {share} others have' if most == 1 else rest}"
 
 
-def _factor(entry: Entry, key: str, reference: Reference) -> float | None:
+def _factor(text: str, key: str, size: float | None, reference: Reference) -> float | None:
     """Return the factor by which a value differs from the reference, at least 1; None: unknown."""
-    value, range_ = number(entry.value(key)), limits(reference.values(key, entry.size))
+    value, range_ = number(text), limits(reference.values(key, size))
     if value is None or range_ is None or value <= 0 or range_[0] <= 0:
         return None
     return max(range_[0] / value, value / range_[1], 1.0)
 
 
-def _apart(entry: Entry, key: str, peers: Sequence[Entry]) -> Iterator[str]:
+def _apart(entry: Entry, key: str, others: _Held) -> Iterator[str]:
     """Yield a reason if a value without a reference differs from all others by a factor of ten."""
-    value, range_ = number(entry.value(key)), limits([peer.value(key) for peer in peers])
-    names = spellings(peer.submitter for peer in peers)
+    value, range_ = number(entry.value(key)), limits([value for _, value in others if value])
+    owners = (owners for (_, value), owners in others.items() if value)
+    names = set().union(*owners) - {_owner(entry)}
     if value is None or range_ is None or value <= 0 or range_[0] <= 0 or len(names) < OFTEN:
         return
     if value >= TENFOLD * range_[1] or value * TENFOLD <= range_[0]:
