@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mlperf_pkg.log.block import Block
@@ -72,3 +74,13 @@ def test_copies_have_one_fingerprint() -> None:
 def test_a_short_run_has_no_fingerprint() -> None:
     for values, stopped in [([], True), ([0.5] * 100, False), ([], False)]:
         assert digest(5.0, values, stopped=stopped) is None
+
+
+def test_the_first_losses_are_kept_as_they_are() -> None:
+    values: list[Any] = [2.5, "3", {"train_loss": 1.5, "loss_scale": 9.0, "other": 7.0}, None]
+    losses = [Record("train_loss", float(n), value, {}) for n, value in enumerate(values)]
+    fingerprint = Fingerprint()
+    fingerprint.take_block(Block(b"", 0, losses))
+    assert fingerprint.losses == [2.5, 1.5]
+    fingerprint.take_block(Block(b"", 4, [Record("tracked_stats", 9.0, 0.5, {})] * 30))
+    assert fingerprint.losses == [2.5, 1.5, *[0.5] * 12]  # of 16 records

@@ -12,7 +12,7 @@ import pytest
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission import find
-from mlperf_pkg.submission.find import find_input, find_part, find_parts, labels
+from mlperf_pkg.submission.find import each_once, find_input, find_part, find_parts, labels
 from mlperf_pkg.submission.model import Place, PowerFolder, SetName, Submission, Why, set_name
 from tests.helpers.archives import lay
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
@@ -415,3 +415,32 @@ def test_parts_named_twice_are_found_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert [result_set.benchmark for result_set in second.submissions[0].result_sets] == ["bert", "resnet"]  # fmt: skip
     bert, resnet = find_parts([f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"])
     assert [s.place.label for part in (bert, resnet) for s in part.submissions[0].result_sets] == [f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read", "reasons"),
+    [
+        (["Org", "Other"], [0, 1], []),
+        (["Org", "Org/"], [0], ["Org has the same logs"]),
+        (["Org", "Org"], [0], ["Org is the same"]),
+        (["Org/results", "Org"], [1], ["Org has the same logs"]),
+        (["link", "Org"], [0], ["link has the same logs"]),
+    ],
+)
+def test_the_same_logs_are_read_once(
+    arguments: list[str],
+    read: list[int],
+    reasons: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("Org", "Other"):
+        write_submission(tmp_path / name)
+    (tmp_path / "link").symlink_to("Org")
+    inputs = each_once(arguments, [find_input(argument) for argument in arguments])
+    assert [index for index, one in enumerate(inputs) if one.submissions or one.every_log] == read
+    elsewhere = [unread for one in inputs for unread in one.unread]
+    assert [(unread.reason, unread.why) for unread in elsewhere] == [
+        (r, Why.TWICE) for r in reasons
+    ]
