@@ -487,7 +487,7 @@ def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator
 
 
 _Held = dict[tuple[float | None, str], Counter[str]]
-"""The number of result sets of each submitter by batch size and value, empty without one."""
+"""The number of result sets of each submitter by batch size and value; the value may be empty."""
 
 
 def _held(key: str, entries: Iterable[Entry]) -> _Held:
