@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, product
+from itertools import accumulate, chain, combinations, product
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -69,18 +69,19 @@ def submitters_section(reviewed: Round) -> Section:
     return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
+def _parents(path: str) -> Iterator[str]:
+    """Yield the folders above a path and the path itself: ``a``, ``a/b``."""
+    return accumulate(path.split("/"), "{}/{}".format)
+
+
 def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
+    # The only submission of a round may have no label: all findings are about it.
+    by_label = by_key((p, f) for f in reviewed.report.findings for p in ("", *_parents(f.about)))
     for name, folders in reviewed.submitters.items():
         rows = [row for folder in folders for row in reviewed.sets[folder]]
-        # The only submission of a round may have no label: all findings are about it.
-        findings = [
-            finding
-            for label in map(labels.__getitem__, folders)
-            for finding in reviewed.report.findings
-            if not label or f"{finding.about}/".startswith(f"{label}/")
-        ]
+        findings = [finding for folder in folders for finding in by_label.get(labels[folder], ())]
         systems = [reviewed.systems.get(description_path(row)) for row in rows]
         sizes = [system.accelerators for system in systems if system and system.accelerators]
         severities = Counter(finding.severity for finding in findings)
