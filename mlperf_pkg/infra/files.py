@@ -89,7 +89,6 @@ def write_together(
     Raises:
         UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
     """
-
     existing = [] if replace else [name for name in files if (folder / name).exists()]
     if existing:
         raise UserError(f"{folder / existing[0]}: exists already; --force overwrites it")

@@ -156,6 +156,15 @@ def test_a_file_system_without_links(
 FILES: dict[str, str | bytes] = {"a": "new", "b": b"new"}
 
 
+def test_files_written_together_replace_only_where_asked(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("old")
+    with pytest.raises(UserError, match="b: exists already; --force overwrites it"):
+        write_together(tmp_path, FILES, replace=False)
+    assert names(tmp_path) == ["b"]
+    write_together(tmp_path, FILES, replace=True)
+    assert (tmp_path / "b").read_text() == "new"
+
+
 def test_files_written_together_all_or_none(tmp_path: Path) -> None:
     """A link to nowhere is seen only when the name is to be taken."""
     (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
