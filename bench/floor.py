@@ -6,8 +6,6 @@ Read each file ``result_*`` below FOLDER as a whole, find its ``:::MLLOG`` recor
 expression, and decode each record into a typed struct. Print the number of records.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Run programs as a user would, and measure wall time, processor time and memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -6,8 +6,6 @@ Programs are run in turns, and each figure is the best of TIMES runs (default: 3
 time from start to end; processor seconds, which depend less on other work, are in brackets.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Trees to measure: simulated rounds of any size, and published submissions if available."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tarfile

@@ -4,8 +4,6 @@ Building and reading the site needs no network: the theme includes its scripts a
 fonts, and the search index is a script, which browsers also load from files.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Manual pages of commands, in the language of man(7); ``setup.py`` puts them into the wheel."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import time

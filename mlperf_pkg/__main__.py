@@ -1,7 +1,5 @@
 """The program ``mlperf-pkg``, also as ``python -m mlperf_pkg``."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """Failures of a command, as opposed to findings about a submission."""
 
-from __future__ import annotations
-
 
 class UserError(Exception):
     """The command could not do its work: bad usage, unreadable input, an impossible plan.

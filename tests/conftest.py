@@ -1,7 +1,5 @@
 """The rulebook is compiled before the tests, as ``make test`` does: hundreds of them start a process."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

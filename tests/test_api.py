@@ -1,7 +1,5 @@
 """The Python API: its signatures, what it imports and when, its tables and its errors."""
 
-from __future__ import annotations
-
 import ast
 import gzip
 import inspect

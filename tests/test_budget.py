@@ -1,7 +1,5 @@
 """Each package keeps to its budget of lines of code, in pyproject.toml: a feature raises it in its own commit."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What ``mlperf-pkg.yaml`` may say, and what is refused, with its line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

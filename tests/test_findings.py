@@ -1,7 +1,5 @@
 """Findings as values: their words, and how findings of one code become one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

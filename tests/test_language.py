@@ -1,7 +1,5 @@
 """The language of the code: variables are nouns of the field, texts are plain English."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tokenize

@@ -1,7 +1,5 @@
 """Imports go one way, from the commands down to what everybody speaks of."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

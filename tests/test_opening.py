@@ -1,7 +1,5 @@
 """Only ``infra/`` opens what a user names: elsewhere a pipe would wait, and a device would not end."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The commands of the README do what it says, in the order in which it has them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The two verdicts: which findings fail them, and how those of parts are those of the whole."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver, verdicts_of

@@ -1,7 +1,5 @@
 """The built wheel, installed in a fresh environment, works from any folder."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

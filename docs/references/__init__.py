@@ -1,7 +1,5 @@
 """Reference pages, generated from the program: never committed, never out of date."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reference pages for the command line, generated from the commands."""
 
-from __future__ import annotations
-
 import inspect
 import textwrap
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reference pages for every code of a finding and every round."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Reference pages for the JSON report and the configuration, generated from their schemas."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Fold what was judged into one report, with the findings that compare result sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 

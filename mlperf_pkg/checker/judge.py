@@ -1,7 +1,5 @@
 """Judge what was read: submissions, systems, result sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 

@@ -1,7 +1,5 @@
 """Plan a check: which files are read, by the rules of which round."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

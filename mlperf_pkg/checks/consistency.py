@@ -1,7 +1,5 @@
 """Rules on what the runs of a set claim: different runs of one configuration on one system."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

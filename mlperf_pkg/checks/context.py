@@ -1,7 +1,5 @@
 """A result set with everything that its checks need to know."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """System descriptions: ``<submitter>/systems/<system_desc_id>.json``, and the rules on a field."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

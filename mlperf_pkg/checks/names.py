@@ -1,7 +1,5 @@
 """Names of processors, accelerators and organisations, which are spelt in different ways."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

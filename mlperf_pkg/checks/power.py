@@ -3,8 +3,6 @@
 Sources: mlperf_logging.package_checker, PowerChecker; power_measurement.adoc.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

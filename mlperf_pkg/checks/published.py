@@ -1,7 +1,5 @@
 """Rules on a set and the published results: logs of earlier rounds, and values unlike all."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import takewhile

@@ -3,8 +3,6 @@
 ``results.rcp`` computes the test; here is what it means for a set. (mlperf_logging.rcp_checker)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache

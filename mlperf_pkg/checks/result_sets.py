@@ -1,7 +1,5 @@
 """Judge and score one result set: the table of all rules on a set, and the row of the report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any

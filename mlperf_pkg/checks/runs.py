@@ -1,7 +1,5 @@
 """Rules on the runs of a result set: their number, their failures, seeds, checkpoints, round."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date

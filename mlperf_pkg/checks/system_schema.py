@@ -4,8 +4,6 @@ The required fields are the same in every round; the names of availabilities are
 values mean, and how findings show them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ mlperf_logging.package_checker, which crashes on some files and then judges no r
 package; mlperf_logging.repo_checker.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """Rules on raw logs in a workspace: their systems and submitter, and what is unknown of them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping

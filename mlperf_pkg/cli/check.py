@@ -1,7 +1,5 @@
 """``mlperf-pkg check``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``mlperf-pkg diff``."""
 
-from __future__ import annotations
-
 import click
 
 from mlperf_pkg.checker.values import Options

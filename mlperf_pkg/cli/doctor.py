@@ -1,7 +1,5 @@
 """``mlperf-pkg doctor``."""
 
-from __future__ import annotations
-
 import textwrap
 
 import click

@@ -1,7 +1,5 @@
 """The command ``mlperf-pkg``."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Arguments and options that several commands share, each declared once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from itertools import chain

@@ -1,7 +1,5 @@
 """The output of a command: standard output or files, each in a format and a width."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """``mlperf-pkg pack``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

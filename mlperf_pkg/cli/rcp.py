@@ -1,7 +1,5 @@
 """``mlperf-pkg rcp``: commands about reference convergence points."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``mlperf-pkg review``: a round for its reviewers."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``mlperf-pkg rules``: show the rulebook, and compare it with the official checker."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path

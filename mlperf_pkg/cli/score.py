@@ -1,7 +1,5 @@
 """``mlperf-pkg score``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Passphrases: from a file, the environment or the terminal, never from the command line."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``mlperf-pkg select``."""
 
-from __future__ import annotations
-
 import click
 
 from mlperf_pkg.checker.check import check

@@ -1,7 +1,5 @@
 """``mlperf-pkg simulate``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

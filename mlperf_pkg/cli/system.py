@@ -1,7 +1,5 @@
 """``mlperf-pkg system``: commands about system descriptions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``mlperf-pkg watch``."""
 
-from __future__ import annotations
-
 import sys
 from math import inf
 

@@ -1,7 +1,5 @@
 """What is installed, what it can do here, and what repairs it."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

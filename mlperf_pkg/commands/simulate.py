@@ -1,7 +1,5 @@
 """Writing simulated logs: one result set beside its system description, or a whole round."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

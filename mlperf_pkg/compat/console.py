@@ -1,7 +1,5 @@
 """What the tools write: log lines to standard error and a log file, and text to standard output."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -5,8 +5,6 @@ Closed sets. If there is a reference point for a set, they remove its file, and 
 the set converges faster. (mlperf_logging: rcp_checker, package_checker, result_summarizer)
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path

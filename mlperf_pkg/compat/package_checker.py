@@ -1,7 +1,5 @@
 """``mlperf_logging.package_checker``, which also writes ``scaling.json`` into the submission."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``rcp_viewer.py`` of the repository of mlperf-logging."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence

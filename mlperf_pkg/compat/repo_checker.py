@@ -1,7 +1,5 @@
 """``mlperf_logging.repo_checker``."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Write files and folders completely or not at all, even if the process is killed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

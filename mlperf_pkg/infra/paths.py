@@ -5,8 +5,6 @@ or a socket, also where it was that of a file when the folder was listed. To ope
 for its writer.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -3,8 +3,6 @@
 The rulebook may be read from folders of the user before that of the package.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Logs, file names and system descriptions come from strangers. All text of theirs
 goes through ``visible`` once.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Container, Iterable

@@ -6,8 +6,6 @@ ends at CR, LF or CRLF, the *last* token of a line starts its record, and everyt
 it must be one JSON object. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count
 from typing import Any, BinaryIO

@@ -4,8 +4,6 @@ Everything after the token must be one JSON object with ``time_ms``, ``key``, ``
 ``metadata``. (mlperf_logging.compliance_checker.mlp_parser, all rulesets.)
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Write the file of the published results, reproducibly."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from datetime import date

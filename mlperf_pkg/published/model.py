@@ -1,7 +1,5 @@
 """Published result sets, where they come from, and the hashes by which their logs are found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time

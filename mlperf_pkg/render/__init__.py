@@ -1,7 +1,5 @@
 """Renderers: pure functions from a report to text, in one table by the name of the format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """A report for CI servers and editors: GitHub, GitLab, JUnit XML, and one line per finding."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

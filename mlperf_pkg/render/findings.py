@@ -1,7 +1,5 @@
 """What a view shows of a report, and findings, verdicts and counts in words."""
 
-from __future__ import annotations
-
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

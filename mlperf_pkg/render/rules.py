@@ -1,7 +1,5 @@
 """Answers about the rulebook: lines for people, fields for programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """A report as SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

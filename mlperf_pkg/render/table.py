@@ -1,7 +1,5 @@
 """One table, and how it is written: Markdown, CSV, rows of JSON, HTML. ``Terminal`` writes text."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

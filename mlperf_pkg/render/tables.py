@@ -1,7 +1,5 @@
 """The results of a report as tables, one row per result set: JSON, CSV, Markdown and HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any

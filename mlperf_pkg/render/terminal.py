@@ -3,8 +3,6 @@
 Text is wrapped between words only; a word that is too long for the width stays whole.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -9,8 +9,6 @@ The verdict is that of ``mlperf_logging.rcp_checker``, equal to the last bit, he
 of summation below. The reference runs are read from the installed package without importing it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce

@@ -4,8 +4,6 @@ Source: training_rules.adoc, Benchmark Results; ``mlperf_logging.result_summariz
 official mean.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Results in words, the same in every table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

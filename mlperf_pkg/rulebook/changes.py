@@ -1,7 +1,5 @@
 """What changes for a submitter between two rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct

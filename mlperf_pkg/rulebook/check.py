@@ -3,8 +3,6 @@
 The compiler, the tests and ``--rules`` use it. A rulebook that passes can be loaded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product

@@ -4,8 +4,6 @@ Compiled documents are found by the text of their files, so that an edited file 
 for what it was. The wheel holds the compiled file; in a checkout ``make`` writes it.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ the official checker, Python's own comparisons decide (``1 == 1.0 == True``), an
 that raises, such as a string with a number, is a failure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum

@@ -1,7 +1,5 @@
 """The YAML files of the rulebook: found, read, and laid over those that they inherit from."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache

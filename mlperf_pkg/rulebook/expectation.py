@@ -4,8 +4,6 @@
 set limits for an amount; so do alternatives of them, joined by ``||``.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ replaces its rules as a whole; ``null`` removes them. A benchmark with a new nam
 one it was. ``defaults`` are fields of every rule of a section that does not have them itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """What a run has logged so far, by key."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

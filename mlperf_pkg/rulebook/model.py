@@ -1,7 +1,5 @@
 """What a rulebook says, as frozen values: rounds, benchmarks, rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from enum import StrEnum

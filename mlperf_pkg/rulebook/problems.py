@@ -1,7 +1,5 @@
 """A rule file, and what is wrong in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias

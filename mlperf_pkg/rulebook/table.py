@@ -4,8 +4,6 @@ Layers lie over one another as in the official checker: common rules, those of t
 the benchmark, of the optimizer. The topmost layer that names a key decides it alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, product
 from typing import Any

@@ -4,8 +4,6 @@ That checker ignores keys: it reads every line whose text holds certain words, a
 if such a line lacks a field. (mlperf_logging.rcp_checker)
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Every figure and chart that needs evaluations reads them here, so that all agree
 means. The verdicts do not: ``run/convergence.py`` reads what the official RCP checker reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from math import isfinite

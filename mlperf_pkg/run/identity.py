@@ -1,7 +1,5 @@
 """Which rules apply to a run: its usage, round, benchmark, division and variants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: mlperf_logging.result_summarizer, _compute_total_power; power_measurement.adoc.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat

@@ -1,7 +1,5 @@
 """The rules of a run: checked record by record, and on the whole log at its end."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain

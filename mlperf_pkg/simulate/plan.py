@@ -5,8 +5,6 @@ the reference points do not. Its values are ``4``, ``{formula: "0.1 * global_bat
 3}`` or ``{candidates: [4, 5]}``; the parts of a list may be computed as well.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress

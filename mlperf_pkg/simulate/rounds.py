@@ -4,8 +4,6 @@ A round is dealt out system by system. The files of a system depend on the plan 
 alone, so that any number of processes writes the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext

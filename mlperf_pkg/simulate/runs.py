@@ -1,7 +1,5 @@
 """The records of a run over time; the runs of a result set, and the logs of power meters."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate

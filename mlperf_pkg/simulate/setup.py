@@ -5,8 +5,6 @@ then those that the rules themselves suggest. A key comes after those that its r
 name, because the official checker reads in order.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta

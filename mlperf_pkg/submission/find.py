@@ -4,8 +4,6 @@ Input trees come from strangers: links that lead out of the argument are not fol
 nothing is ever written.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

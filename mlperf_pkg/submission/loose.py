@@ -1,7 +1,5 @@
 """Sort the files of a folder without a submission: logs, archives, and what is not read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import PurePath
 

@@ -4,8 +4,6 @@ These are the identity of a set, whatever folders its logs are in. The system is
 evidence; if the evidence is not conclusive, it stays open.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The parallel reading of a check: any number of processes gives the same report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What goes wrong in the check of one thing is a finding about it; everything else is judged."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """The usage and the round of an input that names neither, and how sure they are."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

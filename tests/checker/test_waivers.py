@@ -1,7 +1,5 @@
 """Waivers: what they cover, what they change, and the findings about the waivers themselves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The runs of a set against each other and their description; more of it in ``test_traps``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Result sets that are checked together: copies, allowed or not, and Previews with later results."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tarfile

@@ -1,7 +1,5 @@
 """System descriptions: tables of files and findings, and the official checker live."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of processors, accelerators and availabilities in their spellings."""
 
-from __future__ import annotations
-
 from mlperf_pkg.checks.names import Likeness, likeness, published_spelling, words_of
 from mlperf_pkg.checks.system_schema import statuses
 from mlperf_pkg.published.results import published_results

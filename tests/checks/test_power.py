@@ -1,7 +1,5 @@
 """Measured power: files against the official power checker, energy against the summarizer."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

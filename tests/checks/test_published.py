@@ -1,7 +1,5 @@
 """Runs that were published before, and sets unlike all published ones."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

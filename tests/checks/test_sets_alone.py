@@ -1,7 +1,5 @@
 """A result set is judged as a set wherever one points: in its submission, alone, or as its logs."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

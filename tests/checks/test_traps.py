@@ -4,8 +4,6 @@ Each row breaks a good submission in one way. Both official checkers judge a cop
 verdict is our official one, and our findings are all that the row names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

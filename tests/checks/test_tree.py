@@ -1,7 +1,5 @@
 """The layout of a submission: what ends the official package checker, and flags without effect."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import logging

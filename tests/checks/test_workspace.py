@@ -1,7 +1,5 @@
 """Raw logs in a workspace: what is reported of their system and their submitter."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The GitHub Action: its steps, run as GitHub would, on trees good, bad and hostile."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

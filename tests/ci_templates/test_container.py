@@ -1,7 +1,5 @@
 """The recipe of a container, and what it pins. No container engine is needed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tomllib

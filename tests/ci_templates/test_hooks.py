@@ -1,7 +1,5 @@
 """The hooks for pre-commit."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs for GitHub, GitLab and Jenkins: their schemas accept them, their scripts do what they say."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Problem matchers for GitHub and VS Code, over the output of a check, as both of them apply it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

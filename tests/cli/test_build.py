@@ -1,7 +1,5 @@
 """``mlperf-pkg build``: its arguments, what it writes and prints, and its exit status."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

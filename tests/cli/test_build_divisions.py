@@ -1,7 +1,5 @@
 """``mlperf-pkg build --division``: one division is built into the tree of the other one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``mlperf-pkg build``: refusals, their reasons, and the options that override them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

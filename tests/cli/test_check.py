@@ -1,7 +1,5 @@
 """``mlperf-pkg check``: its arguments, what it writes, and its exit status."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shell completion."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """``mlperf-pkg diff``."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``mlperf-pkg export``."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -3,8 +3,6 @@
 Those that encrypt are in tests/commands/archive.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

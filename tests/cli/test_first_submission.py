@@ -1,7 +1,5 @@
 """The mistakes of a first submission: what each command says of raw logs, flat or scattered."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """``mlperf-pkg init``: a first configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, read_config

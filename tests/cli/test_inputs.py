@@ -1,7 +1,5 @@
 """Inputs as people have them: compressed, in archives, given twice."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The command line as a whole: exit statuses, help, mistakes, and how it ends."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Manual pages."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

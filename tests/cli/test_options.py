@@ -1,7 +1,5 @@
 """Options of commands that report findings: what is shown, and what fails the command."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Width, colours and encoding of output, and the paths in it."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``mlperf-pkg pack``."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

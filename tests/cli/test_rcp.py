@@ -1,7 +1,5 @@
 """The output of ``mlperf-pkg rcp show``, ``diff`` and ``lint``."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``mlperf-pkg report``."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """``mlperf-pkg results``."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``mlperf-pkg review``: the folder that it writes, and its refusals."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

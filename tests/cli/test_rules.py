@@ -1,7 +1,5 @@
 """``mlperf-pkg rules``: its exit status and what it prints."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

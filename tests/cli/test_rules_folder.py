@@ -1,7 +1,5 @@
 """``mlperf-pkg --rules FOLDER``: rules of one's own beside those of the package."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

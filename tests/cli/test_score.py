@@ -1,7 +1,5 @@
 """``mlperf-pkg score``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.helpers.program import call

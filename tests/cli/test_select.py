@@ -1,7 +1,5 @@
 """``mlperf-pkg select``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

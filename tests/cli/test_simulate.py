@@ -1,7 +1,5 @@
 """``mlperf-pkg simulate``: logs that pass the check, and the description of their system."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

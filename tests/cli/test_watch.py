@@ -1,7 +1,5 @@
 """``mlperf-pkg watch``, with files that another thread or process writes."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

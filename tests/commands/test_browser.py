@@ -3,8 +3,6 @@
 Tests of a page share it opened, and leave its table as it was; axe changes it, and opens its own.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

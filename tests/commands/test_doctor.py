@@ -1,7 +1,5 @@
 """What the doctor says of an installation and a machine on which something is missing."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 import sys

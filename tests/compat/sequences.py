@@ -1,7 +1,5 @@
 """Sequences of tools over a copy of a submission: ours and the official ones, in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import shutil

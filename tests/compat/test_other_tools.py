@@ -1,7 +1,5 @@
 """The other tools beside the official ones, each as a process: exit status and the last lines."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

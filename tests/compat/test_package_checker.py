@@ -1,7 +1,5 @@
 """Our package checker and the functions of all tools beside the official ones, live."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sequences of our tools and of the official ones, live: status, tables, and ``scaling.json``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A process reads each published log once, also as a copy elsewhere, however many tests check it."""
 
-from __future__ import annotations
-
 import sys
 from hashlib import blake2b
 from pathlib import Path

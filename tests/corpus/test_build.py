@@ -1,7 +1,5 @@
 """Published submissions, scattered and built again, are to the official tools what they were."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Claims that were published of results, reproduced from their logs."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

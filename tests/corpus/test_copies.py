@@ -1,7 +1,5 @@
 """Runs in several published result sets: the record of all rounds, and our findings."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from collections import Counter

@@ -1,7 +1,5 @@
 """Keys of the exports of published submissions hold, and rounds add up to all."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How near the expected end is to the real one at half of published runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 

@@ -8,8 +8,6 @@ than the description's, and copies. Warnings that are advice or the official che
 reason: look at its logs, then write the sentence that it breaks, or repair the rule.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter, defaultdict

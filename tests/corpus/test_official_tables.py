@@ -3,8 +3,6 @@
 The lighter submissions are compared in every run, all of them with ``MLPERF_PKG_FULL=1``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tables of published rounds have the published scores, and fit on a screen."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published results of this package equal those of the corpus."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Three rounds are in every run, all with ``MLPERF_PKG_FULL=1``.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

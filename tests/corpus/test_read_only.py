@@ -1,7 +1,5 @@
 """No command writes into what it reads: every byte and time of the corpus stays as it was."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The published sets that ``rules/reference_points.yaml`` lists, against the published record."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Reports on published rounds obey the schema, fit on a few screens, and drop no finding."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Every published result set, all rounds: RCP, seeds, scores and energy against what is known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

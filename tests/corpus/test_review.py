@@ -1,7 +1,5 @@
 """The review of published rounds: short, and of all result sets."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

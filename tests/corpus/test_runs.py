@@ -1,7 +1,5 @@
 """Every published log, all rounds: what we make of it against what the official checker said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

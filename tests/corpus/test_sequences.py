@@ -4,8 +4,6 @@ The package checker writes ``scaling.json``, the summarizer reads it. The lighte
 compared in every run, all of them with ``MLPERF_PKG_FULL=1``.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

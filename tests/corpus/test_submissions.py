@@ -1,7 +1,5 @@
 """Whole published submissions: package and repository checker, live on copies, against our verdict."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

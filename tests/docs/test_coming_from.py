@@ -1,7 +1,5 @@
 """Every option of the official tools has a row, and the outcomes that the page calls equal are."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Pages are read and compared as they are meant."""
 
-from __future__ import annotations
-
 from tests.helpers.console import prints, steps
 
 

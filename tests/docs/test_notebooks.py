@@ -1,7 +1,5 @@
 """The cells of the notebook return what the page shows below them."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What the pages tell one to do works, and prints what they say."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

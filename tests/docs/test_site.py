@@ -1,7 +1,5 @@
 """The site is built without a warning, loads nothing from elsewhere, and has no broken link."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The questions in SQL have the answers that the page shows."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Run the campaign: ``python -m tests.fuzz``."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

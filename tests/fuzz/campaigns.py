@@ -3,8 +3,6 @@
 A check that fails raises an exception: ``AssertionError``, or whatever nobody caught.
 """
 
-from __future__ import annotations
-
 import atexit
 import gzip
 import json

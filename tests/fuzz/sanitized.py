@@ -1,7 +1,5 @@
 """The scanner in C, compiled with the sanitizers of the compiler."""
 
-from __future__ import annotations
-
 import importlib.machinery
 import importlib.util
 import os

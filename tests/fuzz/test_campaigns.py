@@ -1,7 +1,5 @@
 """The campaign itself: some cases of each kind, and those that once failed."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz import campaigns

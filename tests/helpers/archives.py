@@ -1,7 +1,5 @@
 """Small trees, and archives made of them by this tool and by others."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile

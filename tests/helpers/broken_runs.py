@@ -1,7 +1,5 @@
 """Submissions whose runs break one rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

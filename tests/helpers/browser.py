@@ -1,7 +1,5 @@
 """A real browser without a window, and pages for it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Result sets to be drawn, of simulated logs."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """What is shipped for CI, and ways to try it: a runner of ``action.yml``, and what it obeys."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Pages that show a session at a terminal: their commands, and what each prints."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The published submissions that some tests compare with, and their expected results."""
 
-from __future__ import annotations
-
 import json
 import os
 from functools import cache

@@ -1,7 +1,5 @@
 """How much is tried: a quarter of the examples in ``make test``, all with ``MLPERF_PKG_FULL=1``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """What takes long to import, as a process: a fork of this one, which may have imported it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """The forecast of a run at half of its time."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Forecast, forecast, goal_of

@@ -1,7 +1,5 @@
 """Reports about files whose names and contents try to act."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import strategies as st

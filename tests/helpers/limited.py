@@ -1,7 +1,5 @@
 """The command line as a process with limits of time and memory, for hostile input."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -4,8 +4,6 @@ It reads requests and writes answers as lines of JSON. A program of its own: to 
 process that forked it, and that of a test runner is large.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

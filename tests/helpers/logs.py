@@ -1,7 +1,5 @@
 """Simulated logs, and ways to spoil them, for tests of everything above the reader."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import lru_cache

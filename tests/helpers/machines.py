@@ -1,7 +1,5 @@
 """Made-up machines: their files, the output of nvidia-smi, what Python distributions they have."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 They write ``scaling.json`` and more into what they read, so most of them get a copy of their own.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

@@ -1,7 +1,5 @@
 """A folder of rules of one's own: round 99.0 with one new benchmark."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The places of findings, one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """The command line, called in this process or as one of its own."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Published result sets for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reports against the schema of the JSON report."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

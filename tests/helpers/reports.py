@@ -1,7 +1,5 @@
 """Reports for the tests of what is made of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded

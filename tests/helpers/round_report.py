@@ -1,7 +1,5 @@
 """The report on a round of three submitters, with findings of every kind."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded

@@ -4,8 +4,6 @@ A log is a list of records, each the JSON object that stands after ``:::MLLOG``.
 by trial: of a list of candidates, the first that meets every rule of its key.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Rounds of which the installed mlperf-logging has no ruleset: there is nothing to compare with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache

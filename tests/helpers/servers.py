@@ -1,7 +1,5 @@
 """A Dask cluster and an S3 server on this machine, spoken to over TCP."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

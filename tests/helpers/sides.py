@@ -1,7 +1,5 @@
 """Sides of a comparison of rounds, without files."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.commands.review.round import Entry, Side

@@ -1,7 +1,5 @@
 """What the tests read from simulated logs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.rulebook.constraints import holds

@@ -5,8 +5,6 @@ expected, the figures of a result set. After an intended change, ``pytest -n 0 -
 anew; review their diff. Messages and hints are left out: they may be reworded.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable

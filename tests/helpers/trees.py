@@ -1,7 +1,5 @@
 """Small submission trees made of simulated logs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The data of an mlperf-logging: a copy of the installed one, or reference points of a test."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The wheel of this checkout, and an environment that has it, made once for all processes of the tests."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

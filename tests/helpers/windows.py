@@ -5,8 +5,6 @@
 Every module of the package is imported; then command lines are run until one fails. Files, processes and terminals stay those of this system.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 import select

@@ -1,7 +1,5 @@
 """Workspaces made of simulated logs and of the system descriptions of this project."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

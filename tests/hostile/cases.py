@@ -1,7 +1,5 @@
 """Hostile submissions: each case changes a valid one."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The command lines of mlperf-logging on hostile submissions: a verdict or a reason, no traceback."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from importlib import import_module

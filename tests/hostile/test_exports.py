@@ -1,7 +1,5 @@
 """What an export is read from may be any file: it is an export, or the message says that it is not."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

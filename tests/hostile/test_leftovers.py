@@ -1,7 +1,5 @@
 """Planted leftovers of a killed process: nothing is taken from them, and nothing is removed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

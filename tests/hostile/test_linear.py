@@ -1,7 +1,5 @@
 """Every pass over a log is linear in its bytes, and over a tree in its entries."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from cProfile import Profile

@@ -1,7 +1,5 @@
 """One hostile submission in a round: the verdicts of all others stay as they are."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A system that is full, or fails: a message, no part of an output, and nothing lost."""
 
-from __future__ import annotations
-
 import errno
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """Archives read as folders: their members, and those that are left out."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

@@ -1,7 +1,5 @@
 """A check on a real Dask cluster, with and without a real S3 server: the report stays the same."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

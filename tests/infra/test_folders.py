@@ -1,7 +1,5 @@
 """A folder is written whole or not at all, whenever the process is killed, and by whomever."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

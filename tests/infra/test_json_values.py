@@ -1,7 +1,5 @@
 """Which JSON values are numbers, as Python reads them and for figures."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Work that is shared among processes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -3,8 +3,6 @@
 tests/infra/test_stores.py has the walk of a store.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

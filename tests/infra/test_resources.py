@@ -1,7 +1,5 @@
 """What is installed, and the message for what is not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

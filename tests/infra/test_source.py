@@ -1,7 +1,5 @@
 """Files to be read, wherever they are."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Callable

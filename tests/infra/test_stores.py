@@ -1,7 +1,5 @@
 """Object stores: reading, writing, and the messages for what goes wrong."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Compressed files, read as streams: whole, cut off, damaged, and far too large."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import tracemalloc

@@ -1,7 +1,5 @@
 """Texts of any origin: nothing that acts gets through."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Texts in the user's cache folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What Windows lacks is not needed, and what only Windows has is respected, as far as seen here."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

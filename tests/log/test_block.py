@@ -1,7 +1,5 @@
 """A block of lines: the scanner in C and the reader line by line find the same."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

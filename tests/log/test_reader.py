@@ -1,7 +1,5 @@
 """The reader against real-world dirt, and against the official parser itself."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Compare both checkers on many mutated logs: ``python -m tests.parity --cases 5000``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """Both checkers on mutated logs; a disagreement is shrunk to a minimal log."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The official compliance checker, in process, with fresh state for each log."""
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

@@ -1,7 +1,5 @@
 """Ways to spoil a log. A log is a list of lines; each mutation changes it in place."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

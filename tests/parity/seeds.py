@@ -1,7 +1,5 @@
 """Logs to mutate: published ones, cut short; made from the rulebook; simulated."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

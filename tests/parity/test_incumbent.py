@@ -1,7 +1,5 @@
 """The quickened tools say what they say otherwise, also when they check a log again."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

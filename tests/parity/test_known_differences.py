@@ -1,7 +1,5 @@
 """Each row of ``docs/parity.md`` that is about logs; and the tests that it names exist."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that are not a log of one run: the official verdict is that of the official checker."""
 
-from __future__ import annotations
-
 import gzip
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A sample of the comparison with the official checker; ``python -m tests.parity`` makes more."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The file of published results: its contents, and the errors of an invalid one."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The shared parts of the formats for CI servers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Findings in words: which are shown, where they are, and how many."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SARIF: valid by the specification, and as code scanning uses it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of results, as programs and spreadsheets read them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Terminals: nothing is cut, tables fit, and data cannot send terminal escapes."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len

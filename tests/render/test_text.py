@@ -1,7 +1,5 @@
 """Reports as people read them in a terminal or a pipe."""
 
-from __future__ import annotations
-
 import json
 import re
 from textwrap import dedent

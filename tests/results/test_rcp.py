@@ -1,7 +1,5 @@
 """Reference convergence points: the written worked example, and the official checker live."""
 
-from __future__ import annotations
-
 import math
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The report as typed rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores: tables of the written rule, and the official olympic mean live."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

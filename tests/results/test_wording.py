@@ -1,7 +1,5 @@
 """How results are worded."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

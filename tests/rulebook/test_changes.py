@@ -1,7 +1,5 @@
 """What changes from one round to another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.rulebook.changes import Change, compare

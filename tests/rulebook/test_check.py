@@ -1,7 +1,5 @@
 """What a check of a rulebook refuses: each mistake in a folder of one's own, with file and line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from itertools import product

@@ -1,7 +1,5 @@
 """Every rule has a log that passes it, and one for every way to break it, without exception."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache

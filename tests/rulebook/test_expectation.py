@@ -1,7 +1,5 @@
 """Formulas in words, and what they expect."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.findings import Finding

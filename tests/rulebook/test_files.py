@@ -1,7 +1,5 @@
 """The files under ``rules/``: what the metaschema and the loader ask of them."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Formulas: their names, their answers, which are those of cel-cpp, and what is not a formula."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

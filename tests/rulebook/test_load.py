@@ -1,7 +1,5 @@
 """Reading the rulebook: what it refuses, and how a round extends another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which round a run is of, where nobody says it."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 
 from mlperf_pkg.rulebook.documents import rounds

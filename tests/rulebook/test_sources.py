@@ -1,7 +1,5 @@
 """Sources: every one that a rule or a finding cites is a heading of ``sources.yaml``."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """PyYAML without its part in C reads rule files as PyYAML with it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

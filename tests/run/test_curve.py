@@ -1,7 +1,5 @@
 """Curves of runs, from their logs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Evaluations: their position, unit and values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.log.record import Record

@@ -1,7 +1,5 @@
 """Tensors that are missing, too many or nameless; fingerprints, equal for copies of a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """One log, both verdicts: what breaks which rule, on which line."""
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

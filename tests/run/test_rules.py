@@ -1,7 +1,5 @@
 """Records that are only counted would not have broken a rule, one by one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

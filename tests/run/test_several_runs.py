@@ -1,7 +1,5 @@
 """Files of several runs, and others that are not a log of one run: one finding each."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The official checker judges each log live.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Every kind of run that the rulebook has: what both checkers say of it, and of its failures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

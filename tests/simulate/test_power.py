@@ -1,7 +1,5 @@
 """Simulated power logs give the energy that they should by the official summarizer."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

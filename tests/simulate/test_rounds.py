@@ -1,7 +1,5 @@
 """Whole rounds: both checkers pass them, and the plan and the seed alone decide what they hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from unittest import mock

@@ -1,7 +1,5 @@
 """Simulated runs are what the plan says."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every line is the one that the official logger writes."""
 
-from __future__ import annotations
-
 import logging
 import re
 from typing import Any

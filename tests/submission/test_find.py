@@ -1,7 +1,5 @@
 """Find submissions and logs in a folder."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

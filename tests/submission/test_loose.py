@@ -1,7 +1,5 @@
 """Files among loose logs: compressed logs, archives, and what is not read."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The result set that a log belongs to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -10,8 +10,6 @@ values of the runs in those rounds that are at hand:
     python -m tests.tools.export --made 2026-11-22 --output FILE tables FOLDER [ROUND...]
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import gzip

@@ -4,8 +4,6 @@ Prints the score of each package and the mutants that no test kills; ``mutmut sh
 The table ``tool.mutmut`` in pyproject.toml says what is mutated. Its own output is in build/mutants.log.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

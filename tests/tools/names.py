@@ -3,8 +3,6 @@
 ``check`` reads that small file, as the published results take longer to read.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence

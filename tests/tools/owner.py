@@ -3,8 +3,6 @@
 ``python -m tests.tools.owner`` does so; a test holds that they agree.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

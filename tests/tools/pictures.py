@@ -4,8 +4,6 @@
 still. ``docs/page.png`` is the first screen of the page of a round, and needs Chromium.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

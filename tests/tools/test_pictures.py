@@ -1,7 +1,5 @@
 """The picture of the README is what ``check`` prints."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import version
 from pathlib import Path

@@ -6,8 +6,6 @@ different bytes. So archives are compressed by one version of libdeflate, which 
 into pieces of ``PIECE`` bytes, each a gzip member of its own, as RFC 1952 allows.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from typing import BinaryIO

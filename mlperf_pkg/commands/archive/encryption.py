@@ -1,7 +1,5 @@
 """Encrypt archives in one of two forms, and recognize and decrypt them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

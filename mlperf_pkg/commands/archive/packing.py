@@ -1,7 +1,5 @@
 """Write an archive and its checksum file: both or neither; leave out sets that are not valid."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path

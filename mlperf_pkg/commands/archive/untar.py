@@ -5,8 +5,6 @@ files in an archive that passes here. ``tarfile`` unpacks 15 of the hostile arch
 it skips odd pax records, padding and endings, and accepts sizes that others read differently.
 """
 
-from __future__ import annotations
-
 import re
 import tarfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Verify a tree or an archive: it must be what was packed, and pass the checks."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Express a plan as a configuration, propose one, and write it with an explanation of every key."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence

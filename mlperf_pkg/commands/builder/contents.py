@@ -1,7 +1,5 @@
 """List the files of the tree to be built: their paths and their contents."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path

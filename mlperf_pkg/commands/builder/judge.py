@@ -1,7 +1,5 @@
 """Judge whether planned result sets are valid, and report the results they will have."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct

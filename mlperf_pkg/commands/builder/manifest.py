@@ -1,7 +1,5 @@
 """Write and read the list of a tree's files, which also marks the trees of this tool."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Plan which logs become which results of which system. No file is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 

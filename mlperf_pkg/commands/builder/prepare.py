@@ -1,7 +1,5 @@
 """Do all that comes before the first byte is written: read, plan, judge, refuse; and show it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A build must keep what was added to a tree, and what it has of another division.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The charts of a benchmark over its systems: scores and convergence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 Text from logs is only in the data of a chart, never in the name of a field or in an expression.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json import dumps, loads
 from math import ceil, floor, log10

@@ -1,7 +1,5 @@
 """The chart of a comparison: speed of systems, per dollar, accelerator and joule too; its file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path

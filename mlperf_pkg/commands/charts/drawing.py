@@ -6,8 +6,6 @@ libraries as one script, which evaluates no text as code: expressions are run by
 ``vega-interpreter``, a part of Vega-Embed.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

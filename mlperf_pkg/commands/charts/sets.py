@@ -1,7 +1,5 @@
 """A result set to be drawn, and its charts: convergence, times, phases, the RCP test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache

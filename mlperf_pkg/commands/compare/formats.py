@@ -3,8 +3,6 @@
 Text and Markdown show published results next to the user's own.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The published results of this package: as results to compare, and to rank scores among."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Results compare if benchmark, division and kind of scaling agree, whatever their rounds.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ not hide a run, the logs that are left are compared by what else identifies them
 An edit is a record that only one version has, or one with another time or line of code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ A kind of change is a member of ``Kind`` with its rule in ``_RULES``, and is fou
 ``_copies``, ``_code`` or ``borrowings``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence

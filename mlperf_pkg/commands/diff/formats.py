@@ -1,7 +1,5 @@
 """The formats of a comparison: text, JSON, Markdown."""
 
-from __future__ import annotations
-
 import json as jsonlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The values of a comparison: the two sides, and what changed between them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Read the two sides of a comparison: findings, digests of files, and the settings in logs."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ Each has a function that writes a new file and one that reads it. The latter rai
 written: views, triggers and functions in a database are not run.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import sqlite3

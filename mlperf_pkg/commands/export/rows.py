@@ -1,7 +1,5 @@
 """The rows of the tables: their order, and those of a check and of published results."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -5,8 +5,6 @@ so they always agree. Unprintable characters are escaped in all strings; numbers
 limits hold for what is written and for what is read, so that whatever is written can be read.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 A card has the best scores of a benchmark, and how they changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice

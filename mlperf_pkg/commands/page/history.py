@@ -1,7 +1,5 @@
 """The results of all rounds, published and of a user, by benchmark, as their page shows them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

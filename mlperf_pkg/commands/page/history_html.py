@@ -5,8 +5,6 @@ and the gains of the same accelerators. The table of all results is data: it wou
 and its rows are made when they come into view.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from math import log
 from typing import Any

@@ -13,8 +13,6 @@ script element that the policy allows by the hash of its text. So neither ``blob
 visible at once and without a script.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial

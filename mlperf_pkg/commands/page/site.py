@@ -1,7 +1,5 @@
 """A site: the pages of several rounds, of all rounds, reviews, and an index of them."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Templates that escape each value, and the files beside them: what every page is made from."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import zlib

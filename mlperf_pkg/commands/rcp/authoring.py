@@ -3,8 +3,6 @@
 The points are those of mlperf-logging or of a file.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

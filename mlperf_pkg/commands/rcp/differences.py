@@ -1,7 +1,5 @@
 """The changes of reference points and their limits between two rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 They are those of mlperf-logging, or of a file that has others, such as a pending change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor
 from pathlib import Path

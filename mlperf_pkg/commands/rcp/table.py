@@ -1,7 +1,5 @@
 """The reference points of benchmarks as text, CSV, JSON and charts."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """The RCP test of result sets, by the points of mlperf-logging or of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from math import isnan
 from operator import attrgetter

@@ -8,8 +8,6 @@ content). Ranks are therefore not in the tables, but in other files. Equal value
 the ranks after it are skipped: 1, 2, 2, 4.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence

@@ -4,8 +4,6 @@ Text and Markdown show each run's time, the dropped runs and the score of a sing
 only the scores of several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 

@@ -6,8 +6,6 @@ last columns of the official tables.
 Source: mlperf_logging.result_summarizer
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter

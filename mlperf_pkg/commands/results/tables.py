@@ -3,8 +3,6 @@
 They are CSV, JSON, a workbook and a page, in a folder with the private ids and the official tables.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, product

@@ -3,8 +3,6 @@
 Source: submission_rules, Schedule; training_rules, Handling RCP Failures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR, date, timedelta

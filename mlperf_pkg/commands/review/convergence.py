@@ -3,8 +3,6 @@
 Source: training_rules, Reference Convergence Points; submission_rules, Schedule.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

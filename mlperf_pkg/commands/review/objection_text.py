@@ -1,7 +1,5 @@
 """Objections in words: the texts of issues, the folder that holds them, and their states."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter

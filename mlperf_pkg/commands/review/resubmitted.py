@@ -1,7 +1,5 @@
 """``review compare resubmitted``: result sets with the logs of an earlier round."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from operator import attrgetter

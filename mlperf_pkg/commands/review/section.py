@@ -1,7 +1,5 @@
 """A section of a review: paragraphs and tables. A list of results across rounds, in all formats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

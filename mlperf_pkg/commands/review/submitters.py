@@ -3,8 +3,6 @@
 Source: submission_rules, Required reviews.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

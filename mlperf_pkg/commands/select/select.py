@@ -3,8 +3,6 @@
 All formats have the runs by start; all but CSV have the windows, and their median.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from enum import StrEnum

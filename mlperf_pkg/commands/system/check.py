@@ -1,7 +1,5 @@
 """System descriptions checked by themselves, outside a submission."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The system description of a machine, from its sources and the user, or from its nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

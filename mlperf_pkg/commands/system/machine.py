@@ -5,8 +5,6 @@ from installed Python distributions. A source that is missing or cannot be read 
 string; nothing here raises. Descriptions of network adapters are not read: they have host names.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 one log as it grows and judges it, ``forecast`` predicts its end, ``events`` puts it into words.
 """
 
-from __future__ import annotations
-
 import select
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The events of a run while it is followed, as lines of text or of JSON."""
 
-from __future__ import annotations
-
 import json as jsonlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta

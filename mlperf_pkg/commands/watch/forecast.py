@@ -6,8 +6,6 @@ mostly too early, as metrics flatten. So the reference decides until a run has t
 and the curve only without a reference or after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Follow one log from its first byte to its end: read it as it grows, judge it, report events."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """``mlperf_logging.result_summarizer.compute_score``: the score of one result set."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ known, with the reason why they are accepted and the published result sets that 
 is not listed is new; one that is listed and no longer in the data is stale.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence

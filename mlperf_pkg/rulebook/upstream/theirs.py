@@ -6,8 +6,6 @@ keys, in one normal form, so that they compare as text with ours. Code that is t
 text, to be compared with what maintainers have accepted.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ Maintainers compare these: ``rules/upstream.json`` keeps what they accepted, wit
 official text, so that any change on either side is reported.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Encrypting and back, also by the tools that others use."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

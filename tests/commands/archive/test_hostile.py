@@ -1,7 +1,5 @@
 """Archives that must not be unpacked: the reason is reported, and nothing is left behind."""
 
-from __future__ import annotations
-
 import os
 import tarfile
 import unicodedata

@@ -1,7 +1,5 @@
 """The same tree gives the same bytes; what cannot be packed is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """Every change to an archive or a tree is detected."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The official tools accept what was built, and read our scores from it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

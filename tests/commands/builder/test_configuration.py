@@ -1,7 +1,5 @@
 """What a plan goes by, as a configuration: read again, it is the same plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files of a tree beside its logs: bypasses, code, tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

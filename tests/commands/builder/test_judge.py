@@ -1,7 +1,5 @@
 """Which planned result sets are valid, which bypasses they need, and what is said of the rest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

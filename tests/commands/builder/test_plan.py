@@ -1,7 +1,5 @@
 """What becomes of runs and systems, and why a submission cannot be planned."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A tree is written whole or not at all, and replaces only what this tool has made."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

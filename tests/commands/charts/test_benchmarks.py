@@ -1,7 +1,5 @@
 """The charts of a benchmark: scores and convergence."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Charts of result sets: what they show, not how it looks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A comparison as text and Markdown."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Published results next to the user's own, and the rank of a score among them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent

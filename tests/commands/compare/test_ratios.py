@@ -1,7 +1,5 @@
 """Ratios of results to a baseline, and to earlier rounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How fast a run trained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

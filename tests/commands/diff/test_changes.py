@@ -1,7 +1,5 @@
 """What changed between two sides: pairs, counts, and nothing where nothing did."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

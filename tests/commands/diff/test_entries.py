@@ -1,7 +1,5 @@
 """The changes to the entries of a simulated round in its review."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Mapping

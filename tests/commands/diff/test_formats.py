@@ -1,7 +1,5 @@
 """The text of a comparison: what the review decides fits on a screen."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.diff.changes import compare

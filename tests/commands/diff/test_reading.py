@@ -1,7 +1,5 @@
 """Which settings rules name, and what a log says of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.commands.diff.changes import MAX_CHARACTERS

@@ -1,7 +1,5 @@
 """Tables written and read back, in all formats."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The values of rows, and those of the published results."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

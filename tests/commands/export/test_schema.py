@@ -1,7 +1,5 @@
 """The tables, and the page that describes them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The page of all rounds, of the published results."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlperf_pkg.commands.page.history import History, published_history

@@ -1,7 +1,5 @@
 """What a page says: the columns of its table, its findings and their lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from msgspec.structs import replace

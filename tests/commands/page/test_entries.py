@@ -1,7 +1,5 @@
 """The result sets of a page; the cards of a round: the best scores, and how they changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """Published results over rounds: what is compared, what is not, and figures that others published."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The text of the page of all rounds: its policy, its size, and that every value in it is escaped."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """The text of a page: its policy, its size, and that every value in it is escaped."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

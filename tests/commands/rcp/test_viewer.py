@@ -4,8 +4,6 @@ The viewer (``rcp_checker/visualization_scripts/rcp_viewer.py`` of the repositor
 package. It prints ``BS,RCP Mean,Min Epochs`` of the records of ``RCP_Checker``.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Private ids: permanent, unique, and those of the official summarizer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

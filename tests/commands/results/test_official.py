@@ -1,7 +1,5 @@
 """The official tables of small simulated trees."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

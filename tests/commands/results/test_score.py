@@ -1,7 +1,5 @@
 """Scores in detail."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """The tables of small simulated rounds, and what they say is missing."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """The calendar of a review: its dates, the file, and the formats."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

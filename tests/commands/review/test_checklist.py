@@ -1,7 +1,5 @@
 """The checklist of a submission, from simulated rounds with changes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The RCP tests of a round, by margin."""
 
-from __future__ import annotations
-
 import math
 from datetime import date
 from typing import Any

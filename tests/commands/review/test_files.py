@@ -1,7 +1,5 @@
 """A review as Markdown, CSV, JSON, one page, and the printed summary."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

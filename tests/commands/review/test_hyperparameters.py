@@ -1,7 +1,5 @@
 """The hyperparameters of simulated rounds side by side, and those unlike all others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Objections to a simulated round: their texts, states, and standing in a corrected tree."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import json

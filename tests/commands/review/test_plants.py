@@ -3,8 +3,6 @@
 Of edits of one log there is one; the others are in tests/run, tests/checks and tests/commands/diff.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

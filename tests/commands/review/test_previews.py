@@ -1,7 +1,5 @@
 """The outcomes of Previews, by the results of a later round."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

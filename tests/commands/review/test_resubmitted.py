@@ -1,7 +1,5 @@
 """Result sets with logs of an earlier round."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The submitters of a round, and the assignments of reviewers by hand and by the tool."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said of made-up machines; a human is asked for the rest, by ``system check`` too."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

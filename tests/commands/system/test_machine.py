@@ -1,7 +1,5 @@
 """The sources of this machine, and a tool that misbehaves."""
 
-from __future__ import annotations
-
 import sys
 from importlib.metadata import version
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The training of a run so far, its goal, and how near the expected end is to the real one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Goal, Method, forecast, goal_of

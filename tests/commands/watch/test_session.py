@@ -1,7 +1,5 @@
 """One log from its first byte to its end: files that grow, what is certain early, events."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os

@@ -1,7 +1,5 @@
 """Every code that a finding can have is explained, and nothing else is."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The rulebook in prose."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Example lines: each is read, and passes the rule it is an example of."""
 
-from __future__ import annotations
-
 from functools import cache
 from io import BytesIO
 from itertools import chain

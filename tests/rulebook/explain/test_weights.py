@@ -1,7 +1,5 @@
 """The basis and severity that ``findings.yaml`` declares are those that findings have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

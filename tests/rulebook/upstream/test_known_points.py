@@ -1,7 +1,5 @@
 """Known mistakes in reference points: the list agrees with the data, and any change is reported."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

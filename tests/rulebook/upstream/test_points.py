@@ -1,7 +1,5 @@
 """Mistakes in reference points: every kind is found in a made folder, and nothing else is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The rulebook against mlperf-logging: they agree today, and any change of either is named."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
