@@ -1,6 +1,7 @@
 """Write the file of the published results, reproducibly."""
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from operator import itemgetter
@@ -17,7 +18,7 @@ from mlperf_pkg.published.model import (
     PublishedSet,
     Setting,
 )
-from mlperf_pkg.published.results import FORMAT, HASH_BYTES, INDEX_BYTES, VERSION, File
+from mlperf_pkg.published.results import FORMAT, VERSION, File
 
 SOURCE = "the results repositories of MLCommons, github.com/mlcommons"
 LICENCE = "Apache-2.0"
@@ -60,7 +61,7 @@ def encoded(facts: Facts) -> bytes:
         sets={name: _packed(column) for name, column in columns.items()},
         logs=_compressed(_of_logs(facts.logs), _STORED),
         sharing=_packed(_sharing(facts)),
-        series=_compressed(_of_series(facts.series)),
+        series=_compressed(_numbered(f"<{LEAST_VALUES}f", facts.series)),
         runs=_compressed(_of_logs(facts.runs), _STORED),
         settings={
             name: _packed(_columns(by_benchmark[name], Setting)) for name in sorted(by_benchmark)
@@ -76,9 +77,9 @@ def _in_order(facts: Facts) -> Facts:
     return Facts(
         made=facts.made,
         sets=[facts.sets[index] for index in order],
-        logs=sorted(Log(log.hash, new[log.set]) for log in facts.logs),
+        logs=sorted(replace(log, set=new[log.set]) for log in facts.logs),
         series=sorted({(values, new[index]) for values, index in facts.series}),
-        runs=sorted(Log(run.hash, new[run.set]) for run in facts.runs),
+        runs=sorted(replace(run, set=new[run.set]) for run in facts.runs),
         settings=sorted(
             (replace(setting, set=new[setting.set]) for setting in facts.settings),
             key=msgspec.structs.astuple,
@@ -91,27 +92,20 @@ def _set_key(row: PublishedSet) -> tuple[bool, tuple[int, ...], str]:
 
 
 def _provenance(facts: Facts) -> Provenance:
-    logs = [0] * len(facts.sets)
-    for log in facts.logs:
-        logs[log.set] += 1
-    counts: dict[tuple[str, str], list[int]] = {}
-    for row, number in zip(facts.sets, logs, strict=True):
-        counts.setdefault((row.usage, row.round), []).append(number)
-    rounds = (
-        PublishedRound(usage, name, len(numbers), sum(numbers))
-        for (usage, name), numbers in counts.items()
-    )
-    return Provenance(SOURCE, LICENCE, facts.made, tuple(rounds))
+    keys = [(row.usage, row.round) for row in facts.sets]
+    sets, logs = Counter(keys), Counter(keys[log.set] for log in facts.logs)
+    rounds = tuple(PublishedRound(*key, sets[key], logs[key]) for key in sets)
+    return Provenance(SOURCE, LICENCE, facts.made, rounds)
 
 
 def _of_logs(logs: Sequence[Log]) -> bytes:
-    hashes = b"".join(log.hash.to_bytes(HASH_BYTES, "little") for log in logs)
-    return hashes + b"".join(log.set.to_bytes(INDEX_BYTES, "little") for log in logs)
+    return _numbered("<Q", [((log.hash,), log.set) for log in logs])
 
 
-def _of_series(series: Sequence[tuple[tuple[float, ...], int]]) -> bytes:
-    values = b"".join(struct.pack(f"<{LEAST_VALUES}f", *values) for values, _ in series)
-    return values + b"".join(index.to_bytes(INDEX_BYTES, "little") for _, index in series)
+def _numbered(form: str, rows: Sequence[tuple[tuple[float, ...], int]]) -> bytes:
+    """Return numbers of runs or logs, and then the indexes of their sets."""
+    numbers = b"".join(struct.pack(form, *values) for values, _ in rows)
+    return numbers + b"".join(struct.pack("<H", index) for _, index in rows)
 
 
 def _sharing(facts: Facts) -> list[int]:

@@ -11,6 +11,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from contextlib import suppress
 from functools import cache, cached_property, reduce
 from itertools import takewhile
 from pathlib import Path
@@ -39,8 +40,6 @@ Names: TypeAlias = tuple[PublishedName, ...]
 VERSION = 2
 FORMAT = "mlperf-pkg/published/"
 PATH = Path(__file__).parent / "results.msgpack"
-
-HASH_BYTES, INDEX_BYTES = 8, 2
 
 _MAX_BYTES = 16 << 20
 _MAX_PART = 64 << 20  # decompressed
@@ -112,10 +111,8 @@ class PublishedResults:
     @cached_property
     def sets(self) -> tuple[PublishedSet, ...]:
         """All result sets, by usage, round and path."""
-        fields = msgspec.structs.fields(PublishedSet)
-        columns = [self._column(field.name, field.type) for field in fields]
-        self._refuse_unequal(columns)
-        return tuple(map(PublishedSet, *columns))
+        types = {field.name: field.type for field in msgspec.structs.fields(PublishedSet)}
+        return tuple(map(PublishedSet, *self._columns(**types)))
 
     def load(self) -> None:
         """Read the names of the result sets and the logs, which most checks need."""
@@ -170,7 +167,7 @@ class PublishedResults:
         index = self._indexes_of(usage, round_).get(name)
         if index is None or minutes is None:
             return False
-        number, mean = self._scores[0][index], self._scores[1][index]
+        _, number, mean = (column[index] for column in self._scores)
         is_same = number == runs and mean is not None and comparable(mean) == comparable(minutes)
         return is_same and index not in self._sharing
 
@@ -194,10 +191,8 @@ class PublishedResults:
         return PublishedName(index, usages[index], rounds[index], name_in_round(paths[index]))
 
     @cached_property
-    def _names(self) -> tuple[list[str], ...]:
-        columns = tuple(self._column(name, str) for name in ("usage", "round", "path"))
-        self._refuse_unequal(columns)
-        return columns
+    def _names(self) -> list[list[str]]:
+        return self._columns(usage=str, round=str, path=str)
 
     def _indexes_of(self, usage: str, round_: str) -> dict[str, int]:
         """Return the indexes of the sets of a round by name: as sorted, they follow one another."""
@@ -212,10 +207,8 @@ class PublishedResults:
         return self._indexes[key]
 
     @cached_property
-    def _scores(self) -> tuple[list[int], list[float | None]]:
-        columns = self._column("runs", int), self._column("unscaled_minutes", float | None)
-        self._refuse_unequal((*columns, self._names[0]))
-        return columns
+    def _scores(self) -> list[list[Any]]:
+        return self._columns(usage=str, runs=int, unscaled_minutes=float | None)
 
     @cached_property
     def _sharing(self) -> frozenset[int]:
@@ -224,9 +217,7 @@ class PublishedResults:
     @cached_property
     def _indexes_by_mean(self) -> dict[tuple[str, int, float] | None, list[int]]:
         indexes: dict[tuple[str, int, float] | None, list[int]] = {}
-        for index, (usage, runs, mean) in enumerate(
-            zip(self._names[0], *self._scores, strict=True)
-        ):
+        for index, (usage, runs, mean) in enumerate(zip(*self._scores, strict=True)):
             if mean is not None:
                 indexes.setdefault((usage, runs, comparable(mean)), []).append(index)
         return indexes
@@ -248,7 +239,7 @@ class PublishedResults:
     def _numbered(self, part: bytes, code: str, per_log: int = 1) -> tuple[array[Any], array[int]]:
         """Return numbers, ``per_log`` of each log, and the indexes of their sets."""
         data, numbers, indexes = self._decompressed(part), array(code), array("H")
-        count, rest = divmod(len(data), per_log * numbers.itemsize + INDEX_BYTES)
+        count, rest = divmod(len(data), per_log * numbers.itemsize + indexes.itemsize)
         split = count * per_log * numbers.itemsize
         numbers.frombytes(data[:split])
         indexes.frombytes(data[split : len(data) - rest])
@@ -259,11 +250,12 @@ class PublishedResults:
             raise _damaged(self._path, "the logs do not fit the result sets")
         return numbers, indexes
 
-    def _column(self, name: str, type_: Any) -> list[Any]:
-        column: list[Any] = self._decoded(
-            self._file.sets.get(name, b""), GenericAlias(list, (type_,))
-        )
-        return column
+    def _columns(self, **types: Any) -> list[list[Any]]:
+        """Return columns of the result sets by the types of their fields."""
+        lists = {name: GenericAlias(list, (type_,)) for name, type_ in types.items()}
+        columns = [self._decoded(self._file.sets.get(n, b""), lists[n]) for n in lists]
+        self._refuse_unequal(columns)
+        return columns
 
     def _decoded(self, part: bytes, type_: Any) -> Any:
         try:
@@ -300,12 +292,10 @@ def published_results() -> PublishedResults:
 
 def usable_results() -> PublishedResults | None:
     """Return the published results of this package, None if they cannot be read."""
-    try:
-        results = published_results()
-        results.load()
-    except PublishedResultsError:
-        return None
-    return results
+    with suppress(PublishedResultsError):
+        published_results().load()
+        return published_results()
+    return None
 
 
 @cache
@@ -334,18 +324,17 @@ def read_results(path: Path) -> PublishedResults:
 
 def _refuse_other_version(path: Path, format_: str) -> None:
     version = format_.removeprefix(FORMAT)
-    if version == str(VERSION):
-        return
     if version == format_ or not version.isdecimal():
         raise _damaged(path, f"the format is {format_!r}")
-    older = int(version) < VERSION
-    remedy = "rebuild the file" if older else "update mlperf-pkg"
-    raise PublishedResultsError(
-        f"{path}: the published results have version {version} of the format; expected {VERSION}:"
-        f" {remedy}"
-    )
+    if int(version) != VERSION:
+        remedy = "rebuild the file" if int(version) < VERSION else "update mlperf-pkg"
+        raise PublishedResultsError(
+            f"{path}: the published results have version {version} of the format; expected"
+            f" {VERSION}: {remedy}"
+        )
 
 
 def _damaged(path: Path, reason: object) -> PublishedResultsError:
-    message = f"{path}: the published results are damaged ({reason}): reinstall mlperf-pkg"
-    return PublishedResultsError(message)
+    return PublishedResultsError(
+        f"{path}: the published results are damaged ({reason}): reinstall mlperf-pkg"
+    )
