@@ -15,6 +15,7 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
 
@@ -128,23 +129,21 @@ def _enter_member(listing: Listing, member: Member) -> None:
     elif path in listing.openers or path in listing.left_out:
         _leave_out(listing, path, "twice in the archive")
     else:
-        _enter_folders(listing, path if member.opener is None else path.rpartition("/")[0])
-        if member.opener is not None:
+        if member.opener is None:
+            listing.folders.setdefault(path, {})
+        else:
             listing.openers[path] = member.opener
-            parent, _, name = path.rpartition("/")
-            listing.folders[parent or _TOP][name] = None
+        while path != _TOP:
+            path, name = _split(path)
+            entries = listing.folders.setdefault(path, {})
+            if name in entries:
+                break
+            entries[name] = None
 
 
-def _enter_folders(listing: Listing, path: str) -> None:
-    """Enter a folder and those above it."""
-    if not path or path in listing.folders:
-        return
-    parent, parts = _TOP, path.split("/")
-    for end, name in enumerate(parts, 1):
-        folder = "/".join(parts[:end])
-        listing.folders[parent][name] = None
-        listing.folders.setdefault(folder, {})
-        parent = folder
+def _split(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder or _TOP, name
 
 
 def _leave_out(listing: Listing, path: str, reason: str) -> None:
@@ -152,8 +151,8 @@ def _leave_out(listing: Listing, path: str, reason: str) -> None:
     listing.left_out[path] = reason
     listing.openers.pop(path, None)
     if path not in listing.folders:
-        parent, _, name = path.rpartition("/")
-        listing.folders[parent or _TOP].pop(name, None)
+        parent, name = _split(path)
+        listing.folders[parent].pop(name, None)
 
 
 # ---- the members of tar and zip archives ------------------------------------------------
@@ -195,12 +194,9 @@ def _tar_members(tar: tarfile.TarFile, part_at: PartAt) -> Iterator[Member]:
         if tar.offset <= before:
             raise ArchiveError("the tar archive is damaged (a member of a negative size)")
         before = tar.offset
-        if reason := _tar_reason(info):
-            yield Member(info.name, reason=reason)
-        elif info.isdir():
-            yield Member(info.name)
-        else:
-            yield Member(info.name, part_at(info.offset_data, info.size))
+        reason = _tar_reason(info)
+        is_file = not (reason or info.isdir())
+        yield Member(info.name, part_at(info.offset_data, info.size) if is_file else None, reason)
 
 
 def _tar_reason(info: tarfile.TarInfo) -> str | None:
@@ -304,9 +300,8 @@ def unfit(path: str) -> str | None:
 
 def unfit_on_windows(path: str) -> str | None:
     """Return why Windows would write another file, a device or a stream; None if it would not."""
-    if name := next(filter(_OF_WINDOWS.fullmatch, path.split("/")), None):
-        return f"{name!r} is not the name of a file on Windows"
-    return None
+    name = next(filter(_OF_WINDOWS.fullmatch, path.split("/")), None)
+    return None if name is None else f"{name!r} is not the name of a file on Windows"
 
 
 class Names(Struct):
@@ -318,14 +313,11 @@ class Names(Struct):
         """Add a file or folder and its parents; return why one must not be added, else None."""
         if reason := unfit(path):
             return reason
-        parts = path.split("/")
-        parents = ("/".join(parts[:end]) for end in range(1, len(parts)))
-        for parent in parents:
-            if reason := self._add_one(parent, folder=True):
-                return reason
-        return self._add_one(path, folder=folder)
+        parents = ((path[: slash.start()], True) for slash in re.finditer("/", path))
+        reasons = (self._add_one(*one) for one in chain(parents, [(path, folder)]))
+        return next(filter(None, reasons), None)
 
-    def _add_one(self, path: str, *, folder: bool) -> str | None:
+    def _add_one(self, path: str, folder: bool) -> str | None:
         """Names that differ only in case or composition are one file on some systems."""
         key = unicodedata.normalize("NFC", path).casefold()
         if key not in self._seen:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from functools import cache
@@ -45,10 +45,8 @@ def cluster(scheduler: str) -> Iterator[_Batches]:
             mlperf-pkg; the connection is lost.
     """
     if not _ADDRESS.fullmatch(scheduler):
-        raise UserError(
-            f"{scheduler}: not the address of a Dask scheduler; expected one such as"
-            " tcp://10.0.0.1:8786"
-        )
+        expected = "expected one such as tcp://10.0.0.1:8786"
+        raise UserError(f"{scheduler}: not the address of a Dask scheduler; {expected}")
     dask = require("distributed", "cluster", "--scheduler")
     # It logs a traceback for a broken connection, which we report in words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
@@ -70,8 +68,7 @@ class _Batches:
     """A ``Mapper`` that submits several items in one task."""
 
     def __init__(self, inner: Executor, killed: type[Exception]) -> None:
-        self._inner = inner
-        self._killed = killed
+        self._inner, self._killed = inner, killed
 
     def submit(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]
@@ -88,21 +85,17 @@ class _Batches:
     ) -> Iterator[_Result]:
         parts = parts_of(items, max(chunksize, len(items) // _TASKS))
         futures = [self.submit(function, part) for part in parts]
-        return self._results(futures, list(map(len, parts)), instead)
 
-    def _results(
-        self,
-        futures: Iterable[Future[list[_Result]]],
-        sizes: Iterable[int],
-        instead: Instead[_Result] | None,
-    ) -> Iterator[_Result]:
-        for future, size in zip(futures, sizes, strict=True):
-            try:
-                yield from future.result()
-            except self._killed as error:
-                if instead is None:
-                    raise
-                yield from [instead(WorkerLostError(str(error)))] * size
+        def results() -> Iterator[_Result]:
+            for future, part in zip(futures, parts, strict=True):
+                try:
+                    yield from future.result()
+                except self._killed as error:
+                    if instead is None:
+                        raise
+                    yield from [instead(WorkerLostError(str(error)))] * len(part)
+
+        return results()
 
 
 def _call(

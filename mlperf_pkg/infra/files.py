@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.paths import list_tree, read_file, walk
+from mlperf_pkg.infra.paths import list_tree, read_file
 from mlperf_pkg.infra.stores import StoredFile, is_within
 
 try:
@@ -54,22 +54,30 @@ def write_all(files: _Files, *, replace: bool) -> None:
     Raises:
         UserError: a file exists and ``replace`` is not set, or cannot be written.
     """
-    of_machine = {path: _data(text) for path, text in files.items() if isinstance(path, Path)}
-    special = {path: data for path, data in of_machine.items() if is_special(path)}
-    local = {path: data for path, data in of_machine.items() if path not in special}
-    stored = {file: _data(text) for file, text in files.items() if isinstance(file, StoredFile)}
+    stored: dict[StoredFile, bytes] = {}
+    special: dict[Path, bytes] = {}
     scratch: dict[Path, Path] = {}
     temporary: dict[Path, Path] = {}
-    with ExitStack() as stack:
-        for path, data in local.items():
-            with _errors_of(path):
-                os.stat(f"{path.parent}/.")  # noqa: PTH116 - a folder, which is not created here
-                if path.parent not in scratch:
-                    scratch[path.parent] = stack.enter_context(scratch_folder(path.parent))
-                temporary[path] = scratch[path.parent] / path.name
-                _write(temporary[path], data)
-        with _stored(stored, replace=replace):
-            _rename_all(temporary, replace=replace)
+    with ExitStack() as stack, ExitStack() as undo:
+        for path, content in files.items():
+            data = _data(content)
+            if isinstance(path, StoredFile):
+                stored[path] = data
+            elif is_special(path):
+                special[path] = data
+            else:
+                with _errors_of(path):
+                    os.stat(f"{path.parent}/.")  # noqa: PTH116 - a folder, which is not created here
+                    if path.parent not in scratch:
+                        scratch[path.parent] = stack.enter_context(scratch_folder(path.parent))
+                    temporary[path] = scratch[path.parent] / path.name
+                    _write(temporary[path], data)
+        for file, data in stored.items():
+            file.write(data, replace=replace)
+            if not replace:
+                undo.callback(file.unlink)
+        _rename_all(temporary, replace=replace)
+        undo.pop_all()
         for path, data in special.items():
             with _errors_of(path):
                 path.write_bytes(data)
@@ -87,9 +95,9 @@ def write_together(
     Raises:
         UserError: a file exists and ``replace`` is not set, or the folder cannot be written into.
     """
-    existing = [] if replace else [name for name in files if (folder / name).exists()]
-    if existing:
-        raise UserError(f"{folder / existing[0]}: exists already; --force overwrites it")
+    for name in () if replace else files:
+        if (folder / name).exists():
+            raise UserError(f"{folder / name}: exists already; --force overwrites it")
 
     def is_ours(there: Path) -> bool:
         own = {*files, *former}
@@ -129,13 +137,14 @@ def private_folder(folder: Path, names: Sequence[str], *, replace: bool) -> Iter
     """
     try:
         with scratch_folder(folder) as private:
-            existing = [name for name in names if (folder / name).exists()]
-            if existing and not replace:
-                raise UserError(f"{folder / existing[0]}: exists already and is not overwritten")
+            temporary = {folder / name: private / name for name in names}
+            for path in () if replace else temporary:
+                if path.exists():
+                    raise UserError(f"{path}: exists already and is not overwritten")
             yield private
-            for name in names:
-                _sync(private / name)
-            _rename_all({folder / name: private / name for name in names}, replace=replace)
+            for path in temporary.values():
+                _sync(path)
+            _rename_all(temporary, replace=replace)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written into: {error.strerror or error}") from error
 
@@ -172,18 +181,15 @@ def _write(path: Path, data: bytes) -> None:
 
 def _rename_all(temporary: Mapping[Path, Path], *, replace: bool) -> None:
     """Give files their names; if one cannot have its name, remove the new ones again."""
-    renamed: list[Path] = []
-    try:
+    with ExitStack() as undo:
         for path, unnamed in temporary.items():
             if is_special(path):
                 raise UserError(f"{path}: is not a regular file")
             with _errors_of(path):
                 (os.replace if replace else _rename_to_free)(unnamed, path)
-            renamed.append(path)
-    except UserError:
-        for path in () if replace else renamed:
-            path.unlink()
-        raise
+            if not replace:
+                undo.callback(path.unlink)
+        undo.pop_all()
 
 
 def _rename_to_free(temporary: Path, path: Path) -> None:
@@ -196,21 +202,6 @@ def _rename_to_free(temporary: Path, path: Path) -> None:
         # A file system without links: take the name first, then replace that file.
         path.open("xb").close()
         temporary.replace(path)
-
-
-@contextmanager
-def _stored(files: Mapping[StoredFile, bytes], *, replace: bool) -> Iterator[None]:
-    """Write files of stores; if anything fails then, remove the new ones again."""
-    written: list[StoredFile] = []
-    try:
-        for file, data in files.items():
-            file.write(data, replace=replace)
-            written.append(file)
-        yield
-    except UserError:
-        for file in () if replace else written:
-            file.unlink()
-        raise
 
 
 @contextmanager
@@ -345,18 +336,15 @@ def _has_mark(scratch: Path) -> bool:
 
 def _take_back(scratch: Path, parent: Path) -> None:
     """Remove the names of a killed process's files, unless all of its files had theirs."""
-    files = [path for path in scratch.iterdir() if path.name != _MARKER]
-    named = [path.name for path in files if _is_one_file(path, parent / path.name)]
-    for name in named if len(named) < len(files) else ():
-        (parent / name).unlink()
-
-
-def _is_one_file(path: Path, other: Path) -> bool:
-    """Return whether two names are those of one regular file, and neither is a link to it."""
-    if not other.exists():
-        return False
-    one, two = path.lstat(), other.lstat()
-    return stat.S_ISREG(one.st_mode) and os.path.samestat(one, two)
+    pairs = [(path, parent / path.name) for path in scratch.iterdir() if path.name != _MARKER]
+    there = [(path.lstat(), named) for path, named in pairs if named.exists()]
+    ours = [  # two names of one regular file, and neither is a link to it
+        named
+        for status, named in there
+        if stat.S_ISREG(status.st_mode) and os.path.samestat(status, named.lstat())
+    ]
+    for named in ours if len(ours) < len(pairs) else ():
+        named.unlink()
 
 
 # ---- the move to its name -----------------------------------------------------------------
@@ -414,8 +402,7 @@ def _sync_all(folder: Path) -> None:
     if sync := _system_call("syncfs"):
         _sync(folder, sync)
         return
-    entries = walk(folder, unreadable=lambda *_: None)
-    for path in (folder, *(folder / entry.path for entry in entries if entry.link is None)):
+    for path in (folder, *(folder / e.path for e in list_tree(folder) if e.link is None)):
         with suppress(OSError):  # not all file systems know how to sync a folder
             _sync(path)
 

@@ -67,7 +67,7 @@ def pool(workers: int, *, forked: bool = True) -> Iterator[Mapper]:
 
     Ctrl-C or an error stops them at once.
     """
-    processes = _Pool(workers, "fork" if forked and sys.platform == "linux" else "spawn")
+    processes = _Pool(workers, forks=forked and sys.platform == "linux")
     try:
         yield processes
     finally:
@@ -96,10 +96,12 @@ class _Pool:
     process, waiting for ever.
     """
 
-    def __init__(self, workers: int, method: str) -> None:
-        self._number = workers
-        self._method = method
+    def __init__(self, workers: int, *, forks: bool) -> None:
+        self._number, self._forks = workers, forks
         self._workers: dict[Connection, _Worker] = {}
+        self._function: Callable[[Any], Any] = id
+        self._parts: list[Sequence[Any]] = []
+        self._waiting = deque[int]()  # the numbers of the parts to be sent
 
     def map(
         self,
@@ -110,13 +112,13 @@ class _Pool:
         instead: Instead[_Result] | None = None,
     ) -> Iterator[_Result]:
         self.stop()  # those of the call before
-        parts = parts_of(items, chunksize)
-        outcomes = self._outcomes(function, parts)
-        early: dict[int, list[_Result]] = {}
-        for number in range(len(parts)):
+        self._function, self._parts = function, parts_of(items, chunksize)
+        self._waiting = deque(range(len(self._parts)))
+        outcomes, early = self._outcomes(), dict[int, list[_Result]]()
+        for number in range(len(self._parts)):
             while number not in early:
                 other, outcome = next(outcomes)
-                early[other] = _results(outcome, len(parts[other]), instead)
+                early[other] = _results(outcome, len(self._parts[other]), instead)
             yield from early.pop(number)
 
     def stop(self) -> None:
@@ -127,50 +129,46 @@ class _Pool:
             for connection in list(self._workers):
                 self._end(connection)
 
-    def _outcomes(
-        self, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
-    ) -> Iterator[tuple[int, bytes | WorkerLostError]]:
+    def _outcomes(self) -> Iterator[tuple[int, bytes | WorkerLostError]]:
         """Yield the number of each part and its packed results, as they come.
 
         A worker that was lost is replaced by another.
         """
         from multiprocessing.connection import wait
 
-        waiting = deque(range(len(parts)))
         while True:
             new: list[_Worker] = []
-            while waiting and len(self._workers) < self._number:
+            while self._waiting and len(self._workers) < self._number:
                 try:
-                    new.append(self._start(function, parts))
+                    new.append(self._start())
                 except OSError as error:  # no more processes, files or memory
                     if not self._workers:
                         reason = f"no process can be started: {error.strerror}"
                         raise UserError(f"{reason}; --jobs 1 needs none") from error
                     self._number = len(self._workers)
                     break
-                self._send(new[-1], function, parts, waiting)
+                self._send(new[-1])
             for worker in new if self._forks else ():
-                self._send(worker, function, parts, waiting)
+                self._send(worker)
             for connection in cast("list[Connection]", wait(list(self._workers))):
                 worker = self._workers[connection]
                 try:
                     outcome: bytes | WorkerLostError = connection.recv_bytes()
                 except (EOFError, OSError):
                     outcome = WorkerLostError(self._end(connection))
-                    waiting.extendleft(reversed(worker.taken[1:]))
+                    self._waiting.extendleft(reversed(worker.taken[1:]))
                 else:
-                    self._send(worker, function, parts, waiting)
+                    self._send(worker)
                 if worker.taken:
                     yield worker.taken.pop(0), outcome
 
-    def _start(
-        self, function: Callable[[_Item], _Result], parts: Sequence[Sequence[_Item]]
-    ) -> _Worker:
+    def _start(self) -> _Worker:
         from multiprocessing import get_context
 
-        context: Any = get_context(self._method)
+        context: Any = get_context("fork" if self._forks else "spawn")
         ours, theirs = context.Pipe()
-        inherited = (function, parts, [*self._workers, ours]) if self._forks else None
+        others = [*self._workers, ours]
+        inherited = (self._function, self._parts, others) if self._forks else None
         arguments = (theirs, rules_context(), inherited)
         process = context.Process(target=_work, args=arguments, daemon=True)
         with _blocked():  # a process that is just beginning would report Ctrl-C
@@ -179,23 +177,14 @@ class _Pool:
         theirs.close()
         return worker
 
-    @property
-    def _forks(self) -> bool:
-        return self._method == "fork"
-
-    def _send(
-        self,
-        worker: _Worker,
-        function: Callable[[_Item], _Result],
-        parts: Sequence[Sequence[_Item]],
-        waiting: deque[int],
-    ) -> None:
+    def _send(self, worker: _Worker) -> None:
         """Send the next part to a worker, if there is one."""
-        if waiting:
-            number = waiting.popleft()
+        if self._waiting:
+            number = self._waiting.popleft()
             worker.taken.append(number)
+            work = number if self._forks else (self._function, self._parts[number])
             with suppress(OSError):  # it has ended, which is noticed when its results are read
-                worker.connection.send(number if self._forks else (function, parts[number]))
+                worker.connection.send(work)
 
     def _end(self, connection: Connection) -> str:
         """Wait for the end of a worker, and return how it ended."""
