@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -72,6 +73,10 @@ class Verdict(StrEnum):
         return next((v for v in (cls.FAIL, cls.PASS) if v in distinct), cls.NOT_CHECKED)
 
 
+def _not_passed(verdict: Verdict) -> Verdict:
+    return Verdict.NOT_CHECKED if verdict is Verdict.PASS else verdict
+
+
 class Verdicts(Struct, frozen=True):
     """The two verdicts on one thing, always kept apart."""
 
@@ -89,11 +94,7 @@ class Verdicts(Struct, frozen=True):
     @property
     def failures(self) -> Verdicts:
         """What failed: of a part that alone is not enough to pass. The rest is not checked."""
-        failed = (self.official is Verdict.FAIL, self.rules is Verdict.FAIL)
-        return Verdicts(*(Verdict.FAIL if fails else Verdict.NOT_CHECKED for fails in failed))
-
-
-_PASSED = Verdicts(Verdict.PASS, Verdict.PASS)
+        return Verdicts(_not_passed(self.official), _not_passed(self.rules))
 
 
 class Waiver(Struct, frozen=True):
@@ -235,8 +236,6 @@ class Unchecked(Finding, frozen=True):
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
-    if not all_findings:
-        return _PASSED
     verdicts = Verdicts(
         official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in all_findings)),
         rules=Verdict.of(any(f.fails(Basis.RULES) for f in all_findings)),
@@ -246,13 +245,7 @@ def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
 
 def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
     """Return verdicts in which nothing passes if something was not checked (``Unchecked``)."""
-    if Unchecked not in map(type, findings):
-        return verdicts
-    return Verdicts(_not_passed(verdicts.official), _not_passed(verdicts.rules))
-
-
-def _not_passed(verdict: Verdict) -> Verdict:
-    return Verdict.NOT_CHECKED if verdict is Verdict.PASS else verdict
+    return verdicts.failures if Unchecked in map(type, findings) else verdicts
 
 
 def without_official(finding: Finding, hint: str) -> Finding:
@@ -272,6 +265,10 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 # ---- folding ------------------------------------------------------------------------------
 
 
+_Kind: TypeAlias = "tuple[Finding, dict[str, Occurrence | _InFile]]"
+"""Findings to fold: the first one, and the places of all by path, in the order of lines."""
+
+
 class Folding:
     """Folds findings on one subject: those alike in all but place and values become one.
 
@@ -286,13 +283,17 @@ class Folding:
         """Add a finding; those of one file are added in the order of their lines."""
         if (value := bounded(finding.found)) is not finding.found:
             finding = replace(finding, found=value)
-        by_message = self._kinds.setdefault(_kind(finding), {})
-        kind = by_message.get(finding.message)
-        if kind is None and len(by_message) == MAX_MESSAGES:
-            kind = next(iter(by_message.values()))
-        if kind is None:
-            kind = by_message[finding.message] = _Kind(finding, {})
-        kind.add(finding)
+        key = (type(finding), finding.code, finding.severity, finding.basis, finding.waiver)
+        by_message, message = self._kinds.setdefault(key, {}), finding.message
+        if message not in by_message and len(by_message) == MAX_MESSAGES:
+            message = next(iter(by_message))
+        places = by_message.setdefault(message, (finding, {}))[1]
+        for place in finding.occurrences:
+            of_file = places.get(place.path)
+            if isinstance(of_file, _InFile):
+                of_file.add(place)
+            else:
+                places[place.path] = _InFile(of_file, place) if of_file else place
 
     def folded(
         self, subject: str | None = None, runs: Collection[str] = (), set_id: str | None = None
@@ -302,36 +303,22 @@ class Folding:
         ``subject`` is what they are about; ``runs`` are the paths of the runs of a result set, and
         ``set_id`` is its id.
         """
-        kinds = (kind for by_message in self._kinds.values() for kind in by_message.values())
-        return [kind.folded(subject, runs, set_id) for kind in kinds]
+        findings = []
+        for first, places in self._all():
+            merged = tuple([p.merged if isinstance(p, _InFile) else p for p in places.values()])
+            affected = len(places.keys() & runs)
+            of_runs = {"runs": affected, "of_runs": len(runs)} if affected else {}
+            about = {"places": merged, "subject": subject, "set": set_id or first.set, **of_runs}
+            findings.append(replace(first, **about))
+        return findings
 
     @property
     def verdicts(self) -> Verdicts:
         """The verdicts that follow from the findings."""
-        kinds = self._kinds.values()
-        return verdicts_of(kind.first for by_message in kinds for kind in by_message.values())
+        return verdicts_of(first for first, _ in self._all())
 
-
-class _Kind(Struct):
-    """Findings to fold: the first one, and the places of all by path, in the order of lines."""
-
-    first: Finding
-    places: dict[str, Occurrence | _InFile]
-
-    def add(self, finding: Finding) -> None:
-        for place in finding.occurrences:
-            of_file = self.places.get(place.path)
-            if isinstance(of_file, _InFile):
-                of_file.add(place)
-            else:
-                self.places[place.path] = _InFile(of_file, place) if of_file else place
-
-    def folded(self, subject: str | None, runs: Collection[str], set_id: str | None) -> Finding:
-        places = tuple([p.merged if isinstance(p, _InFile) else p for p in self.places.values()])
-        about = {"places": places, "subject": subject, "set": set_id or self.first.set}
-        if affected := len(self.places.keys() & runs):
-            return replace(self.first, **about, runs=affected, of_runs=len(runs))
-        return replace(self.first, **about)
+    def _all(self) -> Iterator[_Kind]:
+        return (kind for by_message in self._kinds.values() for kind in by_message.values())
 
 
 class _InFile:
@@ -339,8 +326,7 @@ class _InFile:
 
     def __init__(self, *places: Occurrence) -> None:
         """Merge the first occurrences."""
-        self._path, self._count = places[0].path, 0
-        self._lines: dict[int, None] = {}
+        self._path, self._count, self._lines = places[0].path, 0, dict[int, None]()
         self._found, self._expected = _Distinct(), _Distinct()
         for place in places:
             self.add(place)
@@ -356,13 +342,8 @@ class _InFile:
     @property
     def merged(self) -> Occurrence:
         """All of them as one."""
-        return Occurrence(
-            self._path,
-            tuple(self._lines)[:MAX_LINES],
-            self._count,
-            self._found.values,
-            self._expected.values,
-        )
+        values = self._found.values, self._expected.values
+        return Occurrence(self._path, tuple(self._lines)[:MAX_LINES], self._count, *values)
 
 
 _NO_VALUE = object()
@@ -377,7 +358,7 @@ class _Distinct:
         self._is_numeric = True
         self._last: Any = _NO_VALUE
 
-    def add(self, values: tuple[Any, ...]) -> None:
+    def add(self, values: Iterable[Any]) -> None:
         """Add values; more than ``MAX_VALUES`` different ones are left out."""
         for value in values:
             if value is not self._last:
@@ -385,18 +366,14 @@ class _Distinct:
                 self._last = value
 
     def _add(self, value: Any) -> None:
-        text, by_word = word(value), self._by_word
-        if len(by_word) < MAX_VALUES:
-            by_word.setdefault(text, value)
+        by_word = self._by_word
+        if len(by_word) == MAX_VALUES:
+            return
+        by_word.setdefault(word(value), value)
         self._is_numeric = self._is_numeric and _is_number(value)
         if self._is_numeric and len(by_word) > 1:
             extremes = (min(by_word.values()), max(by_word.values()))
             self._by_word = {word(extreme): extreme for extreme in extremes}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether further values are left out."""
-        return len(self._by_word) >= MAX_VALUES
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -415,10 +392,6 @@ def folded(
     for finding in findings:
         folding.add(finding)
     return folding.folded(subject, runs, set_id)
-
-
-def _kind(finding: Finding) -> tuple[Any, ...]:
-    return (type(finding), finding.code, finding.severity, finding.basis, finding.waiver)
 
 
 # ---- values in words ----------------------------------------------------------------------
@@ -499,10 +472,7 @@ def values_of(value: Any) -> tuple[Any, ...]:
 def distinct(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return the different values of all parts, up to a limit; of numbers, the extremes."""
     kept = _Distinct()
-    for values in parts:
-        kept.add(values)
-        if kept.is_full:
-            break
+    kept.add(chain.from_iterable(parts))
     return kept.values
 
 

@@ -6,22 +6,23 @@ time: the scheduler gives its work to another.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError, reason_of
 from mlperf_pkg.infra.parallel import Instead, WorkerLostError, parts_of
 from mlperf_pkg.infra.resources import (
+    PACKAGE,
+    RULES,
     RulesContext,
     data_folder,
+    digest_of,
     require,
     rules_context,
     set_rules_context,
@@ -116,13 +117,8 @@ def _call(
 @cache
 def identity() -> str:
     """Return the version of mlperf-pkg with a digest of its code and of its rulebook."""
-    digest = hashlib.sha256()
-    package, rules = Path(__file__).parents[1], data_folder("rules")
-    files = [(package, path) for path in package.rglob("*.py")]
-    files += [(rules, path) for path in rules.rglob("*.yaml")]
-    for name, path in sorted((path.relative_to(top).as_posix(), path) for top, path in files):
-        digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
-    return f"mlperf-pkg {__version__} ({digest.hexdigest()[:12]})"
+    digest = digest_of((PACKAGE, "*.py"), (data_folder("rules"), RULES))
+    return f"mlperf-pkg {__version__} ({digest[:12]})"
 
 
 def _check_workers(client: Any, scheduler: str) -> None:

@@ -173,17 +173,16 @@ def _refuse_many(text: str) -> None:
 def _parsed(text: str) -> tuple[Any, bool]:
     """Return the value, and whether there are problems, which ``_scanned`` finds."""
     _refuse_many(text)
-    has_problems = False
+    odd = set[str]()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal has_problems
         values = dict(pairs)
-        has_problems = has_problems or len(values) < len(pairs)
+        if len(values) < len(pairs):
+            odd.add("duplicate_key")
         return values
 
     def not_finite(name: str) -> float:
-        nonlocal has_problems
-        has_problems = True
+        odd.add(name)
         return float(name)
 
     try:
@@ -194,7 +193,7 @@ def _parsed(text: str) -> tuple[Any, bool]:
         digits = re.search(rf"\d{{{sys.get_int_max_str_digits() + 1}}}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1
         raise JsonSyntaxError(line, "found an integer of thousands of digits") from exc
-    return value, has_problems
+    return value, bool(odd)
 
 
 def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
@@ -206,13 +205,11 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
         line = text.count("\n", 0, comma) + 1
         return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}; expected none")
     token = re.compile(_LEXEME).match(text, error.pos)
-    token_text = (
-        repr((token[0] if token else text[error.pos])[:30]) if text[error.pos :] else "the end"
-    )
-    expected = next(
-        (text for start, text in _EXPECTED.items() if error.msg.startswith(start)), "JSON"
-    )
-    return JsonSyntaxError(error.lineno, f"found {token_text}; expected {expected}")
+    found = token[0] if token else text[error.pos : error.pos + 1]
+    starts = filter(error.msg.startswith, _EXPECTED)
+    expected = _EXPECTED.get(next(starts, ""), "JSON")
+    shown = repr(found[:30]) if found else "the end"
+    return JsonSyntaxError(error.lineno, f"found {shown}; expected {expected}")
 
 
 @lru_cache(maxsize=1)  # the lines of one file are looked up together, of most files never

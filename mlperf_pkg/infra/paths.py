@@ -9,7 +9,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader, FileIO
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -128,11 +128,6 @@ class ListedPath(Struct, frozen=True):
         if self.opener is None:
             raise FileNotFoundError(str(self))
         return self.opener.open()
-
-    def read_bytes(self) -> bytes:
-        """Return its content."""
-        with self.open() as stream:
-            return stream.read()
 
 
 AnyPath: TypeAlias = Path | ListedPath
@@ -257,21 +252,17 @@ def walk(
         if entry.path:
             yield entry
         if entry.folder and (entry.link is None or follow_links):
+            path = entry.path
             try:
-                children = _children(location, entry.path, cache)
+                children = list(cache[below(location, path) if path else location].values())
             except OSError as error:
                 if unreadable is None:
                     raise
-                unreadable(entry.path, error)
+                unreadable(path, error)
                 continue
+            if path:
+                children = [replace(child, path=f"{path}/{child.path}") for child in children]
             pending += reversed(list(filter(keep, children)))
-
-
-def _children(top: Location, path: str, cache: FolderCache) -> Iterable[Entry]:
-    if not path:
-        return cache[top].values()
-    entries = cache[below(top, path)].items()
-    return [replace(entry, path=f"{path}/{name}") for name, entry in entries]
 
 
 def list_tree(top: AnyPath | Location, cache: FolderCache | None = None) -> tuple[Entry, ...]:

@@ -19,8 +19,10 @@ from msgspec import Struct
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import read_file
 
-_LARGEST_RULES = 1 << 20  # bytes of a file
-_PACKAGE = Path(__file__).parents[1]
+RULES = "*.yaml"
+PACKAGE = Path(__file__).parents[1]
+
+_LARGEST = 1 << 20  # bytes of a file of rules or code
 
 
 class MissingPackageError(UserError):
@@ -57,7 +59,7 @@ def data_folder(name: str) -> Path:
     Raises:
         UserError: the installation is incomplete.
     """
-    for folder in (_PACKAGE / "data" / name, _PACKAGE.parent / name):
+    for folder in (PACKAGE / "data" / name, PACKAGE.parent / name):
         if folder.is_dir():
             return folder
     raise UserError(f"this installation of mlperf-pkg lacks its folder {name!r}: reinstall it")
@@ -137,7 +139,7 @@ def set_rules_context(context: RulesContext) -> None:
         UserError: a folder does not have the files that the context was made of.
     """
     for folder in context:
-        if _digest(folder.path) != folder.digest:
+        if digest_of((folder.path, RULES)) != folder.digest:
             raise UserError(
                 f"{folder.path}: a worker has other rules there than this machine:"
                 " give all machines the same folder"
@@ -148,7 +150,8 @@ def set_rules_context(context: RulesContext) -> None:
 @contextmanager
 def rules_read_from(*folders: Path) -> Iterator[None]:
     """Read rules from these folders before that of the package, within a ``with`` statement."""
-    token = _context.set(tuple(RulesFolder(path, _digest(path)) for path in folders))
+    context = tuple(RulesFolder(path, digest_of((path, RULES))) for path in folders)
+    token = _context.set(context)
     try:
         yield
     finally:
@@ -160,13 +163,16 @@ def rules_folders() -> tuple[Path, ...]:
     return (*(folder.path for folder in _context.get()), data_folder("rules"))
 
 
-def _digest(folder: Path) -> str:
+def digest_of(*patterns: tuple[Path, str]) -> str:
+    """Return a digest of the files in folders that match patterns, and of their paths there."""
     import hashlib  # noqa: PLC0415 - most commands read only the package's rules
 
+    files = ((top, path) for top, pattern in patterns for path in top.rglob(pattern))
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*.yaml") if path.is_file()):
-        content = hashlib.sha256(read_file(path, _LARGEST_RULES)).hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\0".encode())
+    for name, path in sorted((path.relative_to(top), path) for top, path in files):
+        if path.is_file():
+            content = hashlib.sha256(read_file(path, _LARGEST)).hexdigest()
+            digest.update(f"{name.as_posix()}\0{content}\0".encode())
     return digest.hexdigest()
 
 

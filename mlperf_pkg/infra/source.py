@@ -95,12 +95,11 @@ class Source(Struct, frozen=True):
         Raises:
             OSError: the file does not exist.
         """
-        origin = self.origin
         if self.listed_size is not None:
             return self.listed_size
-        if isinstance(origin, str | Path):
-            return os.stat(origin).st_size  # noqa: PTH116 - Path.stat takes twice as long
-        return len(origin) if isinstance(origin, bytes) else origin.size
+        if isinstance(self.origin, str | Path):
+            return os.stat(self.origin).st_size  # noqa: PTH116 - Path.stat takes twice as long
+        return len(self.origin) if isinstance(self.origin, bytes) else self.origin.size
 
     @property
     def stored(self) -> bool:
@@ -147,10 +146,9 @@ def _open(origin: Origin) -> BinaryIO:
         return BytesIO(origin) if isinstance(origin, bytes) else origin.open()
     try:
         return open_file(origin)
-    except PermissionError:
-        return unreadable(NO_PERMISSION)
-    except NotAFileError as error:
-        return unreadable(str(error.strerror))
+    except (PermissionError, NotAFileError) as error:
+        is_closed = isinstance(error, PermissionError)
+        return unreadable(NO_PERMISSION if is_closed else str(error.strerror))
 
 
 # ---- what a file holds, by its first bytes and by its name ---------------------------------
@@ -184,9 +182,8 @@ class Content(Struct, frozen=True):
     @property
     def text(self) -> bytes:
         """The head as UTF-8, if it is UTF-16."""
-        if not self.head.startswith(UTF_16_MARKS):
-            return self.head
-        return self.head.decode("utf-16", "replace").encode("utf-8", "replace")
+        is_utf_16 = self.head.startswith(UTF_16_MARKS)
+        return self.head.decode("utf-16", "replace").encode() if is_utf_16 else self.head
 
     def open(self, path: AnyPath) -> BinaryIO:
         """Open the file with this content, decompressed."""
@@ -236,8 +233,7 @@ def is_archive_name(name: str) -> bool:
 
 def stem_of(name: str) -> str:
     """Return a name without the suffix of an archive."""
-    lower = name.lower()
-    suffix = max((suffix for suffix in SUFFIXES if lower.endswith(suffix)), key=len, default="")
+    suffix = next(filter(name.lower().endswith, SUFFIXES), "")
     return name[: len(name) - len(suffix)] or name
 
 

@@ -23,7 +23,6 @@ from mlperf_pkg.infra.resources import require_package
 REQUEST_BYTES = 16 << 20  # smaller objects are read with one request
 _SCHEME = r"[a-z][a-z0-9+.-]*://"
 
-
 # The module for each scheme, and what pip takes to install it.
 _DRIVERS = {
     "s3": ("s3fs", "mlperf-pkg[cluster]"),
@@ -31,6 +30,10 @@ _DRIVERS = {
     "az": ("adlfs", "adlfs"),
     "abfs": ("adlfs", "adlfs"),
     "memory": ("fsspec", "fsspec"),
+}
+_PROBLEMS: dict[type[Exception], str] = {
+    FileNotFoundError: "no such bucket or object",
+    PermissionError: "permission denied",
 }
 
 
@@ -96,8 +99,7 @@ class _RangeReader(io.RawIOBase):
     """Reads an object range by range."""
 
     def __init__(self, stored: Object) -> None:
-        self._object = stored
-        self._position = 0
+        self._object, self._position = stored, 0
 
     def readable(self) -> bool:
         return True
@@ -118,25 +120,18 @@ class _RangeReader(io.RawIOBase):
 
 def _listing(top: str, key: str, objects: Mapping[str, Mapping[str, Any]]) -> Listing:
     """Raise UserError for a key that cannot be a path of files and folders."""
-    listing = Listing(top)
-    listing.openers.update(
-        (name, Object(top, name, int(values["size"])))
-        for name, values in objects.items()
-        if not name.endswith("/")
-    )
-    folders = listing.folders
-    for name in sorted(objects):
-        if name == key:
-            continue
+    files = {name: values for name, values in objects.items() if not name.endswith("/")}
+    listing = Listing(top, {name: Object(top, name, int(files[name]["size"])) for name in files})
+    for name in sorted(objects.keys() - {key}):
         below = name.removeprefix(f"{key}/").removesuffix("/")  # a slash at its end marks a folder
         parent = key
         for part in below.split("/") if below else ():
             if part in {"", ".", ".."} or parent in listing.openers:
                 raise UserError(f"{_scheme(top)}://{name}: the key cannot be the path of a file")
-            folders.setdefault(parent, {})[part] = None
+            listing.folders.setdefault(parent, {})[part] = None
             parent = f"{parent}/{part}"
         if name.endswith("/"):
-            folders.setdefault(parent, {})
+            listing.folders.setdefault(parent, {})
     return listing
 
 
@@ -200,8 +195,7 @@ class StoredFile(Struct, frozen=True):
             try:
                 fs.pipe_file(key, data, mode="overwrite" if replace else "create")
             except FileExistsError as error:
-                message = f"{self.url}: exists already and is not overwritten"
-                raise UserError(message) from error
+                raise UserError(f"{self.url}: exists already and is not overwritten") from error
 
     def unlink(self) -> None:
         """Remove it.
@@ -242,13 +236,6 @@ def _errors_of(url: str, action: str = "read") -> Iterator[None]:
         yield
     except UserError:
         raise
-    except FileNotFoundError as error:
-        raise UserError(f"{url}: no such bucket or object: {_reason(error)}") from error
-    except PermissionError as error:
-        raise UserError(f"{url}: permission denied: {_reason(error)}") from error
     except Exception as error:  # each store has errors of its own
-        raise UserError(f"{url}: cannot be {action}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    return reason_of(error) or type(error).__name__
+        problem = _PROBLEMS.get(type(error), f"cannot be {action}")
+        raise UserError(f"{url}: {problem}: {reason_of(error) or type(error).__name__}") from error

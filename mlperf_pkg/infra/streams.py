@@ -21,8 +21,6 @@ from msgspec import Struct
 
 from mlperf_pkg.infra.paths import open_file
 
-MAGIC_BYTES = 6  # that tell the formats of compressed data apart
-
 _CHUNK = 1 << 20
 _PIECE = 1 << 18
 _READ = 1 << 16
@@ -72,19 +70,16 @@ class Compression(Enum):
 
 
 def compression_of(head: bytes) -> Compression | None:
-    """Return the format of a file by its first ``MAGIC_BYTES``; None if it is not compressed."""
-    formats = (format_ for format_ in Compression if format_.value)
-    return next((format_ for format_ in formats if head.startswith(format_.value)), None)
+    """Return the format of a file by its first six bytes; None if it is not compressed."""
+    return next((f for f in Compression if f.value and head.startswith(f.value)), None)
 
 
 def bomb(unpacked: int, packed: int) -> str | None:
     """Return why data of these sizes in bytes must not be unpacked; None if it may be."""
     if unpacked <= max(_ALWAYS_ALLOWED, _LARGEST_RATIO * packed):
         return None
-    return (
-        f"it unpacks to more than {_ALWAYS_ALLOWED >> 30} GiB and more than"
-        f" {_LARGEST_RATIO} times its size"
-    )
+    limits = f"{_ALWAYS_ALLOWED >> 30} GiB and more than {_LARGEST_RATIO} times its size"
+    return f"it unpacks to more than {limits}"
 
 
 class DamagedError(Exception):
@@ -98,8 +93,7 @@ class Decompressor:
         """Start at the first byte."""
         self._format = format_
         self._stream: Any = None  # as lzma.LZMADecompressor is
-        self._packed = 0
-        self._unpacked = 0
+        self._packed = self._unpacked = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what the next bytes decompress to, in pieces.
@@ -241,8 +235,9 @@ class Part(Struct, frozen=True):
             OSError: the file cannot be opened.
         """
         file = open_file(self.path)
-        changed = os.fstat(file.fileno()).st_size != self.total
-        reader = _PartReader(file, self.start, self.size, changed=changed, owned=True)
+        is_same = os.fstat(file.fileno()).st_size == self.total
+        reader = _PartReader(file, self.start, self.size if is_same else 0, owned=True)
+        reader.problem = None if is_same else "the archive has changed while it was read"
         return BufferedReader(reader, _READ)
 
 
@@ -300,19 +295,17 @@ class Deflated(Struct, frozen=True):
 class _PartReader(PartialReader):
     """Reads a part of a file, wherever others read it."""
 
-    def __init__(
-        self, file: BinaryIO, start: int, size: int, *, changed: bool = False, owned: bool = False
-    ) -> None:
-        self._file = file
-        self._owned = owned
-        self._position = start
-        self._end = start + size
-        if changed:
-            self.problem, self._end = "the archive has changed while it was read", start
+    def __init__(self, file: BinaryIO, start: int, size: int, *, owned: bool = False) -> None:
+        self._file, self._owned = file, owned
+        self._position, self._end = start, start + size
 
     def readinto(self, buffer: Any) -> int:
         size = min(len(buffer), self._end - self._position)
-        data = _read_at(self._file.fileno(), size, self._position)
+        if hasattr(os, "pread"):
+            data = os.pread(self._file.fileno(), size, self._position)
+        else:  # Windows
+            os.lseek(self._file.fileno(), self._position, os.SEEK_SET)
+            data = os.read(self._file.fileno(), size)
         if size and not data:
             self.problem = "the archive is cut off"
         buffer[: len(data)] = data
@@ -323,14 +316,6 @@ class _PartReader(PartialReader):
         if self._owned:
             self._file.close()
         super().close()
-
-
-def _read_at(descriptor: int, size: int, position: int) -> bytes:
-    """Read a part of a file, wherever others read it."""
-    if hasattr(os, "pread"):
-        return os.pread(descriptor, size, position)
-    os.lseek(descriptor, position, os.SEEK_SET)  # Windows
-    return os.read(descriptor, size)
 
 
 class _MemberReader(DecompressingReader):

@@ -14,7 +14,7 @@ for _library in ("moto", "s3fs"):
 from mlperf_pkg.errors import UserError  # noqa: E402
 from mlperf_pkg.infra import stores  # noqa: E402
 from mlperf_pkg.infra.files import write_all  # noqa: E402
-from mlperf_pkg.infra.paths import Entry, list_tree  # noqa: E402
+from mlperf_pkg.infra.paths import Entry, list_tree, read_file  # noqa: E402
 from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of  # noqa: E402
 from tests.helpers import servers  # noqa: E402
 from tests.helpers.program import call  # noqa: E402
@@ -59,7 +59,7 @@ def test_a_listing_is_a_tree(memory: str) -> None:
     top = stored(f"{memory}/")
     assert (top.name, top.parts[-2:], str(top / "a")) == ("top", ("bucket", "top"), f"{memory}/a")
     assert (top / "a").is_dir()
-    assert (top / "a" / "x y#%?.txt").read_bytes() == b"1"
+    assert read_file(top / "a" / "x y#%?.txt", 9) == b"1"
     assert not (top / "c").exists()
     assert stored(f"{memory}/b.txt").is_file()
 
@@ -165,12 +165,12 @@ def test_a_report_goes_to_a_store(bucket: str, tmp_path: Path) -> None:
     url = servers.upload(write_submission(tmp_path / "ACME"), "ACME")
     output = f"{bucket}/reports/report.json"
     assert call("check", url, "-o", output).exit_code == 0
-    written = stored(output).read_bytes()
+    written = read_file(stored(output), 1 << 20)
     assert written == call("check", tmp_path / "ACME", "--format", "json").stdout_bytes
     again = call("check", url, "-o", output)
     assert (again.exit_code, "exists already; --force" in again.stderr) == (2, True)
     assert call("score", url, "-o", output, "--force").exit_code == 0
-    assert stored(output).read_bytes() != written
+    assert read_file(stored(output), 1 << 20) != written
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_what_appears_meanwhile_is_not_overwritten(bucket: str) -> None:
     StoredFile(f"{bucket}/mine").write(b"mine", replace=False)
     with pytest.raises(UserError, match="exists already"):
         StoredFile(f"{bucket}/mine").write(b"yours", replace=False)
-    assert stored(f"{bucket}/mine").read_bytes() == b"mine"
+    assert read_file(stored(f"{bucket}/mine"), 1 << 20) == b"mine"
 
 
 def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path:
         write_all({**both, tmp_path / "taken": "3"}, replace=False)
     assert (one.exists(), two.exists()) == (False, False)
     write_all(both, replace=False)
-    assert (stored(one.url).read_bytes(), two.read_text()) == (b"1", "2")
+    assert (read_file(stored(one.url), 1 << 20), two.read_text()) == (b"1", "2")
 
 
 def test_other_commands_refuse_urls() -> None:
