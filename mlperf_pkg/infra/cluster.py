@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError, reason_of
-from mlperf_pkg.infra.parallel import Instead, WorkerLostError, parts_of
+from mlperf_pkg.infra.parallel import Mapper, WorkerLostError
 from mlperf_pkg.infra.resources import (
     PACKAGE,
     RULES,
@@ -38,7 +39,7 @@ _TASKS = 10_000  # the most there are: the scheduler takes about 2 ms for each
 
 
 @contextmanager
-def cluster(scheduler: str) -> Iterator[_Batches]:
+def cluster(scheduler: str) -> Iterator[Mapper]:
     """Provide the workers of the Dask cluster with this scheduler (``tcp://10.0.0.1:8786``).
 
     Raises:
@@ -59,13 +60,14 @@ def cluster(scheduler: str) -> Iterator[_Batches]:
         _check_workers(client, scheduler)
         try:
             yield _Batches(client.get_executor(pure=False, retries=_RETRIES), dask.KilledWorker)
-        except dask.KilledWorker as error:
-            raise UserError(f"{scheduler}: the same work ended several workers: {error}") from error
+        except WorkerLostError as error:
+            reason = f"the same work ended several workers: {error.reason}"
+            raise UserError(f"{scheduler}: {reason}") from error
         except CancelledError as error:
             raise UserError(f"{scheduler}: the connection to the scheduler is lost") from error
 
 
-class _Batches:
+class _Batches(Mapper):
     """A ``Mapper`` that submits several items in one task."""
 
     def __init__(self, inner: Executor, killed: type[Exception]) -> None:
@@ -73,30 +75,24 @@ class _Batches:
 
     def submit(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]
-    ) -> Future[list[_Result]]:
+    ) -> Future[list[tuple[_Result]]]:
         return self._inner.submit(_call, identity(), rules_context(), function, items)
 
-    def map(
-        self,
-        function: Callable[[_Item], _Result],
-        items: Sequence[_Item],
-        *,
-        chunksize: int = 1,
-        instead: Instead[_Result] | None = None,
-    ) -> Iterator[_Result]:
-        parts = parts_of(items, max(chunksize, len(items) // _TASKS))
+    def outcomes(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Result] | Exception]:
+        size = max(1, len(items) // _TASKS)
+        parts = [items[start : start + size] for start in range(0, len(items), size)]
         futures = [self.submit(function, part) for part in parts]
+        return chain.from_iterable(map(self._outcomes_of, futures, map(len, parts)))
 
-        def results() -> Iterator[_Result]:
-            for future, part in zip(futures, parts, strict=True):
-                try:
-                    yield from future.result()
-                except self._killed as error:
-                    if instead is None:
-                        raise
-                    yield from [instead(WorkerLostError(str(error)))] * len(part)
-
-        return results()
+    def _outcomes_of(
+        self, future: Future[list[tuple[_Result]]], size: int
+    ) -> Sequence[tuple[_Result] | Exception]:
+        try:
+            return future.result()
+        except self._killed as error:
+            return [WorkerLostError(str(error))] * size
 
 
 def _call(
@@ -104,11 +100,11 @@ def _call(
     rules: RulesContext,
     function: Callable[[_Item], _Result],
     items: Sequence[_Item],
-) -> list[_Result]:
+) -> list[tuple[_Result]]:
     if identity() != expected:  # a worker that joined later
         raise UserError(_difference("a worker", identity(), expected))
     set_rules_context(rules)
-    return list(map(function, items))
+    return [(function(item),) for item in items]
 
 
 # ---- the same on all machines -------------------------------------------------------------

@@ -6,10 +6,11 @@ import gc
 import pickle
 import signal
 import sys
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import RulesContext, rules_context, set_rules_context
@@ -38,27 +39,38 @@ class WorkerLostError(RuntimeError):
         return f"a worker process ended before its work was done: {self.reason}"
 
 
-Instead = Callable[[WorkerLostError], _Result]
-"""Return what takes the place of the result of an item whose worker was lost."""
-
-
-class Mapper(Protocol):
+class Mapper(ABC):
     """Shares work among workers, as ``concurrent.futures.Executor`` does."""
 
     def map(
         self,
         function: Callable[[_Item], _Result],
         items: Sequence[_Item],
-        /,
         *,
-        chunksize: int = 1,
-        instead: Instead[_Result] | None = None,
+        instead: Callable[[WorkerLostError], _Result] | None = None,
     ) -> Iterator[_Result]:
-        """Yield the results of all items in their order; a worker takes ``chunksize`` at once.
+        """Yield the results of all items in their order.
+
+        ``instead`` returns what takes the place of the result where the worker was lost.
 
         Raises:
             WorkerLostError: a worker was lost, and ``instead`` does not say what to do then.
         """
+
+        def result(outcome: tuple[_Result] | Exception) -> _Result:
+            if isinstance(outcome, tuple):
+                return outcome[0]
+            if instead is None or not isinstance(outcome, WorkerLostError):
+                raise outcome
+            return instead(outcome)
+
+        return map(result, self.outcomes(function, items))
+
+    @abstractmethod
+    def outcomes(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Result] | Exception]:
+        """Yield the result of each item, alone in a tuple, or the error in place of it."""
 
 
 @contextmanager
@@ -74,23 +86,18 @@ def pool(workers: int, *, forked: bool = True) -> Iterator[Mapper]:
         processes.stop()
 
 
-def parts_of(items: Sequence[_Item], size: int) -> list[Sequence[_Item]]:
-    """Return the items in parts of this size."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
-
-
 class _Worker(NamedTuple):
-    """A process, the end of its pipe, and the parts without results that were sent to it."""
+    """A process, the end of its pipe, and the items without results that were sent to it."""
 
     process: BaseProcess
     connection: Connection
     taken: list[int]
 
 
-class _Pool:
-    """A ``Mapper`` of processes with a pipe each, through which parts are sent and results return.
+class _Pool(Mapper):
+    """A ``Mapper`` of processes with a pipe each, through which items are sent and results return.
 
-    Forks inherit the function and the items: only the numbers of the parts are sent to them, one
+    Forks inherit the function and the items: only the numbers of the items are sent to them, one
     ahead, so that none waits for this process. ``ProcessPoolExecutor`` is as fast, but has one pipe
     for the results of all workers: one that is killed while it writes leaves the others, and this
     process, waiting for ever.
@@ -100,26 +107,19 @@ class _Pool:
         self._number, self._forks = workers, forks
         self._workers: dict[Connection, _Worker] = {}
         self._function: Callable[[Any], Any] = id
-        self._parts: list[Sequence[Any]] = []
-        self._waiting = deque[int]()  # the numbers of the parts to be sent
+        self._items: Sequence[Any] = ()
+        self._waiting = deque[int]()  # the numbers of the items to be sent
 
-    def map(
-        self,
-        function: Callable[[_Item], _Result],
-        items: Sequence[_Item],
-        *,
-        chunksize: int = 1,
-        instead: Instead[_Result] | None = None,
-    ) -> Iterator[_Result]:
-        self.stop()  # those of the call before
-        self._function, self._parts = function, parts_of(items, chunksize)
-        self._waiting = deque(range(len(self._parts)))
-        outcomes, early = self._outcomes(), dict[int, list[_Result]]()
-        for number in range(len(self._parts)):
+    def outcomes(
+        self, function: Callable[[_Item], _Result], items: Sequence[_Item]
+    ) -> Iterator[tuple[_Result] | Exception]:
+        self.stop()  # the workers of the call before
+        self._function, self._items, self._waiting = function, items, deque(range(len(items)))
+        arrivals, early = self._arrivals(), dict[int, Any]()
+        for number in range(len(items)):
             while number not in early:
-                other, outcome = next(outcomes)
-                early[other] = _results(outcome, len(self._parts[other]), instead)
-            yield from early.pop(number)
+                early.update([next(arrivals)])
+            yield early.pop(number)
 
     def stop(self) -> None:
         """End the workers that still run, all of them also where Ctrl-C comes now."""
@@ -129,8 +129,8 @@ class _Pool:
             for connection in list(self._workers):
                 self._end(connection)
 
-    def _outcomes(self) -> Iterator[tuple[int, bytes | WorkerLostError]]:
-        """Yield the number of each part and its packed results, as they come.
+    def _arrivals(self) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each item and its outcome, as they come.
 
         A worker that was lost is replaced by another.
         """
@@ -153,7 +153,7 @@ class _Pool:
             for connection in cast("list[Connection]", wait(list(self._workers))):
                 worker = self._workers[connection]
                 try:
-                    outcome: bytes | WorkerLostError = connection.recv_bytes()
+                    outcome = pickle.loads(connection.recv_bytes())  # noqa: S301 - ours
                 except (EOFError, OSError):
                     outcome = WorkerLostError(self._end(connection))
                     self._waiting.extendleft(reversed(worker.taken[1:]))
@@ -168,7 +168,7 @@ class _Pool:
         context: Any = get_context("fork" if self._forks else "spawn")
         ours, theirs = context.Pipe()
         others = [*self._workers, ours]
-        inherited = (self._function, self._parts, others) if self._forks else None
+        inherited = (self._function, self._items, others) if self._forks else None
         arguments = (theirs, rules_context(), inherited)
         process = context.Process(target=_work, args=arguments, daemon=True)
         with _blocked():  # a process that is just beginning would report Ctrl-C
@@ -178,11 +178,11 @@ class _Pool:
         return worker
 
     def _send(self, worker: _Worker) -> None:
-        """Send the next part to a worker, if there is one."""
+        """Send the next item to a worker, if there is one."""
         if self._waiting:
             number = self._waiting.popleft()
             worker.taken.append(number)
-            work = number if self._forks else (self._function, self._parts[number])
+            work = number if self._forks else (self._function, self._items[number])
             with suppress(OSError):  # it has ended, which is noticed when its results are read
                 worker.connection.send(work)
 
@@ -193,22 +193,6 @@ class _Pool:
         process.join()
         code = process.exitcode or 0
         return signal.Signals(-code).name if code < 0 else f"exit status {code}"
-
-
-def _results(
-    outcome: bytes | WorkerLostError, size: int, instead: Instead[_Result] | None
-) -> list[_Result]:
-    """Return the results of a part of this size, or ``instead`` of each.
-
-    Raises:
-        Exception: that of the function.
-    """
-    results = pickle.loads(outcome) if isinstance(outcome, bytes) else outcome  # noqa: S301 - ours
-    if isinstance(results, WorkerLostError) and instead is not None:
-        return [instead(results)] * size
-    if isinstance(results, Exception):
-        raise results
-    return cast(list[_Result], results)
 
 
 @contextmanager
@@ -232,7 +216,7 @@ def _work(
     rules: RulesContext,
     inherited: tuple[Callable[..., Any], Sequence[Any], Sequence[Connection]] | None,
 ) -> None:
-    """Send the results of one part after another until the other end is closed."""
+    """Send the outcome of one item after another until the other end is closed."""
     # A terminal sends Ctrl-C to all processes, of which one is to report it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -241,21 +225,21 @@ def _work(
     if inherited is None:
         set_rules_context(rules)
     else:
-        function, parts, others = inherited
+        function, items, others = inherited
         for end in others:  # else no worker sees its pipe break
             end.close()
         gc.freeze()  # to look through the objects inherited would copy their memory
     with suppress(EOFError, OSError):
         while True:
             task = connection.recv()
-            work = task if inherited is None else (function, parts[task])
-            connection.send_bytes(_packed_results(*work))
+            work = task if inherited is None else (function, items[task])
+            connection.send_bytes(_packed(*work))
 
 
-def _packed_results(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> bytes:
-    """Return the results of all items as bytes, or the exception of one of them."""
+def _packed(function: Callable[[_Item], object], item: _Item) -> bytes:
+    """Return the outcome of an item as bytes."""
     try:
-        return pickle.dumps([function(item) for item in items], -1)
+        return pickle.dumps((function(item),), -1)
     except (pickle.PicklingError, RecursionError, MemoryError) as error:
         return pickle.dumps(WorkerLostError(f"its results cannot be sent: {error!r}"[:_REASON]))
     except Exception as error:  # noqa: BLE001 - raised again where the results are read
