@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, convert, field, to_builtins
+from msgspec.json import decode, encode
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
@@ -105,12 +105,26 @@ def read_config_file(path: Path) -> Config:
             names every offending line.
     """
     root = compose(path)
-    return Config() if root is None else _config(root, _contents(path, root, _schema()))
+    if root is None:
+        return Config()
+    contents = _contents(path, root, _schema())
+    if "round" in contents:
+        contents["round"] = round_name(contents["round"])
+    contents["code"] = {
+        benchmark: {"": folders} if isinstance(folders, str) else folders
+        for benchmark, folders in contents.get("code", {}).items()
+    }
+    contents["prices"] = _prices(contents.get("prices", {}))
+    contents["waivers"] = [
+        {**fields, "waiver": fields, "line": line_of(root, ["waivers", index])}
+        for index, fields in enumerate(contents.get("waivers", ()))
+    ]
+    return convert(contents, Config)
 
 
 def fields_of(config: Config) -> dict[str, Any]:
     """Return the fields of a configuration as its file has them; unset ones are empty."""
-    fields: dict[str, Any] = json.loads(json.dumps(to_builtins(config)))  # tuples become lists
+    fields = decode(encode(config), type=dict[str, Any])
     fields["code"] = {name: folders.get("", folders) for name, folders in fields["code"].items()}
     for price in fields["prices"].values():
         price["price_usd"] = f"{price['price_usd']:.15g}"
@@ -127,10 +141,9 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     Raises:
         UserError: as ``read_config_file``.
     """
-    root = compose(path)
+    schema, root = _schema(), compose(path)
     if root is None:
         return {}
-    schema = _schema()
     of_prices = {**schema["properties"]["prices"], "$defs": schema["$defs"]}
     return _prices(_contents(path, root, of_prices))
 
@@ -140,21 +153,6 @@ def _contents(path: Path, root: yaml.Node, schema: dict[str, Any]) -> dict[str, 
     if errors := sorted(set(islice(_schema_errors(root, contents, schema), _MOST_MISTAKES))):
         raise UserError("\n".join(f"{path}:{line}: {message}" for line, message in errors))
     return contents
-
-
-def _config(root: yaml.Node, contents: dict[str, Any]) -> Config:
-    if "round" in contents:
-        contents["round"] = round_name(contents["round"])
-    contents["code"] = {
-        benchmark: {"": folders} if isinstance(folders, str) else folders
-        for benchmark, folders in contents.get("code", {}).items()
-    }
-    contents["prices"] = _prices(contents.get("prices", {}))
-    contents["waivers"] = [
-        {**fields, "waiver": fields, "line": line_of(root, ["waivers", index])}
-        for index, fields in enumerate(contents.get("waivers", ()))
-    ]
-    return convert(contents, Config)
 
 
 def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
@@ -167,9 +165,8 @@ def _prices(contents: Mapping[str, dict[str, Any]]) -> dict[str, Price]:
 
 
 def _schema() -> dict[str, Any]:
-    text = (data_folder("rules") / "config.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    data = (data_folder("rules") / "config.schema.json").read_bytes()
+    return decode(data, type=dict[str, Any])
 
 
 def _schema_errors(

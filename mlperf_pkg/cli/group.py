@@ -121,11 +121,9 @@ class _General(click.Option):
 
 def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
     name, root = option.name or "", ctx.find_root()
-    if ctx is root:
+    if ctx is root or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
         root.params[name] = value
-    elif ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-        root.params[name] = value
-        if not ctx.resilient_parsing:
+        if ctx is not root and not ctx.resilient_parsing:
             apply_general(root, name)
 
 
@@ -212,8 +210,8 @@ def general_in_words(ctx: click.Context) -> str:
     if ctx.parent is None:
         return ""
     names = {*_EVERYWHERE, *read_by(ctx.command.callback)}
-    shown = [option for option in GENERAL if option.name in names]
-    return f"General options (mlperf-pkg --help): {', '.join('/'.join(o.opts) for o in shown)}"
+    shown = ", ".join("/".join(option.opts) for option in GENERAL if option.name in names)
+    return f"General options (mlperf-pkg --help): {shown}"
 
 
 class Command(click.Command):
@@ -321,10 +319,10 @@ class Program(Group):
         width = max(map(len, self._modules))
         limit = formatter.width - 6 - width
         for title, names in self._sections.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
+            commands = {n.ljust(width): self.get_command(ctx, n) for n in names}
             with formatter.section(title):
                 formatter.write_dl(
-                    [(n.ljust(width), c.get_short_help_str(limit)) for n, c in commands if c]
+                    [(name, c.get_short_help_str(limit)) for name, c in commands.items() if c]
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

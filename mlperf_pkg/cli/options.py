@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial, wraps
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,11 +43,8 @@ ROUND = (
 
 def checked(function: _Command) -> _Command:
     """Add the arguments ``paths`` and all options of ``judged``."""
-    return _decorated(
-        function,
-        click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path()),
-        judged,
-    )
+    add = click.argument("paths", nargs=-1, metavar="[PATH]...", callback=_paths, type=click.Path())
+    return add(judged(function))
 
 
 def judged(function: _Command) -> _Command:
@@ -83,10 +79,9 @@ def judging(function: _Command) -> _Command:
 def _inputs() -> list[str]:
     """Return the arguments of the command that runs: what it reads."""
     context = click.get_current_context()
-    names = [param.name for param in context.command.params if isinstance(param, click.Argument)]
-    values = [context.params.get(name or "") or () for name in names]
-    lists = [value if isinstance(value, tuple) else (value,) for value in values]
-    return [str(value) for value in chain.from_iterable(lists)]
+    arguments = [param for param in context.command.params if isinstance(param, click.Argument)]
+    values = [context.params.get(argument.name or "") or () for argument in arguments]
+    return [str(v) for value in values for v in (value if isinstance(value, tuple) else [value])]
 
 
 def workspace_options(round_: str | None, usage: str | None = None) -> Options:
@@ -190,9 +185,8 @@ def gathered(kind: type[Struct], name: str) -> Callable[[_Command], _Command]:
     def decorate(function: _Command) -> _Command:
         @wraps(function)
         def with_value(**values: Any) -> Any:
-            names = {option.rstrip("_"): option for option in values}
-            fields = [field for field in kind.__struct_fields__ if field in names]
-            value = kind(**{field: values.pop(names[field]) for field in fields})
+            fields = [option for option in values if option.rstrip("_") in kind.__struct_fields__]
+            value = kind(**{field.rstrip("_"): values.pop(field) for field in fields})
             return function(**{name: value}, **values)
 
         return with_value
@@ -224,29 +218,26 @@ def filtered(function: _Command) -> _Command:
         return function(filter_findings=lambda report: report.only(select, ignore), **others)
 
     which = "codes with these prefixes (repeatable or comma-separated)"
-    showing = _codes_option("--select", f"Show only {which}.")
-    hiding = _codes_option("--ignore", f"Hide {which}; the verdicts do not change.")
-    return _decorated(with_filter, showing, hiding)
-
-
-def _codes_option(name: str, text: str) -> Callable[[_Function], _Function]:
-    return click.option(
-        name,
+    codes = partial(
+        click.option,
         multiple=True,
         metavar="CODES",
         shell_complete=completion.prefixes,
         callback=_prefixes,
-        help=text,
+    )
+    return _decorated(
+        with_filter,
+        codes("--select", help=f"Show only {which}."),
+        codes("--ignore", help=f"Hide {which}; the verdicts do not change."),
     )
 
 
 def _prefixes(_: click.Context, __: click.Parameter, values: Iterable[str]) -> tuple[str, ...]:
-    prefixes = [prefix.strip() for value in values for prefix in value.split(",")]
-    if not prefixes:
+    if not values:
         return ()
     from mlperf_pkg.rulebook.explain import known_prefix  # noqa: PLC0415 - reads every explanation
 
-    return tuple(map(known_prefix, prefixes))
+    return tuple(known_prefix(prefix.strip()) for prefix in ",".join(values).split(","))
 
 
 def noted(checked: Checked) -> Checked:
@@ -320,7 +311,6 @@ def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Co
 
     It is an ``Output`` or, with ``many``, ``Outputs``.
     """
-    names = tuple(formats)
     suffix = "; repeatable" if many else ""
 
     def decorate(function: _Command) -> _Command:
@@ -336,7 +326,7 @@ def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Co
         ) -> Any:
             every = tuple(
                 Output(file, force, bool(verbose), name, formats)
-                for name, file in destinations(output, format_, names)
+                for name, file in destinations(output, format_, tuple(formats))
             )
             if len(every) > 1 and not many:
                 raise click.UsageError("this command writes one file: give -o once")
@@ -347,7 +337,7 @@ def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Co
             click.option(
                 "--format",
                 "format_",
-                type=Choice(names),
+                type=Choice(tuple(formats)),
                 help="Write in this format (default: by the ending of FILE, else text).",
             ),
             click.option(

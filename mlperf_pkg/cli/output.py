@@ -44,18 +44,15 @@ class Output(Struct, frozen=True):
         """
         if self.file is None:
             return
-        from mlperf_pkg.infra.files import (  # noqa: PLC0415 - most reports are shown
-            is_special,
-            refuse_within,
-        )
+        from mlperf_pkg.infra import files  # noqa: PLC0415 - most reports are shown
 
-        refuse_within(self.file, inputs)
+        files.refuse_within(self.file, inputs)
         if isinstance(self.file, Path):
             if self.file.is_dir():
                 raise UserError(f"{self.file}: is a folder")
             if not self.file.parent.is_dir():
                 raise UserError(f"{self.file}: the folder {self.file.parent} does not exist")
-            if is_special(self.file):
+            if files.is_special(self.file):
                 return
         if self.file.exists() and not self.force:
             raise UserError(f"{self.file}: exists already; --force overwrites it")
@@ -166,12 +163,10 @@ class Outputs(Struct, frozen=True):
             UserError: a file cannot be written.
             BrokenPipeError: standard output was closed by its reader.
         """
-        repository = checkout(inputs)
-        views = [adapt(replace(item.view(), checkout=repository)) for item in self.every]
-        contents = [
-            (item, item.formats[item.format](result, view))
-            for item, view in zip(self.every, views, strict=True)
-        ]
+        repository, contents = checkout(inputs), []
+        for item in self.every:
+            view = adapt(replace(item.view(), checkout=repository))
+            contents.append((item, item.formats[item.format](result, view)))
         if files := {output.file: content for output, content in contents if output.file}:
             from mlperf_pkg.infra.files import write_all  # noqa: PLC0415 - most reports are shown
 

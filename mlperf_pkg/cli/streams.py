@@ -55,7 +55,9 @@ def prepare_streams() -> None:
     """
     modes = {_STDIN: os.O_RDWR, _STDOUT: os.O_RDONLY, _STDERR: os.O_RDWR}
     for number, mode in modes.items():
-        if not _is_open(number):
+        try:
+            os.fstat(number)
+        except OSError:
             os.dup2(os.open(os.devnull, mode), number)
     if not _is_windows_console(sys.stdout):
         sys.stdout = _text(_Named(_STDOUT, "w", closefd=False), sys.stdout)
@@ -78,14 +80,6 @@ def _text(raw: io.FileIO, before: TextIO | None) -> io.TextIOWrapper:
 def discard_output() -> None:
     """Redirect standard output, so that buffered text does not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 # ---- ending early -------------------------------------------------------------------------

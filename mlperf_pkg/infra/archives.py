@@ -17,19 +17,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra.paths import AnyPath, ListedPath, Listing, Opener, open_file
 from mlperf_pkg.infra.source import Content, stem_of
-from mlperf_pkg.infra.streams import Deflated, Part, Spool, SpooledPart, bomb, problem_of
+from mlperf_pkg.infra.streams import Deflated, Part, Spool, bomb, problem_of
 
 LARGEST_NUMBER = 100_000
-
-PartAt: TypeAlias = Callable[[int, int], Part | SpooledPart]
-"""Return the part of an archive from an offset in bytes, and of a size in bytes."""
 
 _TOP = "."
 _MAC = "__MACOSX"  # what macOS adds to each zip
@@ -80,22 +78,22 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
         ArchiveError: it is damaged, or must not be read.
         OSError: it cannot be read.
     """
-    with _seekable(path, content, spool) as (file, part_at, packed):
-        members = (zip_members if content.is_zip else tar_members)(file, part_at)
+    with _seekable(path, content, spool) as (file, whole):
+        members = (zip_members if content.is_zip else tar_members)(file, whole)
         listing = Listing(path, folders={_TOP: {}})
-        _enter(listing, members, packed)
+        _enter(listing, members, whole.size)
     return ArchivePath(PurePosixPath(_TOP), listing)
 
 
 @contextmanager
 def _seekable(
     path: AnyPath, content: Content, spool: Callable[[], Spool]
-) -> Iterator[tuple[BinaryIO, PartAt, int]]:
-    """Provide the archive as a file, its parts, and its size in bytes."""
+) -> Iterator[tuple[BinaryIO, Part]]:
+    """Provide a file at the start of the archive, and the part of it that the archive is."""
     if isinstance(path, Path) and content.compression is None:
         size = path.stat().st_size
         with open_file(path) as file:
-            yield file, lambda start, length: Part(path, start, length, size), size
+            yield file, Part(path, 0, size, size)
         return
     copy = spool()
     with content.open(path) as stream:
@@ -103,7 +101,7 @@ def _seekable(
         if problem := problem_of(stream):
             raise ArchiveError(problem)
     copy.file.seek(whole.start)
-    yield copy.file, lambda start, length: SpooledPart(copy, start, length), whole.size
+    yield copy.file, whole
 
 
 def _enter(listing: Listing, members: Iterable[Member], packed: int) -> None:
@@ -169,7 +167,7 @@ class Member(Struct, frozen=True):
     reason: str | None = None
 
 
-def tar_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
+def tar_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
     """Yield the members of a tar archive, which begins where ``file`` is.
 
     Raises:
@@ -178,7 +176,7 @@ def tar_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
     guarded = _Guarded(file, _LONGEST_HEADER)
     try:
         with tarfile.open(fileobj=guarded, mode="r:", encoding="utf-8") as tar:  # type: ignore[call-overload]
-            yield from _tar_members(tar, part_at)
+            yield from _tar_members(tar, whole)
             file.seek(tar.offset)
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         raise ArchiveError(f"the tar archive is damaged ({error})") from error
@@ -187,7 +185,7 @@ def tar_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
         raise ArchiveError("the tar archive is cut off or damaged")
 
 
-def _tar_members(tar: tarfile.TarFile, part_at: PartAt) -> Iterator[Member]:
+def _tar_members(tar: tarfile.TarFile, whole: Part) -> Iterator[Member]:
     before = -1
     while (info := tar.next()) is not None:
         tar.members = []  # type: ignore[attr-defined] # it keeps all of them
@@ -196,7 +194,8 @@ def _tar_members(tar: tarfile.TarFile, part_at: PartAt) -> Iterator[Member]:
         before = tar.offset
         reason = _tar_reason(info)
         is_file = not (reason or info.isdir())
-        yield Member(info.name, part_at(info.offset_data, info.size) if is_file else None, reason)
+        part = replace(whole, start=info.offset_data, size=info.size) if is_file else None
+        yield Member(info.name, part, reason)
 
 
 def _tar_reason(info: tarfile.TarInfo) -> str | None:
@@ -211,7 +210,7 @@ def _tar_reason(info: tarfile.TarInfo) -> str | None:
     return next((kind for kind, applies in kinds.items() if applies), None)
 
 
-def zip_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
+def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
     """Yield the members of a zip archive, which ends where ``file`` does.
 
     Raises:
@@ -220,12 +219,12 @@ def zip_members(file: BinaryIO, part_at: PartAt) -> Iterator[Member]:
     try:
         with zipfile.ZipFile(_Guarded(file, _LONGEST_DIRECTORY)) as archive:
             for info in archive.infolist():
-                yield _zip_member(file, info, part_at)
+                yield _zip_member(file, info, whole)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         raise ArchiveError(f"the zip archive is damaged ({error})") from error
 
 
-def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, part_at: PartAt) -> Member:
+def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
     name = info.orig_filename
     if reason := _zip_reason(info):
         return Member(name, reason=reason)
@@ -236,7 +235,8 @@ def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, part_at: PartAt) -> Membe
     if info.header_offset < 0 or not header.startswith(_LOCAL_MAGIC) or len(header) < _LOCAL_HEADER:
         raise ArchiveError(f"the zip archive is damaged (no member {name} where it should be)")
     names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-    packed = part_at(info.header_offset + _LOCAL_HEADER + names, info.compress_size)
+    start = info.header_offset + _LOCAL_HEADER + names
+    packed = replace(whole, start=start, size=info.compress_size)
     if info.compress_type == zipfile.ZIP_STORED:
         return Member(name, packed)
     return Member(name, Deflated(packed, info.file_size, info.CRC))

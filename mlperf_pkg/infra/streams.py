@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from mlperf_pkg.infra.paths import open_file
 
@@ -220,27 +221,6 @@ _DECOMPRESSORS: dict[Compression, Callable[[], Any]] = {
 # ---- parts of files, which contain the members of archives --------------------------------
 
 
-class Part(Struct, frozen=True):
-    """Consecutive bytes of a file; ``total`` is the size of that file when it was listed."""
-
-    path: Path
-    start: int
-    size: int
-    total: int
-
-    def open(self) -> BufferedReader:
-        """Open the bytes as a stream, which is empty if the file has changed.
-
-        Raises:
-            OSError: the file cannot be opened.
-        """
-        file = open_file(self.path)
-        is_same = os.fstat(file.fileno()).st_size == self.total
-        reader = _PartReader(file, self.start, self.size if is_same else 0, owned=True)
-        reader.problem = None if is_same else "the archive has changed while it was read"
-        return BufferedReader(reader, _READ)
-
-
 class Spool:
     """A temporary file without a name, for what would have to be decompressed again and again."""
 
@@ -254,35 +234,51 @@ class Spool:
         """Close the file, which removes it."""
         self.file.close()
 
-    def append(self, stream: BinaryIO) -> SpooledPart:
+    def append(self, stream: BinaryIO) -> Part:
         """Copy a stream to the end of the file, and return that part."""
         start = self.file.seek(0, os.SEEK_END)
         while data := stream.read(_CHUNK):
             self.file.write(data)
         self.file.flush()
-        return SpooledPart(self, start, self.file.tell() - start)
+        return Part(self, start, self.file.tell() - start)
 
 
-class SpooledPart(Struct, frozen=True):
-    """Consecutive bytes of a spool; where it is sent to another process, its bytes are."""
+class Part(Struct, frozen=True):
+    """Consecutive bytes of a file, or of a spool; of that, the bytes are sent to other processes.
 
-    spool: Spool
+    ``total`` is the size of a file when it was listed.
+    """
+
+    file: Path | Spool
     start: int
     size: int
+    total: int = 0
 
     def open(self) -> BufferedReader:
-        """Open the bytes as a stream."""
-        return BufferedReader(_PartReader(self.spool.file, self.start, self.size), _READ)
+        """Open the bytes as a stream, which is empty if the file has changed.
+
+        Raises:
+            OSError: the file cannot be opened.
+        """
+        if isinstance(self.file, Spool):
+            return BufferedReader(_PartReader(self.file.file, self.start, self.size), _READ)
+        file = open_file(self.file)
+        is_same = os.fstat(file.fileno()).st_size == self.total
+        reader = _PartReader(file, self.start, self.size if is_same else 0, owned=True)
+        reader.problem = None if is_same else "the archive has changed while it was read"
+        return BufferedReader(reader, _READ)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send the bytes."""
-        return bytes, (self.open().read(),)
+        """Send the bytes of a spool."""
+        if isinstance(self.file, Spool):
+            return bytes, (self.open().read(),)
+        return Part, astuple(self)
 
 
 class Deflated(Struct, frozen=True):
     """A compressed member of a zip archive; ``size`` is that of its content in bytes."""
 
-    packed: Part | SpooledPart | bytes
+    packed: Part | bytes
     size: int
     checksum: int
 
