@@ -17,17 +17,8 @@ from typing import Any, TypeVar
 
 from mlperf_pkg import __version__
 from mlperf_pkg.errors import UserError, reason_of
+from mlperf_pkg.infra import resources
 from mlperf_pkg.infra.parallel import Mapper, WorkerLostError
-from mlperf_pkg.infra.resources import (
-    PACKAGE,
-    RULES,
-    RulesContext,
-    data_folder,
-    digest_of,
-    require,
-    rules_context,
-    set_rules_context,
-)
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -49,7 +40,7 @@ def cluster(scheduler: str) -> Iterator[Mapper]:
     if not _ADDRESS.fullmatch(scheduler):
         expected = "expected one such as tcp://10.0.0.1:8786"
         raise UserError(f"{scheduler}: not the address of a Dask scheduler; {expected}")
-    dask = require("distributed", "cluster", "--scheduler")
+    dask = resources.require("distributed", "cluster", "--scheduler")
     # It logs a traceback for a broken connection, which we report in words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
@@ -76,7 +67,7 @@ class _Batches(Mapper):
     def submit(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]
     ) -> Future[list[tuple[_Result]]]:
-        return self._inner.submit(_call, identity(), rules_context(), function, items)
+        return self._inner.submit(_call, identity(), resources.rules_context(), function, items)
 
     def outcomes(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item]
@@ -97,13 +88,13 @@ class _Batches(Mapper):
 
 def _call(
     expected: str,
-    rules: RulesContext,
+    rules: resources.RulesContext,
     function: Callable[[_Item], _Result],
     items: Sequence[_Item],
 ) -> list[tuple[_Result]]:
     if identity() != expected:  # a worker that joined later
         raise UserError(_difference("a worker", identity(), expected))
-    set_rules_context(rules)
+    resources.set_rules_context(rules)
     return [(function(item),) for item in items]
 
 
@@ -113,7 +104,8 @@ def _call(
 @cache
 def identity() -> str:
     """Return the version of mlperf-pkg with a digest of its code and of its rulebook."""
-    digest = digest_of((PACKAGE, "*.py"), (data_folder("rules"), RULES))
+    rules = resources.data_folder("rules")
+    digest = resources.digest_of((resources.PACKAGE, "*.py"), (rules, resources.RULES))
     return f"mlperf-pkg {__version__} ({digest[:12]})"
 
 
