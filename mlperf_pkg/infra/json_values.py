@@ -205,10 +205,10 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> JsonSyntaxError:
         line = text.count("\n", 0, comma) + 1
         return JsonSyntaxError(line, f"found a comma before {trailing[1]!r}; expected none")
     token = re.compile(_LEXEME).match(text, error.pos)
-    found = token[0] if token else text[error.pos : error.pos + 1]
+    lexeme = token[0] if token else text[error.pos : error.pos + 1]
     starts = filter(error.msg.startswith, _EXPECTED)
     expected = _EXPECTED.get(next(starts, ""), "JSON")
-    shown = repr(found[:30]) if found else "the end"
+    shown = repr(lexeme[:30]) if lexeme else "the end"
     return JsonSyntaxError(error.lineno, f"found {shown}; expected {expected}")
 
 
