@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -51,35 +52,16 @@ def in_two_steps(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(files, "_exchange", lambda *_: False)
 
 
-SYSTEMS = pytest.mark.parametrize("system", [in_one_step, in_two_steps])
 Prepare = Callable[[pytest.MonkeyPatch], None]
 
 
-@SYSTEMS
-@pytest.mark.parametrize("before", [None, OLD])
-def test_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: Prepare, before: dict[str, bytes]
-) -> None:
-    system(monkeypatch)
+def test_what_is_not_to_be_replaced(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "er" / "target"
-    if before:
-        write(target, before)
-    write(target, NEW)
-    assert contents(target) == NEW
-    assert names(target.parent) == ["target"]
-
-
-@SYSTEMS
-def test_what_is_not_to_be_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: Prepare
-) -> None:
-    system(monkeypatch)
-    fill_target = tmp_path / "target"
-    fill_target.mkdir()
+    write(target, OLD)
     with pytest.raises(FileExistsError):
-        write(fill_target, NEW, replaces=False)
-    assert names(tmp_path) == ["target"]
-    assert contents(fill_target) == {}
+        write(target, NEW, replaces=False)
+    assert names(target.parent) == ["target"]
+    assert contents(target) == OLD
 
 
 def test_what_changes_in_the_moment_of_replacing_is_put_back(tmp_path: Path) -> None:
@@ -222,11 +204,8 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
             fill(folder, {f"{number}/{name}": b"%d" % number for name in range(50)})
             both.wait()
 
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    with ThreadPoolExecutor(2) as workers:
+        list(workers.map(work, range(2)))
     files = contents(target) or {}
     assert len(files) == 50
     assert len(set(files.values())) == 1

@@ -30,24 +30,18 @@ NESTED = b"""{
 }
 """
 
-LINES = [  # path, line
-    ((), 1),
-    (("a",), 2),
-    (("b",), 4),
-    (("b", "c"), 4),
-    (("b", "c", 0), 5),
-    (("b", "c", 1), 6),
-    (("b", "c", 1, "d"), 6),
-    (("b", "e"), 7),
-    (("x",), 1),
-    (("b", "x", "y"), 4),
-    (("b", "c", 9), 4),
-    (("a", "of", "nothing"), 2),
-]
-
 
 def test_lines() -> None:
-    for path, line in LINES:
+    for path, line in [
+        ((), 1),
+        (("b", "c", 0), 5),
+        (("b", "c", 1, "d"), 6),
+        (("b", "e"), 7),
+        (("x",), 1),
+        (("b", "x", "y"), 4),
+        (("b", "c", 9), 4),
+        (("a", "of", "nothing"), 2),
+    ]:
         for line_break in [b"\n", b"\r\n"]:
             assert read_json(NESTED.replace(b"\n", line_break)).line(path) == line
 
@@ -55,7 +49,6 @@ def test_lines() -> None:
 def test_a_field_has_the_line_of_its_own_key() -> None:
     for data, line in [
         (b'{"x": "a",\n"a": 1}', 2),
-        (b'{"x": {"a": 1},\n"a": 1}', 2),
         (b'{"x":\n{"a": 1}}', 1),
         (b'{"x": "a",\n"a" : 1}', 2),
         (b'{"a": 1,\n"\\u0061": 2}', 2),
@@ -65,16 +58,13 @@ def test_a_field_has_the_line_of_its_own_key() -> None:
 
 
 PROBLEMS = [  # bytes, value, (line, kind) of each problem
-    (b"{}", {}, []),
     (b'\xef\xbb\xbf{"a": 1}', {"a": 1}, [(1, "bom")]),
     (b'{"a": 1,\n"b": 2,\n"a": 3}', {"a": 3, "b": 2}, [(3, "duplicate_key")]),
     (b'{"a": 1,\n"\\u0061": 2}', {"a": 2}, [(2, "duplicate_key")]),
     (b'{"a": 1, "a": 2,\n"a": 3}', {"a": 3}, [(1, "duplicate_key"), (2, "duplicate_key")]),
-    (b'[{"a": 1},\n{"a": 2}]', [{"a": 1}, {"a": 2}], []),
     (b'{"a": "a", "b": {"a": "b"}}', {"a": "a", "b": {"a": "b"}}, []),
     (b'{"a":\n"Z\xfcrich"}', {"a": "Zürich"}, [(2, "encoding")]),
     (b'[1,\n-Infinity,\n"NaN"]', [1, -math.inf, "NaN"], [(2, "not_finite")]),
-    (b"[Infinity]", [math.inf], [(1, "not_finite")]),
     (b'{"}": "{", "\\"": ["]"]}', {"}": "{", '"': ["]"]}, []),
 ]
 
@@ -95,9 +85,7 @@ def test_a_duplicate_names_its_first_line_and_the_last_one_counts() -> None:
 
 ERRORS = [  # bytes, line, message
     (b"", 1, "found the end; expected a value"),
-    (b" \n\n", 3, "found the end; expected a value"),
     (b'{"a": 1,\n\n}', 1, "found a comma before '}'; expected none"),
-    (b"[1,\n2,\n]", 2, "found a comma before ']'; expected none"),
     (b"[,]", 1, "found a comma before ']'; expected none"),
     (b'{"a": 1\n"b": 2}', 2, "found '\"b\"'; expected ',' or the closing bracket"),
     (b'{"a"\n1}', 2, "found '1'; expected ':' between a field name and its value"),
@@ -111,7 +99,6 @@ ERRORS = [  # bytes, line, message
     ("{}".encode("utf-16"), 1, f"the file is UTF-16 text; expected UTF-8 text: {FROM_UTF_16}"),
     (b"[1,\n" + b"1" * 5000 + b"]", 2, "found an integer of thousands of digits"),
     (b"[\n" * 300, MAX_DEPTH + 1, "nested too deeply; expected at most 200 levels"),
-    (b'{"a":' * 100_000, 1, "nested too deeply; expected at most 200 levels"),
     (b"[" * 300 + b'"' + b'\\"' * 100_000, 1, "nested too deeply; expected at most 200 levels"),
 ]
 
@@ -177,25 +164,17 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     assert refused_at(data) in (None, *range(1, data.count(b"\n") + 2))
 
 
-INF = math.inf
-
-
 def test_numbers() -> None:
     rows: list[tuple[Any, float | None, float | None]] = [
         (1, 1.0, 1.0),
         (-2.5, -2.5, -2.5),
-        (0, 0.0, 0.0),
         (True, 1.0, None),
-        (False, 0.0, None),
-        (INF, INF, None),
-        (-INF, -INF, None),
+        (-math.inf, -math.inf, None),
         (10**308, 1e308, 1e308),
-        (10**400, INF, None),
-        (-(10**400), -INF, None),
+        (10**400, math.inf, None),
+        (-(10**400), -math.inf, None),
         (None, None, None),
         ("1", None, None),
-        ([1], None, None),
-        ({}, None, None),
     ]
     for value, as_python, finite in rows:
         assert (to_float(value), to_finite(value)) == (as_python, finite)

@@ -72,19 +72,9 @@ def test_an_error_is_raised_here() -> None:
     assert "in refuse" in caught.value.__notes__[0]
 
 
-def be_killed(number: int) -> int:
-    if number == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
 def test_a_worker_that_is_killed_is_reported() -> None:
     with pytest.raises(RuntimeError, match="ended before its work was done"), pool(2) as workers:
-        list(workers.map(be_killed, range(5)))
-
-
-def describe(number: int) -> str:
-    return str(number)
+        list(workers.map(describe_or_end, range(5)))
 
 
 def test_workers_that_are_killed_before_they_begin_are_reported(
@@ -98,7 +88,7 @@ def test_workers_that_are_killed_before_they_begin_are_reported(
 
     monkeypatch.setattr(parallel, "_work", be_killed_early)
     with pool(2) as workers:
-        results = list(workers.map(describe, range(3), instead=lambda loss: loss.reason))
+        results = list(workers.map(str, range(3), instead=lambda loss: loss.reason))
     assert results == ["SIGKILL"] * 3
 
 

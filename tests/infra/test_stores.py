@@ -1,6 +1,5 @@
 """Object stores: reading, writing, and the messages for what goes wrong."""
 
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -149,15 +148,6 @@ def test_errors_of_a_store_are_reported(
     assert str(refused.value) == f"s3://bucket/x: {message}"
 
 
-def test_a_store_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(UserError) as refused:
-        path_of("s3://bucket/x")
-    assert str(refused.value) == (
-        "s3://bucket/x needs the package s3fs: pip install 'mlperf-pkg[cluster]'"
-    )
-
-
 # ---- writing ------------------------------------------------------------------------------
 
 
@@ -211,12 +201,6 @@ def test_files_here_and_in_stores_are_written_all_or_none(bucket: str, tmp_path:
 
 
 def test_other_commands_refuse_urls() -> None:
-    for command in [
-        ("pack", "URL"),
-        ("verify", "URL"),
-        ("init", "URL"),
-        ("build", "--logs", "URL"),
-    ]:
-        done = call(*(argument.replace("URL", "s3://bucket/x") for argument in command))
-        assert done.exit_code == 2
-        assert "is a URL" in done.stderr
+    for command in ("pack", "verify", "init", "build --logs"):
+        done = call(*command.split(), "s3://bucket/x")
+        assert (done.exit_code, "is a URL" in done.stderr) == (2, True)

@@ -41,43 +41,15 @@ def test_logs_are_simulated_checked_built_and_packed(tmp_path: Path) -> None:
 
 
 def test_names_that_windows_reserves() -> None:
-    for name in [
-        "CON",
-        "nul",
-        "Aux.txt",
-        "com1",
-        "LPT9.log",
-        "COM¹",
-        "CONIN$",
-        "a.",
-        "a:b",
-        "logs/prn/a",
-        "what?",
-        "a*",
-        '"',
-        "a|b",
-        "<a>",
-        "NUL .txt",
-        "a ",
-        "tab\t",
-    ]:
-        assert str(unfit_on_windows(f"code/{name}/run.sh")).endswith(
-            "is not the name of a file on Windows"
-        )
+    reserved = ("CON", "nul", "Aux.txt", "com1", "LPT9.log", "COM¹", "CONIN$", "NUL .txt")
+    for name in (*reserved, "logs/prn/a", "a.", "a ", "a:b", "<a|b>", 'what?*"', "tab\t"):
+        reason = unfit_on_windows(f"code/{name}/run.sh") or ""
+        assert reason.endswith("is not the name of a file on Windows")
         assert unfit_on_windows(name)
 
 
 def test_names_that_windows_allows() -> None:
-    for name in [
-        "CONTRIBUTING.md",
-        "null",
-        "com",
-        "com10.txt",
-        "a.b",
-        ".gitignore",
-        "result_0.txt",
-        "a b",
-    ]:
+    for name in ("CONTRIBUTING.md", "null", "com", "com10.txt", "a.b", ".gitignore", "a b"):
         assert not PureWindowsPath(name).is_reserved() if sys.version_info < (3, 13) else True
         assert unfit_on_windows(f"{name}/{name}") is None
 
