@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.config import round_name
 from tests.helpers.broken_runs import SET, every_log, fast, same_seed
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
@@ -26,36 +25,25 @@ def spoil(folder: Path) -> None:
         log.write_bytes(b"".join(line for line in lines if key not in line))
 
 
-def test_clean(folder: Path) -> None:
-    result = call("check", folder)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("official: pass, mlperf-logging")
-    assert "\n\nResult sets" in result.stdout
-
-
 def test_errors(folder: Path) -> None:
     spoil(folder)
     result = call("check", folder)
-    assert result.exit_code == 1
-    assert (
-        "Errors\n  result_1.txt: submission_benchmark is not logged; expected once  RUN119\n"
-        in result.stdout
-    )
+    assert (result.exit_code, result.stderr) == (1, "")
+    message = "result_1.txt: submission_benchmark is not logged; expected once  RUN119"
+    assert f"Errors\n  {message}\n" in result.stdout
 
 
 def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     assert call("check").exit_code == 0
     monkeypatch.chdir(folder)
-    result = call("check")
-    assert result.exit_code == 2
-    assert "no PATH given, and there is no folder logs/ here" in result.stderr
-
-
-def test_without_a_log(tmp_path: Path) -> None:
-    result = call("check", tmp_path)
-    assert result.exit_code == 2
-    assert "no MLPerf log here" in result.stderr
+    for arguments, message in (
+        ((), "no PATH given, and there is no folder logs/ here"),
+        ((folder.parent / "empty",), "no MLPerf log here"),
+    ):
+        (folder.parent / "empty").mkdir(exist_ok=True)
+        result = call("check", *arguments)
+        assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
@@ -63,9 +51,6 @@ def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
     result = call("check", folder, "-o", file)
     assert (result.exit_code, result.output) == (0, "")
     assert file.read_text("utf-8") == call("check", folder).stdout
-    again = call("check", folder, "-o", file, "--format", "json")
-    assert again.exit_code == 2
-    assert "report.txt: exists already; --force overwrites it" in again.stderr
     assert call("check", folder, "-o", file, "--format", "json", "--force").exit_code == 0
     assert json.loads(file.read_text("utf-8"))
 
@@ -79,8 +64,7 @@ def test_output_refused(folder: Path, tmp_path: Path) -> None:
     ):
         before = sorted(tmp_path.rglob("*"))
         result = call("check", folder, "--force", "-o", tmp_path / file)
-        assert result.exit_code == 2
-        assert message in result.stderr
+        assert (result.exit_code, message in result.stderr) == (2, True)
         assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -145,8 +129,7 @@ def test_select_and_ignore(folder: Path) -> None:
 
 def test_an_unknown_prefix_is_refused(folder: Path) -> None:
     result = call("check", folder, "--select", "SEET")
-    assert result.exit_code == 2
-    assert "no code begins with 'SEET': did you mean" in result.stderr
+    assert (result.exit_code, "no code begins with 'SEET': did you" in result.stderr) == (2, True)
 
 
 # ---- formats and several outputs ----------------------------------------------------------
@@ -154,16 +137,14 @@ def test_an_unknown_prefix_is_refused(folder: Path) -> None:
 
 def test_several_outputs_of_one_check(folder: Path, tmp_path: Path) -> None:
     spoil(folder)
-    prefixes = {"report.json": "", "report.sarif": "", "report.xml": "", "x": "github:"}
-    prefixes["quality.json"] = "gitlab:"
-    outputs = ["-", *(f"{prefix}{tmp_path / name}" for name, prefix in prefixes.items())]
-    result = call("check", folder, *(word for output in outputs for word in ("-o", output)))
+    files = {"report.json": "json", "report.xml": "junit", "gitlab:quality.json": "gitlab"}
+    names = {output: tmp_path / output.rpartition(":")[2] for output in files}
+    outputs = [output.replace(names[output].name, str(names[output])) for output in files]
+    result = call("check", folder, *(word for output in ("-", *outputs) for word in ("-o", output)))
     assert (result.exit_code, result.stdout) == (1, call("check", folder).stdout)
-    files = {"report.json": "json", "report.sarif": "sarif", "report.xml": "junit"}
-    files |= {"quality.json": "gitlab", "x": "github"}
-    for name, format_ in files.items():
+    for output, format_ in files.items():
         alone = call("check", folder, "--format", format_).stdout
-        assert (tmp_path / name).read_text("utf-8") == alone
+        assert names[output].read_text("utf-8") == alone
 
 
 def test_one_output_refused_refuses_all(folder: Path, tmp_path: Path) -> None:
@@ -199,22 +180,11 @@ def test_the_rules_do_not_count(tmp_path: Path) -> None:
     assert call("check", root, "--round", "2.0.0", "--fail-on", "official").exit_code == 0
 
 
+# ---- bypasses -----------------------------------------------------------------------------
+
+
 def report(*arguments: str | Path) -> Any:
     return json.loads(call("check", *arguments, "--format", "json").stdout)
-
-
-def test_round_names() -> None:
-    for text, name in (
-        ("5.1", "5.1"),
-        ("v5.1", "5.1"),
-        ("5.1.0", "5.1"),
-        ("v4.0.0", "4.0"),
-        ("5.1.1", "5.1.1"),
-    ):
-        assert round_name(text) == name
-
-
-# ---- bypasses -----------------------------------------------------------------------------
 
 
 def codes(document: Any) -> set[str]:
@@ -224,10 +194,8 @@ def codes(document: Any) -> set[str]:
 def test_rcp_bypass(tmp_path: Path) -> None:
     tree = every_log(fast, write_submission(tmp_path / "ACME"))
     failed, passed = report(tree), report(tree, "--rcp-bypass")
-    assert "RCP101" in codes(failed)
-    assert failed["verdict"]["official"] == "fail"
-    assert "RCP102" in codes(passed)
-    assert passed["verdict"]["official"] == "pass"
+    for document, code, verdict in ((failed, "RCP101", "fail"), (passed, "RCP102", "pass")):
+        assert (code in codes(document), document["verdict"]["official"]) == (True, verdict)
     (tree / "package_checker_params").write_text("rcp-bypass\n")
     assert report(tree)["findings"] == passed["findings"]
 
@@ -266,7 +234,4 @@ def test_private_ids(tmp_path: Path) -> None:
     (entry,) = json.loads(ids.read_text("utf-8")).values()
     (row,) = json.loads((tables / "summary.json").read_text("utf-8"))
     assert row["private_id"] == entry["private_id"] != ""
-    before = ids.read_bytes()
-    assert call(*arguments, "--force").exit_code == 0
-    assert ids.read_bytes() == before
     assert not list(tree.rglob("privateid.json"))

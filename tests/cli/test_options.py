@@ -1,6 +1,6 @@
 """Options of commands that report findings: what is shown, and what fails the command."""
 
-import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,15 +124,15 @@ def without_anything(tree: Path) -> None:
     remove(tree / "systems" / f"{SYSTEM}.json")
 
 
-SKIPPED = "mlperf-logging {version} skips what is not a benchmark of round 2.0"
-ROUND = ("--round", "2.0")
-
-
 @pytest.mark.parametrize(
     ("change", "options", "reason"),
     [
-        (chess, ROUND, SKIPPED),
-        (without_runs, ROUND, "there is no result set"),
+        (
+            chess,
+            ("--round", "2.0"),
+            r"mlperf-logging \S+ skips what is not a benchmark of round 2\.0",
+        ),
+        (without_runs, ("--round", "2.0"), "there is no result set"),
         (without_anything, (), "no log and no folder name gives the round"),
     ],
 )
@@ -140,13 +140,8 @@ def test_what_was_not_checked_never_passes(
     tree: Path, change: Callable[[Path], None], options: tuple[str, ...], reason: str
 ) -> None:
     change(tree)
-    checked = json.loads(call("check", tree, *options, "--format", "json").stdout)
-    assert checked["verdict"] == {"official": "not_checked", "rules": "fail"}
-    version = checked["tool"]["reference"].split()[-1]
     words = " ".join(call("check", tree, *options, "-q").stdout.split())
-    assert words.startswith(
-        f"official: not checked, {reason.format(version=version)} rules: FAIL, "
-    )
+    assert re.match(f"official: not checked, {reason} rules: FAIL, ", words)
 
 
 # ---- logs that cannot be read -------------------------------------------------------------
@@ -157,27 +152,17 @@ UTF_16 = "is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -
 @pytest.mark.parametrize(
     "command",
     [
-        ("check", "logs"),
-        ("score", "logs"),
-        ("select", "logs"),
-        ("report", "logs"),
-        ("export", "logs", "-o", "out.csv"),
-        ("compare", "logs"),
-        ("diff", "logs", "logs/1.log"),
-        ("rcp", "check", "logs"),
-        ("rcp", "new", "logs"),
-        ("watch", "logs/0.log", "--timeout", "0.001", "--interval", "0.05"),
-        ("build", "."),
-        ("init", "."),
+        *("check logs", "score logs", "select logs", "report logs", "export logs -o out.csv"),
+        *("compare logs", "diff logs logs/1.log", "rcp check logs", "rcp new logs"),
+        *("watch logs/0.log --timeout 0.001 --interval 0.05", "build .", "init ."),
     ],
-    ids=lambda command: command[0],
 )
 def test_utf_16_is_named_by_every_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    encoding = "utf-16-be" if command[0] == "check" else "utf-16-le"
+    encoding = "utf-16-be" if command == "check logs" else "utf-16-le"
     logs = ["\ufeff".encode(encoding) + RESNET[0].decode().encode(encoding), *RESNET[1:]]
     monkeypatch.chdir(lay(tmp_path, POD16, numbered(logs, "logs/{}.log")))
-    output = " ".join(call(*command).output.split())
+    output = " ".join(call(*command.split()).output.split())
     assert f"the log {UTF_16}" in output
     assert "Traceback" not in output
