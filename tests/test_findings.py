@@ -152,35 +152,6 @@ def test_places() -> None:
         assert one.count == len(made)
 
 
-def test_a_place_has_its_own_values() -> None:
-    made = [
-        finding(path, found=value, expected="1") for path, value in zip(RUNS, [7, 9], strict=False)
-    ]
-    assert only(made).places == (
-        place(RUNS[0], found=(7,), expected=("1",)),
-        place(RUNS[1], found=(9,), expected=("1",)),
-    )
-
-
-def test_a_finding_alone_has_a_place() -> None:
-    one = finding("a.log", 3, found=7)
-    assert one.occurrences == (place("a.log", 3, found=(7,)),)
-    assert (one.about, one.count, one.places) == ("a.log", 1, ())
-
-
-def test_the_parts_of_a_finding() -> None:
-    made = [*with_values(7, 9, path=RUNS[0]), *with_values(8, path=RUNS[2])]
-    one = only(made)
-    parts = [one.at(place) for place in one.places]
-    assert [(part.path, part.line, part.found) for part in parts] == [
-        (RUNS[0], 1, 7),
-        (RUNS[2], 1, 8),
-    ]
-    assert [part.text for part in parts] == ["x is 7 to 9", "x is 8"]
-    assert [(part.subject, part.runs, part.of_runs) for part in parts] == [(None, None, None)] * 2
-    assert only(parts) == one
-
-
 # ---- what is folded -----------------------------------------------------------------------
 
 
@@ -202,12 +173,6 @@ def test_what_is_alike_is_one() -> None:
     for changes in ({name: value} for name, value in other.items()):
         made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
         assert [one.count for one in folded(made)] == [2]
-
-
-def test_what_may_be_resolved_is_apart() -> None:
-    pending = Pending(code="X1", message="wrong", path="a.log")
-    kinds = [type(one) for one in folded([finding(), pending, finding(), pending])]
-    assert kinds == [Finding, Pending]
 
 
 def test_the_first_lines_are_kept_and_all_are_counted() -> None:

@@ -1,7 +1,6 @@
 """Manual pages."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from mlperf_pkg.cli.main import cli
 from tests.cli.test_main import PATHS
 from tests.helpers.ci import needs
 from tests.helpers.program import call
+from tests.helpers.wheels import run
 
 ROOT = click.Context(cli, info_name="mlperf-pkg", **cli.context_settings)
 PAGES = dict(pages(ROOT, "1.2.3"))
@@ -38,19 +38,11 @@ def test_a_page_says_what_the_help_says(path: tuple[str, ...], name: str) -> Non
     assert sections[-3:] == ["EXIT STATUS", "EXAMPLES", "SEE ALSO"]
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Path:
+@needs("mandoc")
+def test_mandoc_finds_nothing(tmp_path: Path) -> None:
     for name, text in PAGES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    return tmp_path
-
-
-@needs("mandoc")
-def test_mandoc_finds_nothing(written: Path) -> None:
-    done = subprocess.run(
-        ["mandoc", "-Tlint", "-Wwarning", *written.glob("*.1")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run("mandoc", "-Tlint", "-Wwarning", *tmp_path.glob("*.1"), cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
