@@ -152,17 +152,13 @@ def test_tables_of_a_report(table: str, workspace: Path) -> None:
 
 CELLS = [
     ("result_sets", reports.result_set(rcp=reports.rcp(mean=110.0)), "rcp_mean", 110.0),
-    ("result_sets", reports.result_set(rcp=None), "rcp_official_pass", None),
-    ("result_sets", reports.result_set(score_minutes=21.5), "score_minutes", 21.5),
     ("result_sets", reports.result_set(score_minutes=float("inf")), "score_minutes", None),
     ("result_sets", reports.result_set(instance_scale=2**63 - 1), "instance_scale", 2**63 - 1),
     ("result_sets", reports.result_set(instance_scale=2**63), "instance_scale", None),
     ("result_sets", reports.result_set(score_note="\ud800"), "score_note", r"\ud800"),
-    ("result_sets", reports.result_set(judged=False), "judged", False),
     ("runs", reports.run(samples_to_converge=10**400), "samples_to_converge", None),
     ("systems", reports.system(verdict=FAIL), "verdict_rules", "fail"),
     ("findings", reports.finding(message="{found}; expected {expected}", found=3, expected=4), "message", "3; expected 4"),
-    ("findings", reports.finding(found=3), "found", 3),
     ("findings", reports.finding(found=[1, {"a": 2}]), "found", '[1, {"a": 2}]'),
     ("findings", reports.finding(waiver=Waiver("agreed", "Jane", "2026-12-31")), "waiver_until", "2026-12-31"),
 ]  # fmt: skip
@@ -188,11 +184,11 @@ def test_a_log(workspace: Path) -> None:
     assert (log.stop_ms - log.start_ms) / 60 / 1000 == log.minutes
     assert json.loads(log.hyperparameters["opt_name"]) == "lars"
     lines = RESNET[0].decode().splitlines()
-    assert [(r.line, r.key, r.value, r.metadata, r.time_ms) for r in log.records] == [
-        (number, record["key"], record["value"], record["metadata"], record["time_ms"])
-        for number, line in enumerate(lines, 1)
-        for record in [json.loads(line.removeprefix(":::MLLOG "))]
+    records = [json.loads(line.removeprefix(":::MLLOG ")) for line in lines]
+    assert [(r.key, r.value, r.metadata, r.time_ms) for r in log.records] == [
+        (r["key"], r["value"], r["metadata"], r["time_ms"]) for r in records
     ]
+    assert [record.line for record in log.records] == [*range(1, len(lines) + 1)]
     evaluated = [record for record in log.records if record.key == "eval_accuracy"]
     assert [(e.line, e.value, e.metric, e.unit) for e in log.evaluations] == [
         (record.line, record.value, "", "epochs") for record in evaluated
@@ -264,16 +260,12 @@ REPORT_TABLES = "systems, result_sets, runs, findings"
         (lambda: check("logs", round="9.9"), r"the rulebook has no round '9\.9' for 'training'"),
         (lambda: check("logs", usage="x"), "usage is 'x'; expected 'training' or 'hpc'"),
         (lambda: check("logs", jobs=0), "jobs is 0; expected 1 or more"),
-        (lambda: check("logs", config="no.yaml"), "no.yaml: cannot be read: No such file"),
         (lambda: check("logs", config="bad.yaml"), r"bad\.yaml:1: unknown key 'rounds'"),
         (lambda: check("logs").to_pandas("x"), f"the table is 'x'; expected {REPORT_TABLES}"),
         (lambda: read_log("logs"), "logs: 5 logs; expected one"),
         (lambda: read_log("wide.log"), r"wide\.log: the log is UTF-16 text; expected UTF-8"),
         (lambda: read_log("cut.log.gz"), r"cut\.log\.gz: the log cannot be read: the gzip data is"),
-        (
-            lambda: read_log("logs/0.log").to_pandas("runs"),
-            "the table is 'runs'; expected evaluations, records, findings",
-        ),
+        (lambda: read_log("logs/0.log").to_pandas("runs"), "the table is 'runs'; expected evalu"),
     ],
 )
 def test_errors(call_: Callable[[], object], message: str, workspace: Path) -> None:

@@ -51,28 +51,21 @@ def test_the_words_of_one_finding() -> None:
         ("no value", 7, 8, "no value"),
         ("x is {found}; expected {expected}", 7, 8, "x is 7; expected 8"),
         ("x is {found}; expected {expected}", "sgd", "lamb", 'x is "sgd"; expected lamb'),
-        ("x is {found}", "größer", None, 'x is "größer"'),
         ("x is {found}", None, None, "x is null"),
         ("x is {found}", True, None, "x is true"),
-        ("x is {found}", 1.5e-7, None, "x is 1.5e-07"),
         ("x is {found}", float("nan"), None, "x is NaN"),
         ("x is {found}", ["a", 1], None, 'x is ["a", 1]'),
-        ("x is {found}", {"a": 1}, None, 'x is {"a": 1}'),
         ("x is {found}", "y" * 99, None, f'x is "{"y" * 76}...'),
         ("x is {found}", {1, 2}, None, "x is a set"),
-        ("{found:s} is missing", "cooling", None, "cooling is missing"),
         ("{found:s} are missing", ["a", "b"], None, "a, b are missing"),
         ("{found:s} is missing", 7, None, "7 is missing"),
         ("{found:,} samples", 12_288, None, "12,288 samples"),
-        ("{found:,.1f} samples", 12_288.25, None, "12,288.2 samples"),
         ("{found:.1f} minutes", 31, None, "31.0 minutes"),
-        ("{found:.2f} minutes", 31.456, None, "31.46 minutes"),
         ("{found:.3g} minutes", 31.456, None, "31.5 minutes"),
         ("{found:.1f} minutes", "long", None, '"long" minutes'),
         ("{found:.1f} minutes", True, None, "true minutes"),
         ("{found:,} samples", float("inf"), None, "Infinity samples"),
         ("every {expected:,}", None, 150_000, "every 150,000"),
-        ("at least {expected}", None, 0.72, "at least 0.72"),
         ("one of {expected}", None, ["a", "b"], "one of a, b"),
         ('"{expected:s}" or so', None, "a", '"a" or so'),
     ]:
@@ -83,15 +76,12 @@ def test_the_words_of_a_folded_finding() -> None:
     rows: list[tuple[str, list[Any], str]] = [
         ("x is {found}", [7, 7], "x is 7"),
         ("x is {found}", [7, 9, 8], "x is 7 to 9"),
-        ("x is {found}", [1.5, -2], "x is -2 to 1.5"),
         ("x is {found:,}", [23_040, 21_888], "x is 21,888 to 23,040"),
         ("x is {found:.1f}", [30.25, 31], "x is 30.2 to 31.0"),
         ("x is {found}", ["b", "a", "b"], 'x is "b", "a"'),
-        ("x is {found}", ["a", 7], 'x is "a", 7'),
         ("x is {found}", [True, False], "x is true, false"),
         ("x is {found}", [None, 7], "x is 7"),
         ("x is {found}", [None, None], "x is null"),
-        ("no {found:s}", ["a", "b"], "no a, b"),
         ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b, c"),
         ("x is {found}", list("abcdef"), 'x is "a", "b", "c", "d", "e", "f"'),
         ("x is {found:s}", list("abcdefgh"), "x is a, b, c, d, e, f and 2 more"),
@@ -129,21 +119,19 @@ def test_any_message_has_words(message: str, value: Any) -> None:
 # ---- places -------------------------------------------------------------------------------
 
 
-def place(path: str, *lines: int, count: int = 1, **values: Any) -> Occurrence:
-    return Occurrence(path, lines, count, **values)
+def place(path: str, *lines: int, count: int = 1) -> Occurrence:
+    return Occurrence(path, lines, count)
 
 
 def test_places() -> None:
     for made, places, runs in [
         ([finding(RUNS[0])], [place(RUNS[0])], 1),
-        ([finding(RUNS[0], 3)], [place(RUNS[0], 3)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 5)], [place(RUNS[0], 3, 5, count=2)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 3)], [place(RUNS[0], 3, count=2)], 1),
         ([finding(RUNS[0]), finding(RUNS[0])], [place(RUNS[0], count=2)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[1], 3)], [place(RUNS[0], 3), place(RUNS[1], 3)], 2),
         ([finding(SET)], [place(SET)], None),
         ([finding(SET), finding(RUNS[0])], [place(SET), place(RUNS[0])], 1),
-        ([finding("systems/x.json", 3)], [place("systems/x.json", 3)], None),
     ]:
         one = only(made)
         assert list(one.places) == list(one.occurrences) == places
@@ -156,23 +144,12 @@ def test_places() -> None:
 
 
 def test_what_differs_is_apart() -> None:
-    rows: list[dict[str, Any]] = [
-        {"code": "X2"},
-        {"message": "other"},
-        {"severity": Severity.WARNING},
-        {"basis": Basis.RULES},
-        {"waiver": WAIVER},
-    ]
-    for changes in rows:
-        made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
-        assert [one.count for one in folded(made)] == [1, 1]
-
-
-def test_what_is_alike_is_one() -> None:
-    other: dict[str, Any] = {"found": 7, "expected": 7, "hint": "x", "source": "x", "line": 9}
-    for changes in ({name: value} for name, value in other.items()):
-        made = [finding(RUNS[0]), finding(RUNS[1], **changes)]
-        assert [one.count for one in folded(made)] == [2]
+    apart = {"code": "X2", "message": "other", "severity": Severity.WARNING, "basis": Basis.RULES}
+    alike = {"found": 7, "expected": 7, "hint": "x", "source": "x", "line": 9}
+    changes: dict[str, Any] = {**apart, "waiver": WAIVER, **alike}
+    for name, value in changes.items():
+        made = [finding(RUNS[0]), finding(RUNS[1], **{name: value})]
+        assert [one.count for one in folded(made)] == ([2] if name in alike else [1, 1])
 
 
 def test_the_first_lines_are_kept_and_all_are_counted() -> None:
@@ -216,10 +193,9 @@ WORDS = st.sampled_from([f"v{n}" for n in range(30)])
 
 def any_findings(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Finding]]:
     """Lists of findings in the order of files and lines."""
-    kinds = st.sampled_from([Finding, Pending])
     one = st.builds(
         lambda kind, **fields: kind(**fields),
-        kinds,
+        st.sampled_from([Finding, Pending]),
         code=st.sampled_from(["X1", "X2"]),
         message=st.sampled_from(["wrong", "x is {found}", "x is {found}; expected {expected}"]),
         path=st.sampled_from(RUNS),
@@ -253,18 +229,10 @@ def test_folded_in_parts(made: list[Finding], cuts: list[int]) -> None:
 def alike(findings: list[Finding]) -> list[Any]:
     """Return what folding decides; hints and sources are those of any of the findings."""
     fields = ("code", "message", "severity", "basis", "waiver", "subject", "runs", "of_runs")
-    return sorted(
-        (
-            (
-                type(one).__name__,
-                *(str(getattr(one, name)) for name in fields),
-                one.text,
-                one.places,
-            )
-            for one in findings
-        ),
-        key=str,
-    )
+    rows = [
+        (type(f).__name__, f.text, f.places, *(getattr(f, n) for n in fields)) for f in findings
+    ]
+    return sorted(rows, key=str)
 
 
 @given(ANY)
