@@ -42,25 +42,22 @@ def contents(runner: Runner) -> dict[Path, bytes]:
 def test_a_good_tree(runner: Runner) -> None:
     before = contents(runner)
     done = runner.run()
-    assert (done.status, done.outputs["status"]) == (0, "0")
-    assert (done.outputs["official"], done.outputs["rules"]) == ("pass", "pass")
+    verdicts = [done.outputs[name] for name in ("status", "official", "rules")]
+    assert (done.status, verdicts) == (0, ["0", "pass", "pass"])
     assert [kind for kind, _ in done.annotations() if kind == "error"] == []
     assert done.annotations()[0][1].startswith("official: pass")
     assert done.summary.startswith("## MLPerf check\n")
     assert contents(runner) == before
-    report, sarif, junit = (
-        Path(done.outputs[name]).read_text("utf-8") for name in ("report", "sarif", "junit")
-    )
-    assert json.loads(report)["format"] == "mlperf-pkg/report/3"
-    assert json.loads(sarif)["version"] == "2.1.0"
-    assert junit.startswith("<?xml")
+    begin = {"report": '{\n  "format": "mlperf-pkg/', "sarif": '{\n  "$schema"', "junit": "<?xml"}
+    for name, text in begin.items():
+        assert Path(done.outputs[name]).read_text("utf-8").startswith(text)
 
 
 def test_a_bad_tree(runner: Runner) -> None:
     spoil(runner, (b'"submission_benchmark"', b'"submission_bench"'))
     done = runner.run()
-    assert (done.status, done.outputs["status"]) == (1, "1")
-    assert (done.outputs["official"], done.outputs["rules"]) == ("fail", "fail")
+    verdicts = [done.outputs[name] for name in ("status", "official", "rules")]
+    assert (done.status, verdicts) == (1, ["1", "fail", "fail"])
     assert "::error file=logs/result_1.txt,title=RUN119::submission_benchmark is not" in done.log
     assert "error" in {kind for kind, _ in done.annotations()}
     assert "RUN119" in done.summary
@@ -71,9 +68,8 @@ def test_what_cannot_be_checked(runner: Runner) -> None:
     done = runner.run(args="--ignore=SEET")
     assert (done.status, done.outputs["status"]) == (2, "2")
     assert "no code begins with 'SEET'" in done.log
-    assert done.annotations() == [
-        ("error", "The check could not be done: see the log of this step")
-    ]
+    message = "The check could not be done: see the log of this step"
+    assert done.annotations() == [("error", message)]
     assert done.outputs["official"] == done.outputs["rules"] == "not_checked"
     assert (done.outputs["report"], done.outputs["sarif"], done.summary) == ("", "", "")
 
@@ -99,10 +95,9 @@ def test_a_hostile_tree(runner: Runner) -> None:
     """As names of files, in values and keys, and in lines that are not records."""
     for number, evil in enumerate(EVIL):
         value = json.dumps(evil)[1:-1].encode()
-        edits = tuple(
-            (old, b'"' + value + b'"') for old in (b'"Graphcore"', b'"seed"', b'"success"')
-        )
-        spoil(runner, *edits, number=number, more=f"\n{evil}\n:::MLLOG {evil}\n".encode())
+        olds, more = (b"Graphcore", b"seed", b"success"), f"\n{evil}\n:::MLLOG {evil}\n".encode()
+        edits = [(b'"%s"' % old, b'"%s"' % value) for old in olds]
+        spoil(runner, *edits, number=number, more=more)
         log = runner.workspace / "logs" / f"result_{number}.txt"
         log.rename(log.with_name(evil))
     for name in ("json", "venv", "pip", "sitecustomize", "click"):
@@ -150,8 +145,7 @@ def test_build(runner: Runner) -> None:
 
 def test_what_cannot_be_built(runner: Runner) -> None:
     done = runner.run(build="open")
-    assert done.status != 0
-    assert done.outputs["submissions"] == ""
+    assert (done.status != 0, done.outputs["submissions"]) == (True, "")
     assert done.annotations()[-1] == ("error", "No submission was built: see the log of this step")
 
 
@@ -195,13 +189,8 @@ def test_a_cached_environment_is_of_one_source(tmp_path: Path) -> None:
 
     names = [name()]
     assert re.fullmatch(r"name=(mlperf-pkg-\w{64})\nfolder=/temporary/\1\n", names[0])
-    for path in (
-        "build/lib.py",
-        "mlperf_pkg/new.pyc",
-        "setup.py",
-        "mlperf_pkg/cli/main.py",
-        "rules/new.yaml",
-    ):
+    own = ("setup.py", "mlperf_pkg/cli/main.py", "rules/new.yaml")
+    for path in ("build/lib.py", "mlperf_pkg/new.pyc", *own):
         (source / path).parent.mkdir(exist_ok=True)
         (source / path).write_text("changed")
         names.append(name())

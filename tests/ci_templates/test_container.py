@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.helpers.ci import (
-    HAS_NETWORK,
-    KIT,
-    ROOT,
-    copied,
-    instructions,
-    needs,
-    run,
-)
+from tests.helpers.ci import HAS_NETWORK, KIT, ROOT, copied, instructions, needs, run
 
 UNSHARED = ("unshare", "--map-root-user", "--net")
 HAS_UNSHARE = shutil.which("unshare") and not run(*UNSHARED, "true", cwd=ROOT).returncode
@@ -35,12 +27,8 @@ def test_constraints_are_what_the_tool_accepts() -> None:
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
     pinned = {name.lower(): version for name, version in pinned.items()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    needed = [Requirement(line) for line in project["dependencies"]]
-    assert [
-        requirement.name
-        for requirement in needed
-        if pinned[requirement.name] not in requirement.specifier
-    ] == []
+    needed = map(Requirement, project["dependencies"])
+    assert [r.name for r in needed if pinned[r.name] not in r.specifier] == []
 
 
 @HAS_NETWORK

@@ -21,11 +21,9 @@ def test_manifest() -> None:
 
 def test_hooks_take() -> None:
     for hook, file, taken in (
-        ("mlperf-pkg-check", "logs/run.log", True),
         ("mlperf-pkg-check", "ACME/results/dgx/bert/result_0.txt", True),
         ("mlperf-pkg-check", "mlperf-pkg.yaml", True),
         ("mlperf-pkg-check", "src/catalogs/train.py", False),
-        ("mlperf-pkg-system-check", "systems/dgx.json", True),
         ("mlperf-pkg-system-check", "ACME/systems/dgx.json", True),
         ("mlperf-pkg-system-check", "ACME/subsystems/dgx.json", False),
         ("mlperf-pkg-system-check", "systems/dgx/notes.json", False),
@@ -71,8 +69,6 @@ def test_pre_commit(repository: Path, tmp_path: Path, language: dict[str, str]) 
     write_system(repository / "systems", division="neither")
     git("add", ".", cwd=repository)
     done = run(*command, cwd=repository, **more)
-    assert done.returncode == 1
-    assert "RUN119" in done.stdout
-    assert "SYS" in done.stdout
-    assert done.stdout.count("exit code: 1") == 2
+    codes = [code in done.stdout for code in ("RUN119", "SYS")]
+    assert (done.returncode, codes, done.stdout.count("exit code: 1")) == (1, [True, True], 2)
     assert bool(list((tmp_path / "home").glob("*/py_env-*"))) == (not language)

@@ -15,7 +15,8 @@ from tests.helpers.ci import ACTION, DOCS, KIT, ROOT, needs, run, spoil
 from tests.tools.owner import owner
 
 CALLER = yaml.safe_load((KIT / "mlperf.yml").read_text("utf-8"))
-REUSABLE = ROOT / ".github" / "workflows" / "mlperf.yml"
+REUSED = ".github/workflows/mlperf"
+REUSABLE = ROOT / f"{REUSED}.yml"
 WORKFLOW = yaml.safe_load(REUSABLE.read_text("utf-8"))
 INPUTS = WORKFLOW[True]["workflow_call"]["inputs"]  # "on" is a boolean of YAML
 GITLAB = yaml.safe_load((KIT / "gitlab-ci.yml").read_text("utf-8"))["mlperf-pkg"]
@@ -23,8 +24,7 @@ JENKINS = (KIT / "Jenkinsfile").read_text("utf-8")
 
 
 def test_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
-    workflows = [f"ci-templates/{n}.yml" for n in ("mlperf", "pages")]
-    workflows.append(".github/workflows/mlperf.yml")
+    workflows = [f"{path}.yml" for path in ("ci-templates/mlperf", "ci-templates/pages", REUSED)]
     schemas = {
         "vendor.github-actions": ["action.yml"],
         "vendor.github-workflows": workflows,
@@ -40,9 +40,7 @@ def test_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_versions_are_ours() -> None:
     """What is copied from here names the version that it was made for."""
     texts = [path.read_text("utf-8") for path in KIT.iterdir()]
-    named = [
-        version for text in (*texts, DOCS) for version in re.findall(r"\bv?0\.\d+\.\d+\b", text)
-    ]
+    named = re.findall(r"\bv?0\.\d+\.\d+\b", "\n".join((*texts, DOCS)))
     pinned = (KIT / "constraints.txt").read_text("utf-8")
     ours = [version for version in named if f"=={version}" not in pinned]
     assert len(ours) > 5
@@ -72,9 +70,8 @@ WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), KIT / "mlperf.yml"
 
 @needs("zizmor")
 def test_zizmor_finds_nothing() -> None:
-    done = run(
-        "zizmor", "--offline", "--persona=auditor", ROOT / "action.yml", *WORKFLOWS, cwd=ROOT
-    )
+    files = (ROOT / "action.yml", *WORKFLOWS)
+    done = run("zizmor", "--offline", "--persona=auditor", *files, cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
 

@@ -40,9 +40,10 @@ def test_every_finding_is_a_problem(repository: Path) -> None:
     for program, note in (("GitHub", "notice"), ("VS Code", "note")):
         problems = [problem(PATTERNS[program], line) for line in done.stdout.splitlines()]
         shown = [(p["severity"], p["code"], int(p["line"] or 0) or None) for p in problems]
+        severities = [note if finding["waiver"] else finding["severity"] for finding in findings]
         assert shown == [
-            (note if f["waiver"] else f["severity"], f["code"], f["line"]) for f in findings
+            (s, f["code"], f["line"]) for s, f in zip(severities, findings, strict=True)
         ]
-        assert {severity for severity, _, _ in shown} == {"error", "warning", note}
+        assert {*severities} == {"error", "warning", note}
         assert [p["file"] for p in problems if not (repository / str(p["file"])).exists()] == []
         assert all(p["message"] for p in problems)

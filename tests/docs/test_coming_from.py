@@ -155,9 +155,7 @@ def test_outcomes_are_equal(
     monkeypatch.chdir(shutil.copytree(trees[quality] / "ACME", tmp_path / "ours" / "ACME").parent)
     result = call(*ours, *row.ours.split())
     assert result.exit_code == int(failed), result.output
-    if "FILE" in row.ours:
-        assert Path("FILE").stat().st_size
-        assert (copy / "FILE").stat().st_size
+    assert all(path.stat().st_size for path in (Path("FILE"), copy / "FILE") if "FILE" in row.ours)
 
 
 @pytest.mark.parametrize(("quality", "status"), [("good", 0), ("bad", 1)])

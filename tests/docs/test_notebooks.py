@@ -28,12 +28,9 @@ def output_of(cell: str, names: dict[str, Any]) -> str:
     return f"{eval(compile(ast.Expression(last.value), 'cell', 'eval'), names)!r}\n"
 
 
-def test_all_cells_show_their_output() -> None:
+def test_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(CELLS) == PAGE.count("```python") == PAGE.count("```text") == 10
     assert all(output for _, output in CELLS)
-
-
-def test_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (command,) = re.findall(r"^mlperf-pkg (.*)$", PAGE, re.MULTILINE)
     assert call(*shlex.split(command)).exit_code == 0

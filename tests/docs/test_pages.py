@@ -50,9 +50,7 @@ def test_commands_and_options_exist(page: Path, line: str) -> None:
     words = shlex.split(line, comments=True)[1:]
     while isinstance(command, click.Group):
         below = command.get_command(ctx, words[0])
-        default: click.Command | None = getattr(command, "default", None)
-        assert below or default
-        command = below or default or command
+        command = below or getattr(command, "default")  # noqa: B009 - a group of ours
         words = words[1:] if below else words
         ctx = click.Context(command, ctx)
     values, _, _ = command.make_parser(ctx).parse_args(words)

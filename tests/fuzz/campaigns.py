@@ -325,17 +325,8 @@ def _check(path: Path, rng: Random) -> None:
     assert not defects, defects
 
 
-CAMPAIGNS: Mapping[str, Campaign] = {
-    "scanner": scanner,
-    "logs": logs,
-    "descriptions": descriptions,
-    "yaml": yaml,
-    "objections": objections,
-    "calendar": calendar,
-    "exports": exports,
-    "archives": archives,
-    "sets": sets,
-}
+ALL = (scanner, logs, descriptions, yaml, objections, calendar, exports, archives, sets)
+CAMPAIGNS: Mapping[str, Campaign] = {campaign.__name__: campaign for campaign in ALL}
 
 
 def run(campaign: str, seed: int) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,65 +68,43 @@ def submissions(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.name != ALICE)
 
 
-def objections(root: Path, out: Path) -> list[str | Path]:
-    """Judge an objection to the first hostile submission in all of the round."""
-    fields = "{id: a, against: Mallory00, code: RN103, state: filed, about: [Mallory00]}"
-    (out / "objections.yaml").write_text(f"objections: [{fields}]", "utf-8")
-    return ["review", "objections", out / "objections.yaml", root]
-
-
-COMMANDS: dict[str, Callable[[Path, Path], list[str | Path]]] = {
-    "check": lambda root, out: [
-        *("check", root, "--format", "json", "--log-output", out / "check.log")
-    ],
-    "score as CSV": lambda root, out: ["score", root, "-o", out / "scores.csv"],
-    "score with ids": lambda root, out: [
-        *("score", root, "--tables", out / "tables", "--private-ids", out / "ids.json")
-    ],
-    "results": lambda root, out: ["results", root, "-o", out / "summary"],
-    "select": lambda root, out: ["select", root],
-    "compare": lambda root, out: ["compare", root],
-    "rcp check": lambda root, out: ["rcp", "check", root],
-    "report": lambda root, out: ["report", root, "-o", out / "page.html"],
-    "report of all rounds": lambda root, out: [
-        *("report", "--history", root, "-o", out / "history.html")
-    ],
-    "diff": lambda root, out: ["diff", root / ALICE, root, "--borrowed-from", root],
-    "review objection": lambda root, out: [
-        *("review", "objection", "all,LOG,SYS,SET,TREE,RUN", root, "-o", out / "objections")
-    ],
-    "review objections": objections,
-    "review": lambda root, out: ["review", root, "-o", out / "review"],
-    "review compare previews": lambda root, out: ["review", "compare", "previews", "1.1", root],
-    "review compare resubmitted": lambda root, out: [
-        *("review", "compare", "resubmitted", root, "5.1")
-    ],
-    "report --draw": lambda root, out: [
-        *("report", root, "-o", out / "charts", "--draw", "scoreboard")
-    ],
-    "export": lambda root, out: ["export", root, "-o", out / "results.csv", "--evaluations"],
-    "export as SQLite": lambda root, out: ["export", root, "-o", out / "results.sqlite"],
-    "export as Parquet": lambda root, out: ["export", root, "-o", out / "results.parquet"],
-    "export as DuckDB": lambda root, out: ["export", root, "-o", out / "results.duckdb"],
-    "system check": lambda root, out: [
-        "system",
-        "check",
-        *(file for path in submissions(root) for file in (path / "systems").glob("*.json")),
-    ],
-}
+COMMANDS = (
+    "check {root} --format json --log-output {out}/check.log",
+    "score {root} -o {out}/scores.csv",
+    "score {root} --tables {out}/tables --private-ids {out}/ids.json",
+    "results {root} -o {out}/summary",
+    *("select {root}", "compare {root}", "rcp check {root}"),
+    "report {root} -o {out}/page.html",
+    "report --history {root} -o {out}/history.html",
+    "report {root} -o {out}/charts --draw scoreboard",
+    "diff {root}/Alice {root} --borrowed-from {root}",
+    "review objection all,LOG,SYS,SET,TREE,RUN {root} -o {out}/objections",
+    "review objections {out}/objections.yaml {root}",
+    "review {root} -o {out}/review",
+    *("review compare previews 1.1 {root}", "review compare resubmitted {root} 5.1"),
+    "export {root} -o {out}/results.csv --evaluations",
+    *(f"export {{root}} -o {{out}}/results.{kind}" for kind in ("sqlite", "parquet", "duckdb")),
+    "system check {systems}",
+)
 
 
 def test_every_command(hostile_round: Path, expected: Any, tmp_path: Path) -> None:
-    commands = [command(hostile_round, tmp_path) for command in COMMANDS.values()]
-    outcomes = dict(zip(COMMANDS, run_all(commands), strict=True))
-    assert about(ALICE, outcomes["check"]) == expected
-    for name, outcome in outcomes.items():
-        assert outcome.status in (0, 1), (name, outcome.text[-3000:])
-        assert BUG not in outcome.text, name
-        assert "internal error" not in outcome.text, name
+    """Among them one that judges an objection to the first hostile submission in all of the round."""
+    fields = "{id: a, against: Mallory00, code: RN103, state: filed, about: [Mallory00]}"
+    (tmp_path / "objections.yaml").write_text(f"objections: [{fields}]", "utf-8")
+    trees = submissions(hostile_round)
+    systems = " ".join(str(file) for tree in trees for file in (tree / "systems").glob("*.json"))
+    places = {"root": hostile_round, "out": tmp_path, "systems": systems}
+    lines = [line.format(**places).split() for line in COMMANDS]
+    outcomes = dict(zip(COMMANDS, run_all(lines), strict=True))
+    assert about(ALICE, outcomes[COMMANDS[0]]) == expected
+    for line, outcome in outcomes.items():
+        assert outcome.status in (0, 1), (line, outcome.text[-3000:])
+        assert BUG not in outcome.text, line
+        assert "internal error" not in outcome.text, line
         assert outcome.megabytes < 2 * MEGABYTES
         outcome.stdout.decode("utf-8")
-        assert b"\x1b" not in outcome.stdout, name
+        assert b"\x1b" not in outcome.stdout, line
     for file in filter(Path.is_file, tmp_path.rglob("*.*")):
         assert b"\x1b" not in file.read_bytes() or file.suffix in BINARY, file
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,27 +17,19 @@ from tests.helpers.trees import write_submission
 from tests.hostile.test_leftovers import seen
 
 ROUND = "training_results_v2.0"
-Arguments = Callable[[Path], list[str | Path]]
 
-WRITING: dict[str, Arguments] = {
-    "check": lambda top: ["check", top / ROUND, "-o", "json:report.json", "-o", "junit:r.xml"],
-    "score": lambda top: ["score", top / ROUND, "--tables", "tables"],
-    "results": lambda top: ["results", top / ROUND, "-o", "summary"],
-    "results again": lambda top: ["results", top / ROUND, "-o", "old", "--force"],
-    "review": lambda top: ["review", top / ROUND, "-o", "review"],
-    "report": lambda top: ["report", top / ROUND, "-o", "page.html"],
-    "report --draw": lambda top: ["report", top / ROUND, "--draw", "times", "-o", "charts"],
-    "export as CSV": lambda top: ["export", top / ROUND, "-o", "r.csv"],
-    "export as SQLite": lambda top: ["export", top / ROUND, "-o", "r.sqlite"],
-    "export as Parquet": lambda top: ["export", top / ROUND, "-o", "r.parquet"],
-    "export as DuckDB": lambda top: ["export", top / ROUND, "-o", "r.duckdb"],
-    "append": lambda top: ["export", top / ROUND, "-o", "old.sqlite", "--replace"],
-    "pack": lambda top: ["pack", top / ROUND / "ACME", "-o", "a.tar.gz", "--invalid", "keep"],
-    "simulate": lambda _: [
-        *("simulate", "logs", "--benchmark", "resnet", "--system", "x", "--submitter", "ACME")
-    ],
-    "simulate a round": lambda _: ["simulate", "round", "--submitters", "1", "--system-count", "1"],
-}
+WRITING = (
+    "check {round} -o json:report.json -o junit:r.xml",
+    "score {round} --tables tables",
+    *("results {round} -o summary", "results {round} -o old --force"),
+    "review {round} -o review",
+    *("report {round} -o page.html", "report {round} --draw times -o charts"),
+    *(f"export {{round}} -o r.{kind}" for kind in ("csv", "sqlite", "parquet", "duckdb")),
+    "export {round} -o old.sqlite --replace",
+    "pack {round}/ACME -o a.tar.gz --invalid keep",
+    "simulate logs --benchmark resnet --system x --submitter ACME",
+    "simulate round --submitters 1 --system-count 1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +53,14 @@ def files_of(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("name", WRITING)
-def test_no_space(name: str, top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", WRITING)
+def test_no_space(line: str, top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(top / "old", tmp_path / "old")
     shutil.copy(top / "old.sqlite", tmp_path)
     monkeypatch.chdir(tmp_path)
     before = seen(tmp_path)
     with files_of(500):
-        result = call(*WRITING[name](top))
+        result = call(*line.format(round=top / ROUND).split())
     assert (result.exit_code, seen(tmp_path)) == (2, before), result.output
     assert "cannot be written" in result.stderr
     assert "bug" not in result.stderr
