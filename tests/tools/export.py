@@ -17,6 +17,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -61,9 +62,7 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
         checked = check([folder], Options(flags=frozenset({KEEP_SCALING})))
         runs = {run.path: run for run in checked.runs}
         systems = {system.path: system for system in checked.systems}
-        sources = {
-            path: place for input_ in checked.inputs for path, place in input_.places.items()
-        }
+        sources = dict(chain.from_iterable(input_.places.items() for input_ in checked.inputs))
         for result in checked.sets:
             own, index = [runs[path] for path in result.runs], len(sets)
             of_set = list(settings_of(index, own))
@@ -167,9 +166,8 @@ def main() -> None:
         "--made", required=True, type=date.fromisoformat, help="day of the collection, YYYY-MM-DD"
     )
     parser.add_argument("--output", type=Path, default=PATH)
-    kinds = parser.add_subparsers(dest="kind", required=True)
-    kinds.add_parser("rounds").add_argument("paths", nargs="+")
-    kinds.add_parser("tables").add_argument("paths", nargs="+")
+    parser.add_argument("kind", choices=("rounds", "tables"))
+    parser.add_argument("paths", nargs="+")
     options = parser.parse_args()
     if options.kind == "rounds":
         facts = of_rounds(options.paths, options.made)
