@@ -1,5 +1,6 @@
 """The two verdicts: which findings fail them, and how those of parts are those of the whole."""
 
+from itertools import product
 from typing import Any
 
 from mlperf_pkg.findings import Basis, Severity, Verdict, Verdicts, Waiver, verdicts_of
@@ -22,13 +23,10 @@ def test_the_worst() -> None:
 
 
 def test_a_part_fails_the_whole_but_never_passes_it() -> None:
-    for official in Verdict:
-        for rules in Verdict:
-            part = Verdicts(official, rules)
-            for whole in (Verdicts(PASS, PASS), Verdicts(NOT_CHECKED, NOT_CHECKED)):
-                worst = Verdicts.worst([part.failures, whole])
-                assert worst.official is (FAIL if official is FAIL else whole.official)
-                assert worst.rules is (FAIL if rules is FAIL else whole.rules)
+    for official, rules, whole in product(Verdict, Verdict, (PASS, NOT_CHECKED)):
+        worst = Verdicts.worst([Verdicts(official, rules).failures, Verdicts(whole, whole)])
+        assert worst.official is (FAIL if official is FAIL else whole)
+        assert worst.rules is (FAIL if rules is FAIL else whole)
 
 
 def test_what_fails() -> None:

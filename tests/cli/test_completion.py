@@ -28,11 +28,6 @@ def items(line: str) -> list[CompletionItem]:
     return complete.get_completions(words, last)
 
 
-def completed(line: str) -> list[str]:
-    """Return the completed words."""
-    return [item.value for item in items(line)]
-
-
 def test_words() -> None:
     for line, words in (
         ("mlperf-pkg ", list(COMMANDS)),
@@ -57,7 +52,7 @@ def test_words() -> None:
         ("mlperf-pkg chekc logs ", list(COMMANDS)),
         ("mlperf-pkg rules shwo ", ["list", "show", "diff", "verify"]),
     ):  # fmt: skip
-        assert completed(line) == list(dict.fromkeys(words))
+        assert [item.value for item in items(line)] == list(dict.fromkeys(words))
 
 
 def test_paths() -> None:

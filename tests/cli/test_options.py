@@ -43,21 +43,17 @@ def run(made: list[Finding], *options: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-STATUSES: list[tuple[list[Finding], tuple[int, int, int]]] = [
-    # the findings, the exit status by default (errors), of warnings, of notes
-    ([], (0, 0, 0)),
-    ([NOTE], (0, 0, 1)),
-    ([WARNING], (0, 1, 1)),
-    ([ERROR], (1, 1, 1)),
-    ([WAIVED], (0, 0, 0)),
-]
-
-
 def test_exit_statuses() -> None:
-    for made, statuses in STATUSES:
+    """By default (errors), of warnings, of notes."""
+    for one, statuses in (
+        (NOTE, [0, 0, 1]),
+        (WARNING, [0, 1, 1]),
+        (ERROR, [1, 1, 1]),
+        (WAIVED, [0] * 3),
+    ):
         for options in (), ("--quiet", "--show", "errors"):
             fail_on = ((), ("--fail-on", "warning"), ("--fail-on", "note"))
-            assert tuple(run(made, *options, *more)[0] for more in fail_on) == statuses, made
+            assert [run([one], *options, *more)[0] for more in fail_on] == statuses
 
 
 def test_what_is_shown() -> None:
@@ -98,10 +94,8 @@ def described(tree: Path) -> Path:
 )
 def test_commands(tree: Path, command: tuple[str, ...], path: Callable[[Path], Path]) -> None:
     target = path(tree)
-    loud, quiet, strict = (
-        call(*command, target, *options)
-        for options in ((), ("-q",), ("-q", "--fail-on", "warning"))
-    )
+    every = ((), ("-q",), ("-q", "--fail-on", "warning"))
+    loud, quiet, strict = (call(*command, target, *options) for options in every)
     assert (loud.exit_code, quiet.exit_code, strict.exit_code) == (0, 0, 1)
     assert "Warnings\n" in loud.stdout
     assert [line[:10] for line in quiet.stdout.splitlines()] == ["official: ", "rules:    "]

@@ -48,20 +48,12 @@ def run_all(commands: Sequence[Sequence[str | Path]], *, parallel: bool = False)
     with tempfile.TemporaryDirectory() as folder:
         texts = [[*map(str, arguments)] for arguments in commands]
         status, kibibytes = _answer(json.dumps([texts, folder, parallel]))
-        files = [Path(folder, str(number)) for number in range(len(commands))]
-        return [
-            Outcome(
-                int(_content(file.with_suffix(".status")) or status),
-                _content(file.with_suffix(".out")),
-                _content(file.with_suffix(".err")),
-                kibibytes / 1024,
-            )
-            for file in files
-        ]
-
-
-def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+        outcomes = []
+        for number in range(len(commands)):
+            files = [Path(folder, f"{number}.{kind}") for kind in ("status", "out", "err")]
+            own, out, err = (file.read_bytes() if file.exists() else b"" for file in files)
+            outcomes.append(Outcome(int(own or status), out, err, kibibytes / 1024))
+        return outcomes
 
 
 def _answer(request: str) -> tuple[int, int]:

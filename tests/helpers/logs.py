@@ -19,20 +19,13 @@ def good_log(
     division: str = "closed",
     round_: str = "2.0",
     optimizer: str | None = None,
-    failure: str | None = None,
     *,
     seed: int = 1,
+    **more: Any,
 ) -> bytes:
     """Return a log that obeys the rules, unless it is to fail."""
-    plan = RunPlan(
-        round=round_,
-        benchmark=benchmark,
-        division=division,
-        system="ipu-pod16",
-        organization="Test",
-        optimizer=optimizer,
-        failure=failure,
-    )
+    more = {"round": round_, "benchmark": benchmark, "division": division, **more}
+    plan = RunPlan(system="ipu-pod16", organization="Test", optimizer=optimizer, **more)
     return simulate_run(plan, seed)
 
 

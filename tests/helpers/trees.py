@@ -21,27 +21,15 @@ def simulated(
     seed: int = 7,
 ) -> tuple[bytes, ...]:
     """The logs of one result set, with the required number of runs by default."""
-    plan = RunPlan(
-        round=round_,
-        benchmark=benchmark,
-        division=division,
-        system=SYSTEM,
-        organization="Graphcore",
-        minutes=20.0,
-    )
+    more: Any = {"round": round_, "benchmark": benchmark, "division": division, "minutes": 20.0}
+    plan = RunPlan(system=SYSTEM, organization="Graphcore", **more)
     return tuple(simulate_set(plan, seed=seed, runs=runs))
 
 
 def simulated_models(runs: int) -> tuple[bytes, ...]:
     """The logs of models that a system of HPC trains, at once or one after another."""
-    plan = RunPlan(
-        usage="hpc",
-        round="3.0",
-        benchmark="cosmoflow",
-        division="closed",
-        system="box",
-        organization="ACME",
-    )
+    more: Any = {"usage": "hpc", "round": "3.0", "benchmark": "cosmoflow", "division": "closed"}
+    plan = RunPlan(system="box", organization="ACME", **more)
     return tuple(simulate_set(plan, seed=3, runs=runs))
 
 

@@ -11,8 +11,6 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.source import SharedFile, Source, source_of
 from mlperf_pkg.infra.stores import Object
 
-NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
@@ -42,7 +40,7 @@ def test_every_kind_has_the_same_bytes(log: Path, made: Callable[[Path], Source]
     assert not source.stored
 
 
-@NOT_ROOT
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_an_unreadable_file_opens_as_empty(log: Path) -> None:
     log.chmod(0)
     assert bytes_of(source_of(log, "log")) == b""
