@@ -39,33 +39,19 @@ def test_whole(format_: Compression, data: bytes) -> None:
 
 
 @every_format
-def test_several_members_one_after_another(format_: Compression) -> None:
-    packed = PACK[format_](TEXT) + PACK[format_](b"more")
-    assert read(packed, format_) == (TEXT + b"more", None)
-
-
-@every_format
-def test_cut_off(format_: Compression) -> None:
-    data, problem = read(PACK[format_](TEXT)[:-9], format_)
-    assert TEXT.startswith(data)
-    assert problem == f"the {format_.name.lower()} data is cut off"
-
-
-@every_format
-def test_damaged(format_: Compression) -> None:
-    packed = bytearray(PACK[format_](TEXT))
-    packed[len(packed) // 2 : len(packed) // 2 + 64] = bytes(range(64))
-    data, problem = read(bytes(packed), format_)
-    assert data != TEXT
-    assert problem
-    assert problem.startswith(f"the {format_.name.lower()} data is damaged (")
-
-
-@every_format
-def test_something_follows(format_: Compression) -> None:
-    data, problem = read(PACK[format_](TEXT) + b"something else", format_)
+def test_more_than_one_member_and_less(format_: Compression) -> None:
+    packed, name = PACK[format_](TEXT), format_.name.lower()
+    assert read(packed + PACK[format_](b"more"), format_) == (TEXT + b"more", None)
+    data, problem = read(packed + b"something else", format_)
     assert data == TEXT
     assert problem
+    data, problem = read(packed[:-9], format_)
+    assert TEXT.startswith(data)
+    assert problem == f"the {name} data is cut off"
+    half = len(packed) // 2
+    data, problem = read(packed[:half] + bytes(range(64)) + packed[half + 64 :], format_)
+    assert data != TEXT
+    assert str(problem).startswith(f"the {name} data is damaged (")
 
 
 @every_format
@@ -75,9 +61,8 @@ def test_a_bomb(format_: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     tracemalloc.start()
     with decompressed(BytesIO(packed), format_) as stream:
         size = sum(map(len, iter(lambda: stream.read(1 << 16), b"")))
-        assert problem_of(stream) == (
-            "it unpacks to more than 0 GiB and more than 100 times its size"
-        )
+        problem = "it unpacks to more than 0 GiB and more than 100 times its size"
+        assert problem_of(stream) == problem
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert size < max(1 << 20, 100 * len(packed)) + (1 << 18)

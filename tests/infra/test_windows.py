@@ -9,7 +9,7 @@ import pytest
 
 from mlperf_pkg.infra import files
 from mlperf_pkg.infra.archives import Names, unfit, unfit_on_windows
-from mlperf_pkg.infra.paths import read_file, with_slashes
+from mlperf_pkg.infra.paths import with_slashes
 from tests.helpers.wheels import run
 
 ROOT = Path(__file__).parents[2]
@@ -78,8 +78,3 @@ def test_without_locks_only_old_folders_are_swept(
     with files.new_folder(tmp_path / "other", lambda _: False) as folder:
         (folder / "file").write_text("content", "utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "other"]
-
-
-def test_files_are_opened_as_bytes(tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(b"a\r\nb\x1ac\n")
-    assert read_file(tmp_path / "log", 100) == b"a\r\nb\x1ac\n"
