@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -286,37 +287,28 @@ class Group(click.Group):
 class Program(Group):
     """The outermost group, which turns results and exceptions into exit statuses.
 
-    Each command is the ``command`` of a module, and returns its exit status.
+    Each command is the ``command`` of the module of its name, and returns its exit status.
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        modules: Mapping[str, str],
-        sections: Mapping[str, Iterable[str]],
-        **attributes: Any,
-    ) -> None:
-        """Create a group; ``modules`` maps names of commands to names of modules.
-
-        ``sections`` divides the names in the help under titles.
-        """
-        super().__init__(*args, **attributes)
-        self._modules, self._sections = modules, sections
+    def __init__(self, *args: Any, sections: Mapping[str, Iterable[str]], **others: Any) -> None:
+        """Create a group; ``sections`` has the names of commands by their title in the help."""
+        super().__init__(*args, **others)
+        self._sections, self._names = sections, [*chain.from_iterable(sections.values())]
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names in the order of the table, which is that of use."""
-        return list(self._modules)
+        return self._names
 
     def get_command(self, _: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command, or None if the name is unknown."""
-        if cmd_name not in self._modules:
+        if cmd_name not in self._names:
             return None
-        command: click.Command = import_module(self._modules[cmd_name]).command
+        command: click.Command = import_module(f"{__package__}.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names of each section, in columns of the same width."""
-        width = max(map(len, self._modules))
+        width = max(map(len, self._names))
         limit = formatter.width - 6 - width
         for title, names in self._sections.items():
             commands = {n.ljust(width): self.get_command(ctx, n) for n in names}
@@ -329,7 +321,7 @@ class Program(Group):
         """Complete options and names of commands, without importing any."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415 - only this needs it
 
-        names = [CompletionItem(name) for name in self._modules if name.startswith(incomplete)]
+        names = [CompletionItem(name) for name in self._names if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(

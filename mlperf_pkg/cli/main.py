@@ -18,12 +18,10 @@ SECTIONS = {
     "Set up": ("system", "simulate", "doctor", "completion"),
 }
 """The commands by who types them, in the order of the help."""
-COMMANDS = {name: f"mlperf_pkg.cli.{name}" for names in SECTIONS.values() for name in names}
 
 
 @click.group(
     cls=Program,
-    modules=COMMANDS,
     sections=SECTIONS,
     params=list(GENERAL),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},

@@ -108,8 +108,6 @@ class Bar:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = monotonic) -> None:
         """Create a bar that is hidden until a check has taken a second."""
         self._stream, self._clock = stream, clock
-        self._started_s = 0.0
-        self._files = self._done = self._size = self._read = 0
         self._bar: Progress | None = None
 
     def begin(self, files: int, size: int) -> None:

@@ -268,7 +268,5 @@ def to_finite(value: Any) -> float | None:
     ``true`` and ``false``, NaN, infinities and integers too large for a double are not numbers
     here.
     """
-    if isinstance(value, bool):
-        return None
-    number = to_float(value)
+    number = None if isinstance(value, bool) else to_float(value)
     return number if number is not None and math.isfinite(number) else None

@@ -6,12 +6,13 @@ import shutil
 import stat
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from mlperf_pkg.cli.main import COMMANDS, cli
+from mlperf_pkg.cli.main import SECTIONS, cli
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.explain import rulebook_codes
@@ -30,7 +31,7 @@ def items(line: str) -> list[CompletionItem]:
 
 def test_words() -> None:
     for line, words in (
-        ("mlperf-pkg ", list(COMMANDS)),
+        ("mlperf-pkg ", [*chain(*SECTIONS.values())]),
         ("mlperf-pkg s", ["score", "select", "system", "simulate"]),
         ("mlperf-pkg check logs --sche", ["--scheduler"]),
         ("mlperf-pkg check --format ", list(FORMATS)),
@@ -49,7 +50,7 @@ def test_words() -> None:
         ("mlperf-pkg compare --published a", ["all"]),
         ("mlperf-pkg review compare resubmitted 4.1 5.", ["5.1", "5.0"]),
         ("mlperf-pkg simulate logs --failure a", ["aborted"]),
-        ("mlperf-pkg chekc logs ", list(COMMANDS)),
+        ("mlperf-pkg chekc logs ", [*chain(*SECTIONS.values())]),
         ("mlperf-pkg rules shwo ", ["list", "show", "diff", "verify"]),
     ):  # fmt: skip
         assert [item.value for item in items(line)] == list(dict.fromkeys(words))

@@ -10,16 +10,9 @@ import pytest
 from mlperf_pkg.cli.output import Output, checkout, destinations
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.render import FORMATS, View
-from tests.helpers.program import call
+from tests.helpers.program import Terminal, call
 from tests.helpers.trees import simulated, write_set, write_submission
 from tests.helpers.workspaces import bytes_below
-
-
-class Terminal(io.StringIO):
-    """Standard output that claims to be a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """Standard streams that are closed or full."""
 
-import io
 import os
 import re
 import shlex
@@ -17,7 +16,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.cli.streams import Bar
-from tests.helpers.program import COMMAND
+from tests.helpers.program import COMMAND, Terminal
 from tests.helpers.trees import simulated, write_set, write_submission
 
 FULL = "standard output: No space left on device"
@@ -47,13 +46,6 @@ def test_standard_streams(
 
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-
-class Terminal(io.StringIO):
-    """A stream that claims to be a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture

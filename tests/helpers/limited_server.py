@@ -12,21 +12,22 @@ import signal
 import sys
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker import check, reading
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.cli.main import COMMANDS, cli, main
+from mlperf_pkg.cli.main import SECTIONS, cli, main
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Input
 
 
 def serve(seconds: int) -> None:
     """Answer each request with the exit status and the peak memory of a process, in KiB."""
-    for module in COMMANDS.values():
-        import_module(module)
+    for name in chain.from_iterable(SECTIONS.values()):
+        import_module(f"mlperf_pkg.cli.{name}")
     gc.freeze()
     for line in sys.stdin:
         child = os.fork()

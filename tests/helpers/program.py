@@ -1,5 +1,6 @@
 """The command line, called in this process or as one of its own."""
 
+import io
 import logging
 import os
 import subprocess
@@ -12,6 +13,13 @@ from click.testing import CliRunner, Result
 from mlperf_pkg.cli.main import cli
 
 COMMAND = [sys.executable, "-c", "from mlperf_pkg.cli.main import main; main()"]
+
+
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def call(*arguments: str | Path) -> Result:

@@ -25,12 +25,12 @@ def nested(depth: int) -> Any:
     return value
 
 
-def log(edit: Callable[[bytes], bytes]) -> Case:
-    """Change the first log."""
+def log(edit: Callable[[bytes], bytes], pattern: str = "result_0.txt") -> Case:
+    """Change the first log, or others."""
 
     def case(top: Path) -> None:
-        path = top / RESULTS / "result_0.txt"
-        path.write_bytes(edit(path.read_bytes()))
+        for path in (top / RESULTS).glob(pattern):
+            path.write_bytes(edit(path.read_bytes()))
 
     return case
 
@@ -43,12 +43,8 @@ def metadata(key: str, **fields: Any) -> Case:
     return log(lambda text: edited(text, key, metadata=fields))
 
 
-def every_log(edit: Callable[[bytes], bytes]) -> Case:
-    def case(top: Path) -> None:
-        for path in (top / RESULTS).glob("result_*.txt"):
-            path.write_bytes(edit(path.read_bytes()))
-
-    return case
+def every_log(key: str, **changes: Any) -> Case:
+    return log(lambda text: edited(text, key, **changes), "result_*.txt")
 
 
 def file(path: str, content: bytes) -> Case:
@@ -60,12 +56,12 @@ def file(path: str, content: bytes) -> Case:
 
 
 def instead(path: str, make: Callable[[Path], object]) -> Case:
-    """Replace a file by something else."""
+    """Replace a file or a folder by something else."""
 
     def case(top: Path) -> None:
         target = top / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
+        shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
         make(target)
 
     return case
@@ -105,16 +101,6 @@ def deep_folders(below: str) -> Case:
             os.close(here)
             here = inner
         os.close(here)
-
-    return case
-
-
-def replaced(path: str, make: Callable[[Path], object]) -> Case:
-    """Replace a folder by something else."""
-
-    def case(top: Path) -> None:
-        shutil.rmtree(top / path)
-        make(top / path)
 
     return case
 
@@ -180,16 +166,10 @@ CASES: dict[str, Case] = {
     "long line": added(b"x" * 20_000_000),
     # Numbers.
     **{f"huge {key}": value(key, HUGE) for key in ("opt_base_learning_rate", *NUMBERS)},
-    "huge batch in every log": every_log(
-        lambda text: edited(text, "global_batch_size", value=HUGE)
-    ),
-    "huge epochs": every_log(
-        lambda text: edited(text, "eval_accuracy", metadata={"epoch_num": HUGE})
-    ),
-    "huge samples": every_log(
-        lambda text: edited(text, "eval_accuracy", metadata={"samples_count": HUGE})
-    ),
-    "infinite time": every_log(lambda text: edited(text, "run_stop", time_ms="9" * 400)),
+    "huge batch in every log": every_log("global_batch_size", value=HUGE),
+    "huge epochs": every_log("eval_accuracy", metadata={"epoch_num": HUGE}),
+    "huge samples": every_log("eval_accuracy", metadata={"samples_count": HUGE}),
+    "infinite time": every_log("run_stop", time_ms="9" * 400),
     "huge time": log(lambda text: edited(text, "run_stop", time_ms=HUGE)),
     "too many digits": added(record("opt_name", b"9" * 5000)),
     "huge nodes": system(number_of_nodes=HUGE, accelerators_per_node=HUGE),
@@ -223,9 +203,9 @@ CASES: dict[str, Case] = {
         f"{RESULTS}/package_checker_params", lambda path: path.symlink_to("/dev/zero")
     ),
     # Folders.
-    "a file instead of results": replaced("results", Path.touch),
-    "a pipe instead of results": replaced("results", os.mkfifo),
-    "a link to itself": replaced(RESULTS, lambda path: path.symlink_to(path.name)),
+    "a file instead of results": instead("results", Path.touch),
+    "a pipe instead of results": pipe("results"),
+    "a link to itself": instead(RESULTS, lambda path: path.symlink_to(path.name)),
     "many benchmarks": many(200, f"results/{SYSTEM}/b{{}}"),
     "many logs": many(200, f"{RESULTS}/result_{{}}.txt"),
     "deep folders": deep_folders("."),
