@@ -50,14 +50,8 @@ PIECES = (
     *(b"%s", b"../", b"!!python/object/apply:os.system", b"<<: *a", b"\\ud800", b"\x1b[31m"),
 )
 DEEP: tuple[Any, ...] = (nested(300), nested(900), {"a": nested(400)}, "\ud800", "x" * 20_000)
-HOSTILE: tuple[Any, ...] = (
-    *ODD,
-    *DEEP,
-    -(10**400),
-    "\x1b[31m\ufffe",
-    list(range(20_000)),
-    "[" * 99,
-)
+LARGE: tuple[Any, ...] = (-(10**400), "\x1b[31m\ufffe", list(range(20_000)), "[" * 99)
+HOSTILE: tuple[Any, ...] = (*ODD, *DEEP, *LARGE)
 
 
 def spoiled(data: bytes, rng: Random, most: int = 6) -> bytes:
@@ -149,11 +143,8 @@ prices:
 
 def yaml(rng: Random) -> None:
     """A configuration is read, or refused with a message."""
-    with _folder() as folder:
-        path = folder / "mlperf-pkg.yaml"
-        path.write_bytes(spoiled(CONFIG, rng))
-        with _refused(path):
-            read_config_file(path)
+    with _spoiled_file("mlperf-pkg.yaml", CONFIG, rng) as path:
+        read_config_file(path)
 
 
 OBJECTIONS = b"""\
@@ -170,13 +161,10 @@ objections:
 
 def objections(rng: Random) -> None:
     """A file of objections is read and extended, or refused with a message."""
-    with _folder() as folder:
-        path = folder / "objections.yaml"
-        path.write_bytes(spoiled(OBJECTIONS, rng))
-        with _refused(path):
-            with_new(path, (), mock.Mock(), "ACME")  # examined are only what is appended
-            change_states(path, ["1"], {"state": State.WITHDRAWN.value})
-            read_entries(path)
+    with _spoiled_file("objections.yaml", OBJECTIONS, rng) as path:
+        with_new(path, (), mock.Mock(), "ACME")  # examined are only what is appended
+        change_states(path, ["1"], {"state": State.WITHDRAWN.value})
+        read_entries(path)
 
 
 CALENDAR = b"""\
@@ -187,11 +175,8 @@ objections: 2026-10-23
 
 def calendar(rng: Random) -> None:
     """The dates of a review are read and written, or refused with a message."""
-    with _folder() as folder:
-        path = folder / "calendar.yaml"
-        path.write_bytes(spoiled(CALENDAR, rng))
-        with _refused(path):
-            ics(read_calendar(path), View())
+    with _spoiled_file("calendar.yaml", CALENDAR, rng) as path:
+        ics(read_calendar(path), View())
 
 
 # ---- exports ------------------------------------------------------------------------------
@@ -218,6 +203,13 @@ def exports(rng: Random) -> None:
         with _refused(path := folder / f"results{ending}"):
             rows = Destination(path).read()
             assert in_order(rows) == rows
+
+
+@contextmanager
+def _spoiled_file(name: str, content: bytes, rng: Random) -> Iterator[Path]:
+    with _folder() as folder, _refused(folder / name):
+        (folder / name).write_bytes(spoiled(content, rng))
+        yield folder / name
 
 
 @contextmanager

@@ -96,10 +96,8 @@ def test_workers_with_another_version_are_refused(
 
 
 def test_a_worker_that_comes_later_is_refused() -> None:
-    with pytest.raises(
-        UserError, match=r"a worker has mlperf-pkg .* this machine has mlperf-pkg 99"
-    ):
-        executors._call("mlperf-pkg 99", (), int, [])
+    with pytest.raises(UserError, match=r"a worker has mlperf-pkg .* this machine has other"):
+        executors._call("other", (), int, [])
 
 
 def test_a_file_that_workers_do_not_see_is_reported(

@@ -65,10 +65,9 @@ def test_a_folder_is_read_once(top: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_read(top: Path) -> None:
-    missing = top / "missing"
-    assert list_tree(missing) == ()
+    assert list_tree(top / "missing") == ()
     with pytest.raises(FileNotFoundError):
-        list(walk(missing))
+        list(walk(top / "missing"))
 
 
 @pytest.fixture

@@ -7,18 +7,19 @@ from unittest.mock import Mock
 
 import pytest
 
-fsspec = pytest.importorskip("fsspec", reason="needs pip install 'mlperf-pkg[test-cluster]'")
-for _library in ("moto", "s3fs"):
-    pytest.importorskip(_library, reason="needs pip install 'mlperf-pkg[test-cluster]'")
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra import stores
+from mlperf_pkg.infra.files import write_all
+from mlperf_pkg.infra.paths import Entry, list_tree, read_file
+from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of
+from tests.helpers import servers
+from tests.helpers.program import call
+from tests.helpers.trees import write_submission
 
-from mlperf_pkg.errors import UserError  # noqa: E402
-from mlperf_pkg.infra import stores  # noqa: E402
-from mlperf_pkg.infra.files import write_all  # noqa: E402
-from mlperf_pkg.infra.paths import Entry, list_tree, read_file  # noqa: E402
-from mlperf_pkg.infra.stores import Object, StoredFile, StoredPath, path_of  # noqa: E402
-from tests.helpers import servers  # noqa: E402
-from tests.helpers.program import call  # noqa: E402
-from tests.helpers.trees import write_submission  # noqa: E402
+fsspec, *_ = (
+    pytest.importorskip(name, reason="needs pip install 'mlperf-pkg[test-cluster]'")
+    for name in ("fsspec", "moto", "s3fs")
+)
 
 
 @pytest.fixture
