@@ -19,25 +19,20 @@ from mlperf_pkg.cli.streams import Bar
 from tests.helpers.program import COMMAND, Terminal
 from tests.helpers.trees import simulated, write_set, write_submission
 
-FULL = "standard output: No space left on device"
-CLOSED = "standard output: closed"
-
 
 @pytest.mark.parametrize(
-    ("arguments", "redirection", "status", "message"),
+    ("arguments", "status", "message"),
     [
-        ("check ACME", ">&-", 2, CLOSED),
-        ("check ACME", ">/dev/full", 2, FULL),
-        ("check ACME", "<&- 2>&-", 0, ""),
-        ("check nowhere", "2>/dev/full", 2, ""),
-        ("--help", ">&-", 2, CLOSED),
+        ("check ACME >&-", 2, "standard output: closed"),
+        ("check ACME >/dev/full", 2, "standard output: No space left on device"),
+        ("check ACME <&- 2>&-", 0, ""),
+        ("check nowhere 2>/dev/full", 2, ""),
+        ("--help >&-", 2, "standard output: closed"),
     ],
 )
-def test_standard_streams(
-    tmp_path: Path, arguments: str, redirection: str, status: int, message: str
-) -> None:
+def test_standard_streams(tmp_path: Path, arguments: str, status: int, message: str) -> None:
     write_submission(tmp_path / "ACME")
-    line = f"{shlex.join(COMMAND)} {arguments} {redirection}"
+    line = f"{shlex.join(COMMAND)} {arguments}"
     done = subprocess.run(
         ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False
     )
