@@ -22,27 +22,22 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-@pytest.mark.parametrize(
-    ("terminal", "variables", "colored"),
-    [
-        (True, {}, True),
-        (True, {"NO_COLOR": "0"}, False),
-        (True, {"TERM": "dumb"}, False),
-        (False, {}, False),
-        (False, {"FORCE_COLOR": "0", "TERM": "dumb"}, True),
-    ],
-)
-def test_colors(
-    monkeypatch: pytest.MonkeyPatch, terminal: bool, variables: dict[str, str], colored: bool
-) -> None:
-    stream = Terminal() if terminal else io.StringIO()
-    monkeypatch.setattr(sys, "stdout", stream)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert Output().view() == View(100, color=colored, wraps=terminal)
-    assert Output(Path("a file"), verbose=True).view() == View(80, verbose=True)
-    Output().write("\x1b[1mbold\x1b[0m")
-    assert ("\x1b" in stream.getvalue()) == colored
+def test_colors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, variables, colored in (
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": "0"}, False),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+        (io.StringIO(), {"FORCE_COLOR": "0", "TERM": "dumb"}, True),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", stream)
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            assert Output().view() == View(100, color=colored, wraps=stream.isatty())
+            assert Output(Path("a file"), verbose=True).view() == View(80, verbose=True)
+            Output().write("\x1b[1mbold\x1b[0m")
+        assert ("\x1b" in stream.getvalue()) == colored
 
 
 @pytest.mark.parametrize(
@@ -58,25 +53,18 @@ def test_unencodable_characters_are_escaped(
     assert stream.read() == written
 
 
-@pytest.mark.parametrize(
-    ("inputs", "path"),
-    [
-        (["logs"], "sub/logs/a.log"),
-        (["../sub/logs/"], "sub/logs/a.log"),
-        ([".", "logs"], "sub/a.log"),
-    ],
-)
-@pytest.mark.parametrize("repository", [True, False])
-def test_paths_start_from_the_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: list[str], path: str, repository: bool
-) -> None:
-    here = tmp_path / "sub"
-    (here / "logs").mkdir(parents=True)
-    (here / "logs" / "a.log").touch()
-    if repository:
-        (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(here)
-    assert checkout(inputs).path("a.log") == (path if repository else path.removeprefix("sub/"))
+def test_paths_start_from_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = tmp_path / "sub" / "logs"
+    logs.mkdir(parents=True)
+    monkeypatch.chdir(logs.parent)
+    for folder, top in ((tmp_path / "unused", ""), (tmp_path / ".git", "sub/")):
+        folder.mkdir()
+        for inputs, path in (
+            (["logs"], "logs/a"),
+            (["../sub/logs/"], "logs/a"),
+            ([".", "logs"], "a"),
+        ):
+            assert checkout(inputs).path("a") == f"{top}{path}"
 
 
 TABLE = [

@@ -2,7 +2,6 @@
 
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -57,23 +56,19 @@ def test_a_log_may_be_in_several_sets(results: PublishedResults) -> None:
     assert results.names_with(7) == (PublishedName(3, "hpc", "3.0", "ACME/box/deepcam"),)
 
 
-@pytest.mark.parametrize(
-    ("fingerprint", "series", "sets"),
-    [
-        (None, [(0.1, 0.2, 0.3, 0.4)], (0, 3)),
-        (None, [(0.100001, 0.2, 0.299998, 0.4, 0.9)], (0, 3)),
-        (None, [(0.10001, 0.2, 0.3, 0.4)], ()),
-        (None, [(0.1, 0.2, 0.3)], ()),
-        (None, [(), (0.1, 0.2, 0.3, 0.41)], (1,)),
-        (5, [], (2,)),
-        (7, [], ()),
-    ],
-)
-def test_a_run_is_found_by_its_values(
-    results: PublishedResults, fingerprint: int | None, series: Any, sets: tuple[int, ...]
-) -> None:
-    names = results.names_of_run(fingerprint, *series)
-    assert tuple(name.index for name in names) == sets
+def test_a_run_is_found_by_its_values(results: PublishedResults) -> None:
+    rows: list[tuple[int | None, list[tuple[float, ...]], list[int]]] = [
+        (None, [(0.1, 0.2, 0.3, 0.4)], [0, 3]),
+        (None, [(0.100001, 0.2, 0.299998, 0.4, 0.9)], [0, 3]),
+        (None, [(0.10001, 0.2, 0.3, 0.4)], []),
+        (None, [(0.1, 0.2, 0.3)], []),
+        (None, [(), (0.1, 0.2, 0.3, 0.41)], [1]),
+        (5, [], [2]),
+        (7, [], []),
+    ]
+    for fingerprint, series, sets in rows:
+        names = results.names_of_run(fingerprint, *series)
+        assert [name.index for name in names] == sets
 
 
 def test_sets_are_found_by_their_mean(results: PublishedResults) -> None:
