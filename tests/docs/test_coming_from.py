@@ -158,10 +158,8 @@ def test_outcomes_are_equal(
     assert all(path.stat().st_size for path in (Path("FILE"), copy / "FILE") if "FILE" in row.ours)
 
 
-@pytest.mark.parametrize(("quality", "status"), [("good", 0), ("bad", 1)])
-def test_the_script(
-    quality: str, status: int, trees: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_script(trees: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = re.findall(r"(?m)^mlperf-pkg (.*)", SECTIONS["verify_for_v*.sh"])
-    monkeypatch.chdir(trees[quality])
-    assert call(*line.split()).exit_code == status
+    for quality, status in (("good", 0), ("bad", 1)):
+        monkeypatch.chdir(trees[quality])
+        assert call(*line.split()).exit_code == status

@@ -3,6 +3,7 @@
 import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,18 +17,15 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-@pytest.mark.parametrize("replace", [False, True])
-@pytest.mark.parametrize(
-    ("content", "data"), [("größer\n", "größer\n".encode()), (b"\xff\x00", b"\xff\x00"), ("", b"")]
-)
-def test_writes_a_new_file(
-    tmp_path: Path, content: str | bytes, data: bytes, replace: bool
-) -> None:
+def test_writes_a_new_file(tmp_path: Path) -> None:
     (tmp_path / "usual").touch()
-    write_whole(tmp_path / "new", content, replace=replace)
-    assert (tmp_path / "new").read_bytes() == data
-    assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
-    assert names(tmp_path) == ["new", "usual"]
+    contents: dict[str | bytes, bytes] = {"größer\n": "größer\n".encode(), b"\xff\x00": b"\xff\x00"}
+    for (content, data), replace in product(contents.items(), (False, True)):
+        write_whole(tmp_path / "new", content, replace=replace)
+        assert (tmp_path / "new").read_bytes() == data
+        assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
+        assert names(tmp_path) == ["new", "usual"]
+        (tmp_path / "new").unlink()
 
 
 def test_replaces_only_where_asked(tmp_path: Path) -> None:
@@ -142,13 +140,10 @@ def test_files_of_several_folders_are_written_together(tmp_path: Path) -> None:
     assert (names(tmp_path), names(tmp_path / "one")) == (["b", "one"], ["a"])
 
 
-@pytest.mark.parametrize(
-    ("last", "message"),
-    [("none/b", "none/b: cannot be written: No such"), ("taken", "taken: exists already")],
-)
-def test_where_one_cannot_be_written_none_is(tmp_path: Path, last: str, message: str) -> None:
+def test_where_one_cannot_be_written_none_is(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("old")
-    with pytest.raises(UserError, match=message):
-        write_all({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
-    assert names(tmp_path) == ["taken"]
+    for last, reason in (("none/b", "cannot be written: No such"), ("taken", "exists already")):
+        with pytest.raises(UserError, match=f"{last}: {reason}"):
+            write_all({tmp_path / "a": "new", tmp_path / last: "new"}, replace=False)
+        assert names(tmp_path) == ["taken"]
     assert (tmp_path / "taken").read_text() == "old"
