@@ -86,7 +86,7 @@ def test_an_archive_is_a_folder(tmp_path: Path, name: str) -> None:
 def test_a_member_opens_in_another_process(tmp_path: Path, name: str) -> None:
     top = opened(tmp_path / name, FORMS[name](FILES))
     for source in (source_of(top / "ACME/deep/b.log", "b"), source_of(top / "c", "c").shared()):
-        data = pickle.dumps(source.shared())
+        data = pickle.dumps(source)
         assert pickle.loads(data).open().read() == (b"two" * 9999 if source.label == "b" else b"")
 
 
