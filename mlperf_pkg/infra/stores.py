@@ -237,5 +237,6 @@ def _errors_of(url: str, action: str = "read") -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # each store has errors of its own
-        problem = _PROBLEMS.get(type(error), f"cannot be {action}")
+        problems = [words for kind, words in _PROBLEMS.items() if isinstance(error, kind)]
+        problem = next(iter(problems), f"cannot be {action}")
         raise UserError(f"{url}: {problem}: {reason_of(error) or type(error).__name__}") from error
