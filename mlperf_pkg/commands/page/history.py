@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import groupby
+from itertools import groupby, starmap
 from math import isfinite
-from typing import Any
+from operator import attrgetter
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -59,15 +59,10 @@ class Entry(Struct, frozen=True):
         return self.row.score_minutes or 0.0
 
     @property
-    def accelerators(self) -> int:
-        """The number of accelerators, 0 if it is not known."""
-        return self.row.accelerators or 0
-
-    @property
     def hardware(self) -> str:
         """The number and the name of the accelerators."""
-        number = f"{self.accelerators:,} \u00d7 " if self.accelerators else ""
-        return f"{number}{self.accelerator}"
+        number = self.row.accelerators
+        return f"{number:,} \u00d7 {self.accelerator}" if number else self.accelerator
 
     @property
     def year(self) -> float:
@@ -118,7 +113,7 @@ class Series(Struct, frozen=True):
     @property
     def record_moore(self) -> float:
         """The gain in the time from the first entry to the fastest by Moore's law."""
-        return moore_gain(self.best.year - self.entries[0].year)
+        return float(2 ** ((self.best.year - self.entries[0].year) / _DOUBLING))
 
 
 class Span(Struct, frozen=True):
@@ -139,23 +134,24 @@ class Span(Struct, frozen=True):
     @property
     def overall(self) -> Series:
         """The fastest of each round."""
-        return Series("overall", _fastest(self.entries, _round))
+        return _fastest("overall", self.entries)
 
     @property
     def on_eight(self) -> Series:
         """The fastest of each round on eight accelerators."""
-        eight = (entry for entry in self.entries if entry.accelerators == EIGHT)
-        return Series(f"on {EIGHT} accelerators", _fastest(eight, _round))
+        eight = (entry for entry in self.entries if entry.row.accelerators == EIGHT)
+        return _fastest(f"on {EIGHT} accelerators", eight)
 
     @property
     def gains(self) -> list[Series]:
         """The same number of the same accelerators in several rounds, most rounds first."""
-        groups = by_key((entry.hardware, entry) for entry in self.entries if entry.accelerators)
-        series = (Series(name, _fastest(group, _round)) for name, group in groups.items())
-        return sorted(
-            (one for one in series if one.is_line),
-            key=lambda one: (-len(one.entries), one.entries[0].accelerators != EIGHT, one.name),
-        )
+        groups = by_key((one.hardware, one) for one in self.entries if one.row.accelerators)
+
+        def key(series: Series) -> tuple[int, bool, str]:
+            first = series.entries[0].row
+            return -len(series.entries), first.accelerators != EIGHT, series.name
+
+        return sorted(filter(attrgetter("is_line"), starmap(_fastest, groups.items())), key=key)
 
 
 class Trend(Struct, frozen=True):
@@ -218,14 +214,11 @@ class History(Struct, frozen=True):
             (False, True): f"HPC, latest round {newest.get('hpc', '')}",
             (False, False): "HPC, earlier rounds",
         }
-        for kind, heading in headings.items():
-            trends = [
-                trend
-                for trend in self.trends
-                if kind == (trend.usage == TRAINING, trend.rounds[-1] == newest[trend.usage])
-            ]
-            if trends:
-                yield heading, sorted(trends, key=lambda trend: -trend.newest)
+        trends = sorted(self.trends, key=lambda trend: -trend.newest)
+        by_kind = by_key(
+            ((one.usage == TRAINING, one.rounds[-1] == newest[one.usage]), one) for one in trends
+        )
+        yield from ((headings[kind], by_kind[kind]) for kind in headings if kind in by_kind)
 
 
 def year_of(usage: str, round_: str) -> float:
@@ -234,22 +227,12 @@ def year_of(usage: str, round_: str) -> float:
     return day.year + (day - date(day.year, 1, 1)).days / _DAYS
 
 
-def moore_gain(years: float) -> float:
-    """Return how many times as fast Moore's law makes a computer in these years."""
-    return float(2 ** (years / _DOUBLING))
-
-
-def _fastest(entries: Iterable[Entry], key: Callable[[Entry], Any]) -> tuple[Entry, ...]:
-    """Return the fastest entry of each key, by key."""
-    groups = by_key((key(entry), entry) for entry in entries)
-    return tuple(
-        min(groups[value], key=lambda entry: (entry.minutes, entry.row.path))
-        for value in sorted(groups)
+def _fastest(name: str, entries: Iterable[Entry]) -> Series:
+    """Return the fastest of the entries of each round, which are in the order of rounds."""
+    by_round = by_key((entry.row.round, entry) for entry in entries).values()
+    return Series(
+        name, tuple(min(group, key=lambda one: (one.minutes, one.row.path)) for group in by_round)
     )
-
-
-def _round(entry: Entry) -> Any:
-    return version_of(entry.row.round)
 
 
 # ---- from the published results -----------------------------------------------------------
@@ -339,7 +322,8 @@ def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
     by_name = by_key(((entry.row.usage, name), entry) for name, entry in named)
     for (usage, first), group in by_name.items():
         spans = []
-        for target, members in groupby(sorted(group, key=_round), key=_target):
+        ordered = sorted(group, key=lambda entry: version_of(entry.row.round))
+        for target, members in groupby(ordered, key=_target):
             by_kind = by_key((entry.is_new, entry) for entry in members)
             if False in by_kind:
                 spans.append(Span(target, tuple(by_kind[False]), tuple(by_kind.get(True, ()))))

@@ -13,7 +13,6 @@ from mlperf_pkg.commands.page.history import (
     Series,
     Trend,
     history,
-    moore_gain,
     year_of,
 )
 from mlperf_pkg.published.model import PublishedSet
@@ -144,8 +143,9 @@ def test_a_permalink_is_escaped() -> None:
 
 
 def test_moores_law_doubles_in_two_years() -> None:
-    assert (moore_gain(0), moore_gain(2), moore_gain(4)) == (1, 2, 4)
+    span = trend_of(entry("2.0", 20.0), entry("3.1", 10.0), entry("4.0", 9.0)).latest
     assert year_of("training", "2.0") == pytest.approx(2022.37, abs=0.02)
+    assert span.overall.record_moore == pytest.approx(2, abs=0.02)
 
 
 # ---- the record in this package, and what others published --------------------------------------
