@@ -233,12 +233,12 @@ def _site(
     refuse_within(folder, paths)
     template.library()
     drawing.library()
-    pages: dict[str, site.SitePage] = {}
+    pages: dict[str, tuple[Content, dict[str, str]]] = {}
     own: list[PublishedSet] = []
     for path in paths:
         content, checked = _content((path,), check_options, filter_findings)
         files = _review(path, check_options, checked) if review else {}
-        pages[site.page_name(content, pages)] = site.SitePage(content, files)
+        pages[site.page_name(content, pages)] = (content, files)
         own += history.own_sets(checked)
     files = site.files(pages, usable_results(), own, drawing.runtime())
     write_together(folder, files, replace=force)

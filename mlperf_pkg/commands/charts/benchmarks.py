@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from statistics import median_low
-from typing import Any
 
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.run.evaluations import goals
@@ -29,41 +29,40 @@ _LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
 def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
     """Yield a chart for each benchmark that has a score, with its name."""
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
-    for benchmark in sorted({row.benchmark for row in scored}):
-        of_benchmark = [row for row in scored if row.benchmark == benchmark]
-        [chart] = vega.prepared("scoreboard", benchmark, partial(map, _board, [of_benchmark]))
+    for benchmark, of_one in sorted(by_key((row.benchmark, row) for row in scored).items()):
+        [chart] = vega.prepared("scoreboard", benchmark, partial(map, _board, [of_one]))
         yield benchmark, chart
 
 
 def _board(rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
     fastest, slowest = ordered[0].score_minutes or 0, ordered[-1].score_minutes or 0
-    scores = [_score(order, row) for order, row in enumerate(ordered)]
+    scores = [
+        {
+            "set": named(row.submitter, row.system) or row.id,
+            "minutes": vega.rounded(row.score_minutes or 0, 7),
+            "label": wording.minutes(row.score_minutes),
+            "division": row.division if row.division in _DIVISIONS else _OTHER,
+            "official": wording.VERDICTS[row.verdict.official],
+            "rules": wording.VERDICTS[row.verdict.rules],
+            "order": order,
+        }
+        for order, row in enumerate(ordered)
+    ]
     best = f"{ordered[0].submitter or ''} {ordered[0].system or ''}".strip()
     rounds = sorted({row.round for row in rows})
+    text = (
+        f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
+        f" ({best}) to {wording.minutes(slowest)} minutes."
+    )
     return Chart(
         name="scoreboard",
         title=f"Scores: {ordered[0].benchmark}",
-        description=(
-            f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
-            f" ({best}) to {wording.minutes(slowest)} minutes."
-        ),
+        description=text,
         spec=_board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest),
         data={"scores": scores},
         subject=f"round{'s' if len(rounds) > 1 else ''} {', '.join(rounds)}",
     )
-
-
-def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
-    return {
-        "set": named(row.submitter, row.system) or row.id,
-        "minutes": vega.rounded(row.score_minutes or 0, 7),
-        "label": wording.minutes(row.score_minutes),
-        "division": row.division if row.division in _DIVISIONS else _OTHER,
-        "official": wording.VERDICTS[row.verdict.official],
-        "rules": wording.VERDICTS[row.verdict.rules],
-        "order": order,
-    }
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
@@ -86,16 +85,12 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
     looks = vega.styled("division", _DIVISIONS, divisions)
     facts = vega.tooltip("set", "minutes", "division", "official", "rules")
     label = {"type": "text", "align": "left", "dx": 9}
+    layers = [
+        vega.layer("", vega.dots(80), **position, **looks, tooltip=facts),
+        vega.layer("", label, **position, text=vega.nominal("label")),
+    ]
     lanes = len({score["set"] for score in scores}) + 1  # and some room
-    return vega.view(
-        [
-            vega.layer("", vega.dots(80), **position, **looks, tooltip=facts),
-            vega.layer("", label, **position, text=vega.nominal("label")),
-        ],
-        _LANE_HEIGHT * lanes,
-        data={"name": "scores"},
-        padding={"left": 5, "top": 5, "right": 45, "bottom": 5},
-    )
+    return vega.labelled("scores", layers, _LANE_HEIGHT * lanes)
 
 
 PURPLE, TEAL, PINK = "#8f63c4", "#2a8fa3", "#c95fa0"
@@ -177,16 +172,12 @@ def convergence(
     look = looks.encoding(accelerator for _, accelerator, _ in drawn)
     target = targets.get(metric)
     aim = "" if target is None else f" The dashed line is the target, {target:g}."
-    yield Chart(
-        name="convergence",
-        title=f"Convergence of all result sets: {benchmark}",
-        description=(
-            f"{metric or 'evaluation'} against {first.unit} trained; of each result set the run"
-            f" with the median time.{aim}"
-        ),
-        spec=vega.view(_convergence_layers(metric or "evaluation", first.unit, look), 320),
-        data={"points": points, "target": [] if target is None else [{"target": target}]},
-    )
+    quality, title = metric or "evaluation", f"Convergence of all result sets: {benchmark}"
+    of_each = "of each result set the run with the median time"
+    text = f"{quality} against {first.unit} trained; {of_each}.{aim}"
+    spec = vega.view(_convergence_layers(quality, first.unit, look), 320)
+    goal = [] if target is None else [{"target": target}]
+    yield Chart("convergence", title, text, spec, {"points": points, "target": goal})
 
 
 def _typical(drawn: DrawnSet) -> DrawnRun | None:
@@ -199,13 +190,10 @@ def _typical(drawn: DrawnSet) -> DrawnRun | None:
 
 def _line(drawn: DrawnSet, accelerator: str, run: DrawnRun, metric: str, limit: int) -> Rows:
     names = {"set": named(drawn.row.submitter, drawn.row.system), "accelerator": accelerator}
+    shown = ((one.position, one.values[metric]) for one in run.evaluations(metric))
     return [
-        {
-            **names,
-            "at": vega.rounded(item.position, 5),
-            "value": vega.rounded(item.values[metric], 4),
-        }
-        for item in vega.thinned(run.evaluations(metric), limit)
+        {**names, "at": vega.rounded(at), "value": vega.rounded(value, 4)}
+        for at, value in vega.thinned(shown, limit)
     ]
 
 
@@ -215,12 +203,11 @@ def _convergence_layers(quality: str, unit: str, look: Mapping[str, Spec]) -> li
         "y": vega.quantitative("value", quality),
     }
     order = {"field": "at", "type": "quantitative"}
+    by_set = {"detail": vega.nominal("set"), "order": order, "color": look["color"]}
     line = {"type": "line", "size": 1.2, "opacity": 0.6}
     facts = vega.tooltip("set", "accelerator", "at", "value")
     return [
         vega.layer("target", vega.TARGET_RULE, y={"field": "target", "type": "quantitative"}),
-        vega.layer(
-            "points", line, **position, detail=vega.nominal("set"), order=order, color=look["color"]
-        ),
+        vega.layer("points", line, **position, **by_set),
         vega.layer("points", vega.dots(18, 0.8), **position, **look, tooltip=facts),
     ]

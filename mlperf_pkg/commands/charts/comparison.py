@@ -80,17 +80,13 @@ def _spec(ratios: list[Mapping[str, Any]]) -> Spec:
     scale = {"domain": measures, "range": [_MEASURES[name][1] for name in measures]}
     color = vega.nominal("measure", scale=scale)
     facts = vega.tooltip("set", "measure", "ratio")
+    layers = [
+        vega.layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
+        vega.layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
+        *_labels(position, beside_bars=logarithmic),
+    ]
     lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
-    return vega.view(
-        [
-            vega.layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
-            vega.layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
-            *_labels(position, beside_bars=logarithmic),
-        ],
-        _LANE_HEIGHT * lanes,
-        data={"name": "ratios"},
-        padding={"left": 5, "top": 5, "right": 45, "bottom": 5},
-    )
+    return vega.labelled("ratios", layers, _LANE_HEIGHT * lanes)
 
 
 def _logarithmic_axis(least: float, most: float) -> Spec:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median, quantiles
 from typing import Any
 
@@ -105,12 +105,8 @@ _CROWD = 800  # points above which they are drawn small
 def curves(drawn: DrawnSet, max_points: int) -> Iterator[Chart]:
     """Yield a chart for each metric, with at most about ``max_points`` points of each run."""
     targets = goals(drawn.rules)
-    logged = dict.fromkeys(
-        metric
-        for run in drawn.runs
-        for evaluation in run.curve.evaluations
-        for metric in evaluation.values
-    )
+    evaluations = chain.from_iterable(run.curve.evaluations for run in drawn.runs)
+    logged = dict.fromkeys(chain.from_iterable(one.values for one in evaluations))
     metrics = [metric for metric in logged if not targets or metric in targets][:MOST_METRICS]
     for number, metric in enumerate(metrics, 1):
         name = "curves" if len(metrics) == 1 else f"curves-{number}"
@@ -135,14 +131,9 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
     text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}."
     if longest > max_points:
         text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
+    title = "Convergence" + (f": {quality}" if metric else "")
     layers = _curve_layers(quality, drawn.unit, _by_state(drawn.runs), crowded=len(rows) > _CROWD)
-    return Chart(
-        name=name,
-        title="Convergence" + (f": {quality}" if metric else ""),
-        description=text,
-        spec=vega.view(layers, 260),
-        data={"points": rows, "target": goal},
-    )
+    return Chart(name, title, text, vega.view(layers, 260), {"points": rows, "target": goal})
 
 
 def _curve_layers(
@@ -150,26 +141,23 @@ def _curve_layers(
 ) -> list[Spec]:
     target = {"field": "target", "type": "quantitative"}
     label = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
+    line = {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55}
+    dots = vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8)
+    at, value = vega.quantitative("at"), vega.quantitative("value")
+    facts = vega.tooltip("run", "at", "value", "state")
     return [
         vega.layer("target", vega.TARGET_RULE, y=target),
         vega.layer("target", label, y=target, text=vega.nominal("label")),
         vega.layer(
             "points",
-            {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55},
+            line,
             x=vega.quantitative("at", f"{unit} trained"),
             y=vega.quantitative("value", quality),
             detail=vega.nominal("run"),
             order={"field": "at", "type": "quantitative"},
             color=looks["color"],
         ),
-        vega.layer(
-            "points",
-            vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8),
-            x=vega.quantitative("at"),
-            y=vega.quantitative("value"),
-            **looks,
-            tooltip=vega.tooltip("run", "at", "value", "state"),
-        ),
+        vega.layer("points", dots, x=at, y=value, **looks, tooltip=facts),
     ]
 
 
@@ -207,19 +195,14 @@ def times(drawn: DrawnSet) -> Chart | None:
         "box": box,
         "mean": [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}],
     }
-    layers = _time_layers(_by_state(timed))
-    return Chart(
-        name="times",
-        title="Times of the runs",
-        description=(
-            f"{len(timed)} runs with a time, {len(counted)} of them count,"
-            f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
-            f" Olympic mean {wording.minutes(mean)} minutes."
-        ),
-        # A layer without data makes a warning in the console.
-        spec=vega.view([one for one in layers if data[one["data"]["name"]]], 110),
-        data=data,
+    text = (
+        f"{len(timed)} runs with a time, {len(counted)} of them count,"
+        f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
+        f" Olympic mean {wording.minutes(mean)} minutes."
     )
+    # A layer without data makes a warning in the console.
+    layers = [one for one in _time_layers(_by_state(timed)) if data[one["data"]["name"]]]
+    return Chart("times", "Times of the runs", text, vega.view(layers, 110), data)
 
 
 def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
@@ -231,20 +214,14 @@ def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
     label = {"type": "text", "dx": 5, "align": "left", "y": 4}
     box = {**y, "field": "at"}
     line = {"type": "rule", "color": vega.BLUE}
+    facts = vega.tooltip("run", "minutes", "why")
     return [
         vega.layer("mean", vega.TARGET_RULE, x=x, tooltip=vega.tooltip("label")),
         vega.layer("mean", label, x=x, text={"field": "label"}),
         vega.layer("box", line, y=box, x={**x, "field": "least"}, x2={"field": "most"}),
         vega.layer("box", half, y=box, x={**x, "field": "low"}, x2={"field": "high"}),
         vega.layer("box", median, y=box, x={**x, "field": "median"}),
-        vega.layer(
-            "runs",
-            vega.dots(60, 0.85),
-            x=x,
-            y=y,
-            **looks,
-            tooltip=vega.tooltip("run", "minutes", "why"),
-        ),
+        vega.layer("runs", vega.dots(60, 0.85), x=x, y=y, **looks, tooltip=facts),
     ]
 
 
@@ -285,21 +262,15 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     partly = (
         f" Of up to {logged} spans of a phase, {max_spans} are shown." if logged > max_spans else ""
     )
-    layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
-    return Chart(
-        name="timeline",
-        title="Timeline of the runs",
-        description=(
-            f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at"
-            f" {_INIT_SHARE:.0%} of the longest run), training, evaluations, and the ends of epochs"
-            f" or blocks as lines.{partly}"
-        ),
-        spec=vega.view(layers, _LANE_HEIGHT * len(drawn.runs)),
-        data={
-            "spans": [_as_drawn(row, decimals) for row in rows],
-            "edges": [_as_drawn(row, decimals) for row in edges],
-        },
+    text = (
+        f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at {_INIT_SHARE:.0%} of the"
+        f" longest run), training, evaluations, and the ends of epochs or blocks as lines.{partly}"
     )
+    layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
+    spec = vega.view(layers, _LANE_HEIGHT * len(drawn.runs))
+    tables = {"spans": rows, "edges": edges}
+    data = {name: [_as_drawn(r, decimals) for r in table] for name, table in tables.items()}
+    return Chart("timeline", "Timeline of the runs", text, spec, data)
 
 
 def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
@@ -322,18 +293,16 @@ def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
 def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
     x = vega.quantitative("", "minutes from run_start", domain=[earliest, latest])
     edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
+    bar = {"type": "bar", "height": {"band": 0.75}, "clip": True}
     scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
+    phases = {
+        "color": vega.nominal("phase", scale=scale),
+        "tooltip": vega.tooltip("run", "phase", "start", "stop"),
+    }
+    start, stop = ({**x, "field": name} for name in ("start", "stop"))
     return [
-        vega.layer(
-            "spans",
-            {"type": "bar", "height": {"band": 0.75}, "clip": True},
-            y=_LANE,
-            x={**x, "field": "start"},
-            x2={"field": "stop"},
-            color=vega.nominal("phase", scale=scale),
-            tooltip=vega.tooltip("run", "phase", "start", "stop"),
-        ),
-        vega.layer("edges", edge, y=_LANE, x={**x, "field": "stop"}),
+        vega.layer("spans", bar, y=_LANE, x=start, x2={"field": "stop"}, **phases),
+        vega.layer("edges", edge, y=_LANE, x=stop),
     ]
 
 
@@ -468,27 +437,18 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
     # Browsers may have a wider font.
     y = vega.quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
     looks = vega.styled("kind", _KINDS, kinds, legend={"columns": 2})
-    line = {"x": x, "y": y, "color": looks["color"]}
+    place = {"x": x, "y": y}
+    line = {**place, "color": looks["color"]}
     tick = {"type": "tick", "orient": "horizontal", "color": vega.GREY, "opacity": 0.45}
     facts = ("name", "batch", "mean", "limit")
+    of_point, of_own = vega.tooltip(*facts, "kind"), vega.tooltip(*facts, "margin", "kind")
     label = {"type": "text", "dy": 20, "fontWeight": "bold"}
-    return vega.view(
-        [
-            vega.layer("runs", tick, x=x, y=y),
-            vega.layer("hull", {"type": "line", "size": 2}, **line),
-            vega.layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
-            vega.layer(
-                "points", vega.dots(60), x=x, y=y, **looks, tooltip=vega.tooltip(*facts, "kind")
-            ),
-            vega.layer(
-                "own",
-                vega.dots(220),
-                x=x,
-                y=y,
-                **looks,
-                tooltip=vega.tooltip(*facts, "margin", "kind"),
-            ),
-            vega.layer("own", label, x=x, y=y, text=vega.nominal("margin")),
-        ],
-        260,
-    )
+    layers = [
+        vega.layer("runs", tick, **place),
+        vega.layer("hull", {"type": "line", "size": 2}, **line),
+        vega.layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
+        vega.layer("points", vega.dots(60), **place, **looks, tooltip=of_point),
+        vega.layer("own", vega.dots(220), **place, **looks, tooltip=of_own),
+        vega.layer("own", label, **place, text=vega.nominal("margin")),
+    ]
+    return vega.view(layers, 260)

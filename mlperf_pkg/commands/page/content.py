@@ -20,14 +20,12 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import verdict_in_words
 from mlperf_pkg.render.table import Column, Span, Table, by_key
-from mlperf_pkg.render.text import SubmitterRow, Submitters
+from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 
-_ORDER = {severity: index for index, severity in enumerate(Severity)}
 EXCERPT = 300  # characters of a line that are shown
 _MOST_FAILING = 6  # submitters that a verdict names
 
@@ -37,10 +35,6 @@ class ShownFinding(Struct, frozen=True):
 
     id: str
     finding: Finding
-    severity: str
-    location: str
-    sentence: str
-    remarks: tuple[str, ...]
     raw: str | None
 
 
@@ -65,7 +59,7 @@ class Section(Struct, frozen=True):
     @property
     def errors(self) -> list[ShownFinding]:
         """The errors that are not waived, which decide its verdicts."""
-        return [shown for shown in self.findings if shown.severity == Severity.ERROR]
+        return [shown for shown in self.findings if shown.finding.is_error]
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -150,11 +144,6 @@ class Content(Struct, frozen=True):
         return f"{self.name}: {'results' if self.is_round else words}"
 
     @property
-    def submitter_rows(self) -> list[SubmitterRow]:
-        """The rows of the table of submitters, of a round only."""
-        return list(self.submitters.rows()) if self.is_round else []
-
-    @property
     def choices(self) -> dict[str, list[str]]:
         """The values by which results can be filtered, by column."""
         return choices(self.columns, [section.entry for section in self.sections])
@@ -166,9 +155,8 @@ class Content(Struct, frozen=True):
 
 def shown_findings(report: Report) -> list[Finding]:
     """Return the findings of a page: all, errors first, waived ones last."""
-    return sorted(
-        report.findings, key=lambda finding: (bool(finding.waiver), _ORDER[finding.severity])
-    )
+    order = tuple(Severity).index
+    return sorted(report.findings, key=lambda one: (bool(one.waiver), order(one.severity)))
 
 
 def content(
@@ -182,15 +170,7 @@ def content(
     ``lines`` are the raw lines of findings by path and line, ``record`` the published sets.
     """
     findings = tuple(
-        ShownFinding(
-            id=f"f{index}",
-            finding=finding,
-            severity=wording.severity(finding),
-            location=words.location(finding),
-            sentence=words.sentence(finding),
-            remarks=tuple(words.remarks(finding)),
-            raw=lines.get((finding.path, finding.line or 0)),
-        )
+        ShownFinding(f"f{index}", finding, lines.get((finding.path, finding.line or 0)))
         for index, finding in enumerate(shown_findings(report))
     )
     by_set = by_key((shown.finding.set, shown) for shown in findings)
@@ -359,13 +339,10 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
         if place.source.stored:
             raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
         sources[place.label] = place.source
-    numbers: dict[str, set[int]] = {}
-    for finding in findings:
-        if finding.line and finding.path in sources:
-            numbers.setdefault(finding.path, set()).add(finding.line)
+    located = by_key((f.path, f.line) for f in findings if f.line and f.path in sources)
     texts: dict[tuple[str, int], str] = {}
-    for path, lines in numbers.items():
+    for path, lines in located.items():
         with suppress(OSError):
-            raw = raw_lines(sources[path], lines, EXCERPT)
+            raw = raw_lines(sources[path], set(lines), EXCERPT)
             texts |= {(path, line): text for line, text in raw.items()}
     return texts

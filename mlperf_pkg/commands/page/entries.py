@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from math import isfinite
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 from msgspec import Struct, field
 
@@ -22,6 +22,7 @@ from mlperf_pkg.commands.page.template import parameter
 from mlperf_pkg.config import Price
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
@@ -157,15 +158,15 @@ def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
 
 def _settings(context: SetContext) -> dict[str, str]:
     """Return the values of all runs by key: ``1e-05``, or ``1, 2 (of 3 values)``."""
-    values: dict[str, dict[str, None]] = {}
+    settings: list[tuple[str, str]] = []
     for run in context.runs:
-        sizes = [("global_batch_size", size) for size in run.batch_sizes[:1]]
-        for key, value in (*sizes, *islice(run.hyperparameters.items(), MOST_SETTINGS)):
-            values.setdefault(key, {})[value] = None
-    return {key: _in_words(list(texts)) for key, texts in islice(values.items(), MOST_SETTINGS)}
+        settings += (("global_batch_size", size) for size in run.batch_sizes[:1])
+        settings += islice(run.hyperparameters.items(), MOST_SETTINGS)
+    return {key: _in_words(texts) for key, texts in islice(by_key(settings).items(), MOST_SETTINGS)}
 
 
-def _in_words(values: list[str]) -> str:
+def _in_words(texts: list[str]) -> str:
+    values = list(dict.fromkeys(texts))
     text = ", ".join(values[:_MOST_VALUES])
     return text if len(values) <= _MOST_VALUES else f"{text} (of {len(values)} values)"
 
@@ -194,7 +195,6 @@ class Card(Struct, frozen=True):
 
 _Value = Callable[[Point], float]
 _MINUTES, _COST = attrgetter("minutes"), attrgetter("cost")
-_TWICE = 2
 
 
 def cards(
@@ -207,15 +207,14 @@ def cards(
     ``record`` are the published sets, ``companies`` the submitters with their submissions. Scores
     are those of the Closed division, or of the Open one if there is no other.
     """
-    points: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
-    for element, entry in entries.items():
-        if point := entry.point(element):
-            key = (entry.row.benchmark, entry.row.round, entry.drawn.usage)
-            points.setdefault(key, {}).setdefault(entry.division, []).append(point)
+    points = by_key(
+        ((entry.row.benchmark, entry.row.round, entry.drawn.usage), (entry.division, point))
+        for element, entry in entries.items()
+        if (point := entry.point(element))
+    )
     named = len({round_ for _, round_, _ in points}) > 1
     return tuple(
-        _card(key, divisions, record, companies, named=named)
-        for key, divisions in sorted(points.items(), key=itemgetter(0))
+        _card(key, by_key(points[key]), record, companies, named=named) for key in sorted(points)
     )
 
 

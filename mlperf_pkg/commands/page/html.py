@@ -89,8 +89,7 @@ def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
 
 def _packable(element: str, charts: Sequence[Chart]) -> list[Chart]:
     """Return the charts of an element in the form of a page, so that their rows are not kept."""
-    pack = partial(packable, packed_rows={})
-    return [p for one in charts for p in prepared(one.name, element, partial(map, pack, [one]))]
+    return [p for one in charts for p in prepared(one.name, element, partial(map, packable, [one]))]
 
 
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
@@ -100,19 +99,13 @@ _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
 
 
-def packable(chart: Chart, packed_rows: dict[int, dict[str, list[Any]]]) -> Chart:
-    """Return a chart with short strings, and with its data as ``columns`` returns them.
-
-    ``packed_rows`` keeps the columns by the ``id`` of their rows, which many charts share.
-    """
-    for rows in chart.data.values():
-        if id(rows) not in packed_rows:
-            packed_rows[id(rows)] = columns(rows)
+def packable(chart: Chart) -> Chart:
+    """Return a chart with short strings, and with its data as ``columns`` returns them."""
     return replace(
         chart,
         title=short(chart.title),
         description=short(chart.description),
-        data={name: packed_rows[id(rows)] for name, rows in chart.data.items()},
+        data={name: columns(rows) for name, rows in chart.data.items()},
     )
 
 
