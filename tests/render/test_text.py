@@ -348,7 +348,7 @@ def test_the_verdicts_of_a_submitter() -> None:
             for index, verdict in enumerate(sets)
         )
         row = next(Submitters(report(result_sets=rows, findings=made)).rows())
-        assert row.verdicts == verdicts
+        assert row.verdict == verdicts
 
 
 def test_whose_file_it_is() -> None:

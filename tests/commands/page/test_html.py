@@ -19,6 +19,7 @@ from mlperf_pkg.commands.page.entries import Entry
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
+from mlperf_pkg.results import wording
 from tests.helpers.charts import drawn
 from tests.helpers.reports import report
 
@@ -96,7 +97,7 @@ def test_every_finding_is_shown_errors_first_and_waived_ones_last() -> None:
         for i, severity in enumerate(severities)
     )
     page = page_of(findings=(replace(findings[0], waiver=waiver), *findings))
-    shown = [finding.severity for finding in page.findings]
+    shown = [wording.severity(one.finding) for one in page.findings]
     assert shown == [*["error"] * 5, *["warning"] * 1000, "note", "waived note"]
     text = module.html(page, RUNTIME)
     assert all(f"number {i}." in text for i in range(len(severities)))
