@@ -39,21 +39,20 @@ def text_with_set(finding: Finding) -> str:
     return f"{visible(finding.subject or '')}: {text}" if is_of_raw_logs else text
 
 
-def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
-    """Return a fingerprint of each finding, which identifies it in later checks.
+def fingerprinted(findings: Iterable[Finding], view: View) -> Iterator[tuple[Finding, str]]:
+    """Yield each finding with its fingerprint, which identifies it in later checks.
 
     It contains the id of the result set or, without one, the path, but no lines and values, as
     these change. Equal findings are numbered.
     """
     counts: Counter[tuple[str, ...]] = Counter()
-    texts = []
     for finding in findings:
         message = _LINES.sub("line", finding.message)
         about = finding.set or view.checkout.path_of(finding, finding.about)
         identity = (finding.code, about, finding.basis.value, message)
         counts[identity] += 1
-        texts.append("\0".join((*identity, str(counts[identity]))).encode("utf-8", "surrogatepass"))
-    return [hashlib.sha256(text).hexdigest()[:32] for text in texts]
+        text = "\0".join((*identity, str(counts[identity]))).encode("utf-8", "surrogatepass")
+        yield finding, hashlib.sha256(text).hexdigest()[:32]
 
 
 # ---- a line for each finding ------------------------------------------------------------
@@ -90,17 +89,15 @@ def github(report: Report, view: View) -> str:
         words.shown(report.findings, view),
         key=lambda finding: (words.importance(finding), view.checkout.path_of(finding)),
     )
-    kinds, annotated = Counter(["notice"]), []  # the notice with the verdicts counts, too
+    kinds, lines = Counter(["notice"]), []  # the notice with the verdicts counts, too
     for finding in shown:
         kinds[_kind(finding)] += 1
-        annotated += [finding] if kinds[_kind(finding)] <= SHOWN else []
-    left_out = Counter(map(_kind, shown)) - Counter(map(_kind, annotated))
-    lines = [_command("notice", {"title": "MLPerf check"}, _summary(report, left_out))]
-    lines += [
-        _command(_kind(finding), _properties(finding, view), finding_text(finding))
-        for finding in annotated
-    ]
-    return "\n".join(lines) + "\n"
+        if kinds[_kind(finding)] <= SHOWN:
+            properties = _properties(finding, view)
+            lines.append(_command(_kind(finding), properties, finding_text(finding)))
+    left_out = {kind: kinds[kind] - SHOWN for kind in _KINDS.values() if kinds[kind] > SHOWN}
+    summary = _command("notice", {"title": "MLPerf check"}, _summary(report, left_out))
+    return "\n".join([summary, *lines]) + "\n"
 
 
 def _kind(finding: Finding) -> str:
@@ -142,8 +139,7 @@ _OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "i
 
 def gitlab(report: Report, view: View) -> str:
     """Render an array of all findings, including notes and waived findings."""
-    pairs = zip(report.findings, fingerprints(report.findings, view), strict=True)
-    issues = [_issue(finding, fingerprint, view) for finding, fingerprint in pairs]
+    issues = [_issue(*pair, view) for pair in fingerprinted(report.findings, view)]
     return json.dumps(issues, indent=2) + "\n"
 
 
@@ -245,15 +241,13 @@ def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
 
 def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
     failed = sum(bool(case.errors) for case in cases)
-    for name, number in (("tests", len(cases)), ("failures", failed), ("errors", 0)):
-        element.set(name, str(number))
+    element.attrib.update(tests=str(len(cases)), failures=str(failed), errors="0")
 
 
 def _describe(suite: ET.Element, report: Report) -> None:
     properties = ET.SubElement(suite, "properties")
     verdicts = {f"verdict.{name}": getattr(report.verdict, name).value for name in _VERDICTS}
-    about = {**verdicts, "round": words.round_in_words(report), **report.tool}
-    for name, value in about.items():
+    for name, value in {**verdicts, "round": words.round_in_words(report), **report.tool}.items():
         ET.SubElement(properties, "property", name=name, value=visible(value))
 
 

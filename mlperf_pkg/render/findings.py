@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.rulebook.rounds import has_ruleset
@@ -276,13 +277,10 @@ def counts_in_words(report: Report) -> str:
 
 def systems_in_words(report: Report) -> Iterator[str]:
     """Yield a sentence for each kind of evidence by which systems of raw logs were found."""
-    by_evidence: dict[str, dict[str, None]] = {}
-    for row in report.result_sets:
-        if row.system_by:
-            by_evidence.setdefault(row.system_by, {})[row.system or ""] = None
-    for evidence, systems in by_evidence.items():
-        names = wording.shortened(list(systems), _MOST_SYSTEMS)
-        yield f"{'systems' if len(systems) > 1 else 'system'} found by {evidence}: {names}"
+    found = ((row.system_by, row.system or "") for row in report.result_sets if row.system_by)
+    for evidence, names in by_key(dict.fromkeys(found)).items():
+        systems = wording.shortened(names, _MOST_SYSTEMS)
+        yield f"{'systems' if len(names) > 1 else 'system'} found by {evidence}: {systems}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
     yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
 

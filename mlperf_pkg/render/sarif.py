@@ -1,7 +1,6 @@
 """A report as SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -19,9 +18,9 @@ SCHEMA = (
 )
 FINGERPRINT_NAME = "mlperfPkgFinding/v2"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
-_MARKUP = {"{": "{{", "}": "}}", "](": r"\]("}
 _MOST_RELATED = 100  # places of one result; the property "places" is their number
 _ROOT = "%SRCROOT%"  # by convention: the root of the repository
+_FIELDS = ("found", "expected", "hint", "source", "set", "subject", "runs", "of_runs")
 _PROPERTIES = ("usage", "round", "round_reason", "verdict", "hidden")
 
 
@@ -29,8 +28,6 @@ def sarif(report: Report, view: View) -> str:
     """Render one run with all findings, including notes; waived findings are suppressed."""
     codes = sorted({finding.code for finding in report.findings})
     index = {code: number for number, code in enumerate(codes)}
-    fingerprints = ci.fingerprints(report.findings, view)
-    pairs = zip(report.findings, fingerprints, strict=True)
     about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
     driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
     invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
@@ -40,7 +37,7 @@ def sarif(report: Report, view: View) -> str:
         "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
         "results": [
             _result(finding, index[finding.code], fingerprint, view)
-            for finding, fingerprint in pairs
+            for finding, fingerprint in ci.fingerprinted(report.findings, view)
         ],
     }
     return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2) + "\n"
@@ -111,13 +108,10 @@ def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
 
 def _finding_properties(finding: Finding) -> dict[str, Any]:
     """Return the basis, the verdicts that the finding fails, and its other fields."""
-    fails = {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)}
-    rest = {name: getattr(finding, name) for name in ("found", "expected", "hint", "source")}
-    where = {name: getattr(finding, name) for name in ("set", "subject", "runs", "of_runs")}
     return {
         "basis": finding.basis.value,
-        "fails": fails,
-        **as_json({**rest, **where}),
+        "fails": {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)},
+        **as_json({name: getattr(finding, name) for name in _FIELDS}),
         "count": finding.count,
         "places": len(finding.occurrences),
     }
@@ -126,4 +120,5 @@ def _finding_properties(finding: Finding) -> dict[str, Any]:
 def _message(text: str) -> dict[str, str]:
     """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
     lines = map(visible, text.rstrip("\n").split("\n"))
-    return {"text": re.sub(r"[{}]|\]\(", lambda m: _MARKUP[m[0]], "\n".join(lines))}
+    plain = "\n".join(lines).replace("{", "{{").replace("}", "}}")
+    return {"text": plain.replace("](", r"\](")}

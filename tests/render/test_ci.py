@@ -15,7 +15,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, Show, View
-from mlperf_pkg.render.ci import fingerprints
+from mlperf_pkg.render.ci import fingerprinted
 from mlperf_pkg.results.report import Report
 from tests.helpers import hostile_reports as hostile
 from tests.helpers.reports import (
@@ -32,7 +32,8 @@ from tests.helpers.reports import (
 
 
 def marks(*findings: Finding, base: str = "/repo") -> list[str]:
-    return fingerprints(findings, View(checkout=Checkout("/repo", "/repo", base)))
+    view = View(checkout=Checkout("/repo", "/repo", base))
+    return [mark for _, mark in fingerprinted(findings, view)]
 
 
 def test_a_fingerprint_is_stable_when_lines_move() -> None:
