@@ -14,13 +14,12 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render.findings import Checkout, View
+from mlperf_pkg.render.findings import BASES, Checkout, View
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
-_VERDICTS = (Basis.OFFICIAL, Basis.RULES)
 
 
 # ---- what the formats share -------------------------------------------------------------
@@ -105,7 +104,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _summary(report: Report, left_out: Mapping[str, int]) -> str:
-    verdicts = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in _VERDICTS]
+    verdicts = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in BASES]
     rest = words.counts_in_words(report), words.round_in_words(report)
     lines = list(map(visible, (*verdicts, *rest)))
     if left_out:
@@ -246,7 +245,7 @@ def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
 
 def _describe(suite: ET.Element, report: Report) -> None:
     properties = ET.SubElement(suite, "properties")
-    verdicts = {f"verdict.{name}": getattr(report.verdict, name).value for name in _VERDICTS}
+    verdicts = {f"verdict.{name}": getattr(report.verdict, name).value for name in BASES}
     for name, value in {**verdicts, "round": words.round_in_words(report), **report.tool}.items():
         ET.SubElement(properties, "property", name=name, value=visible(value))
 
@@ -255,7 +254,7 @@ def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
     if errors := case.errors:  # the most important one is the message, all are the text
         worst, number = min(errors, key=words.importance), wording.counted(len(errors) - 1, "error")
-        fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
+        fails = [basis for basis in BASES if any(error.fails(basis) for error in errors)]
         message = visible(f"{worst.code}: {worst.text}")
         message += f" (and {number} more)" if len(errors) > 1 else ""
         failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
@@ -263,7 +262,7 @@ def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     if case.skipped:
         ET.SubElement(test, "skipped", message="not checked")
     others = [finding for finding in case.findings if not finding.is_error]
-    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in _VERDICTS]
+    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in BASES]
     lines = [*verdicts, *_lines(others, view)]
     ET.SubElement(test, "system-out").text = "\n".join(lines)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.findings import Finding, Severity
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import ci, findings
 from mlperf_pkg.render.findings import View
@@ -110,7 +110,7 @@ def _finding_properties(finding: Finding) -> dict[str, Any]:
     """Return the basis, the verdicts that the finding fails, and its other fields."""
     return {
         "basis": finding.basis.value,
-        "fails": {basis.value: finding.fails(basis) for basis in (Basis.OFFICIAL, Basis.RULES)},
+        "fails": {basis.value: finding.fails(basis) for basis in findings.BASES},
         **as_json({name: getattr(finding, name) for name in _FIELDS}),
         "count": finding.count,
         "places": len(finding.occurrences),

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import (
-    Basis,
     Finding,
     Severity,
     Verdict,
@@ -93,7 +92,8 @@ def text(report: Report, view: View) -> str:
         terminal.line()
         for table in _tables(report, view):
             terminal.table(table)
-        _findings(terminal, report, view)
+        if not view.statistics:
+            _findings(terminal, report, view)
         if report.configuration:  # to be completed for raw logs
             terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
             for line in report.configuration.splitlines():
@@ -115,7 +115,7 @@ def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[Group]:
 
 
 def _tables(report: Report, view: View) -> Iterator[Table]:
-    """Yield submissions, if there are several, result sets, systems and runs.
+    """Yield submissions, if there are several, result sets, systems, runs, and ``statistics``.
 
     Unless ``verbose``, systems are left out if the result sets show their verdicts already, and of
     the runs there are only raw logs, if they are few.
@@ -133,6 +133,8 @@ def _tables(report: Report, view: View) -> Iterator[Table]:
     rows = report.runs if view.verbose else raw
     if rows and (view.verbose or len(rows) <= _MOST_RUNS):
         yield Table(_RUNS, _grouped(rows, _run_title))
+    if report.findings and view.statistics:
+        yield _statistics(report, submitters)
 
 
 def _run_title(row: RunRow) -> str:
@@ -141,15 +143,12 @@ def _run_title(row: RunRow) -> str:
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
-    if view.statistics:
-        _statistics(terminal, report)
-        return
     submitters = Submitters(report)
     groups = by_code(words.shown(report.findings, view))
     most = _MOST_KINDS if submitters.number > 1 and view.show is not Show.ALL else len(groups)
-    for title, members in _titled(groups[:most]):
-        terminal.line((title, HEADING))
-        for group in members:
+    for titled in _titled(groups[:most]):
+        terminal.line((titled.title, HEADING))
+        for group in titled.rows:
             if _in_full(group, view):
                 for finding in group.findings:
                     _finding(terminal, finding, view)
@@ -165,13 +164,12 @@ def _in_full(group: CodeGroup, view: View) -> bool:
     return view.show is Show.ALL or len(group.subjects) == 1
 
 
-def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]]:
-    """Yield the groups of each severity with its heading, and those that are waived."""
-
-    def title(first: Finding) -> str:
-        return "Waived" if first.waiver else f"{first.severity.capitalize()}s"
-
-    yield from by_key((title(group.first), group) for group in groups).items()
+def _titled(groups: Iterable[CodeGroup]) -> list[Group]:
+    """Return the groups of each severity below its heading, and those that are waived."""
+    return _grouped(
+        groups,
+        lambda group: "Waived" if group.first.waiver else f"{group.first.severity.capitalize()}s",
+    )
 
 
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
@@ -209,10 +207,8 @@ def _style(finding: Finding) -> str:
     return PLAIN if finding.waiver else STYLES[finding.severity]
 
 
-def _statistics(terminal: Terminal, report: Report) -> None:
-    """Add the number of findings by code and, if there is a submission, submitter."""
-    submitters = Submitters(report)
-    groups = [Group(title, members) for title, members in _titled(by_code(report.findings))]
+def _statistics(report: Report, submitters: Submitters) -> Table:
+    """Return the number of findings by code and, if there is a submission, submitter."""
     columns = [
         Column("Codes", of=lambda group: words.label(group.first)),
         Column("Findings", 8, numbers=True, of=lambda group: len(group.findings)),
@@ -220,12 +216,11 @@ def _statistics(terminal: Terminal, report: Report) -> None:
     ]
     if submitters.number:
         columns.append(Column("Submitters", 40, of=submitters.of_group))
-    if groups:
-        terminal.table(Table(columns, groups))
+    return Table(columns, _titled(by_code(report.findings)))
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
-    for basis in (Basis.OFFICIAL, Basis.RULES):
+    for basis in words.BASES:
         verdict: Verdict = getattr(report.verdict, basis)
         extent = words.verdict_in_words(report, basis)
         terminal.paragraph(
@@ -235,19 +230,11 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         )
     if view.quiet:
         return
-    terminal.paragraph((f"{words.counts_in_words(report)}{_hidden(report, view)}", PLAIN))
-    terminal.paragraph((words.round_in_words(report), PLAIN))
-    for sentence in (*words.systems_in_words(report), words.unjudged_in_words(report)):
-        if sentence:
-            terminal.paragraph((sentence, PLAIN))
-
-
-def _hidden(report: Report, view: View) -> str:
-    """Return how to see the findings that are not shown one by one."""
     shown = words.shown(report.findings, view)
-    if len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown)):
-        return ""
-    return " (--show all lists them)"
+    whole = len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown))
+    counts = words.counts_in_words(report) + ("" if whole else " (--show all lists them)")
+    for sentence in (counts, words.round_in_words(report), *words.sets_in_words(report)):
+        terminal.paragraph((sentence, PLAIN))
 
 
 # ---- findings by code and by submitter --------------------------------------------------
@@ -408,13 +395,10 @@ def markdown(report: Report, view: View) -> str:
 
 def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
-    lines = [
-        f"**{basis}**: {escape_markdown(words.verdict_sentence(report, basis))}"
-        for basis in (Basis.OFFICIAL, Basis.RULES)
-    ]
-    lines.append(words.counts_in_words(report))
-    rest = (*words.systems_in_words(report), words.unjudged_in_words(report))
-    lines += map(escape_markdown, filter(None, (words.round_in_words(report), *rest)))
+    sentences = {basis: words.verdict_sentence(report, basis) for basis in words.BASES}
+    lines = [f"**{basis}**: {escape_markdown(text)}" for basis, text in sentences.items()]
+    rest = (words.round_in_words(report), *words.sets_in_words(report))
+    lines += (words.counts_in_words(report), *map(escape_markdown, rest))
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -435,7 +419,7 @@ def log(report: Report, view: View) -> str:
     lines = [("INFO", words.round_in_words(report))]
     for finding in () if view.quiet else words.shown(report.findings, view):
         lines.append(("INFO" if finding.waiver else _LEVELS[finding.severity], in_line(finding)))
-    for basis in (Basis.OFFICIAL, Basis.RULES):
+    for basis in words.BASES:
         lines.append(("INFO", f"{basis} verdict: {words.verdict_sentence(report, basis)}"))
     return "".join(f"{level} - {visible(text)}\n" for level, text in lines)
 

@@ -20,7 +20,7 @@ from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.published.model import PublishedSet
-from mlperf_pkg.render.findings import verdict_in_words
+from mlperf_pkg.render.findings import BASES, verdict_in_words
 from mlperf_pkg.render.table import Column, Span, Table, by_key
 from mlperf_pkg.render.text import Submitters
 from mlperf_pkg.results import wording
@@ -111,7 +111,7 @@ class Content(Struct, frozen=True):
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
         verdicts = []
-        for basis in (Basis.OFFICIAL, Basis.RULES):
+        for basis in BASES:
             verdict, meaning = self.report.verdict, verdict_in_words(self.report, basis)
             failing = list(self._failing(basis))
             verdicts.append((basis.value, getattr(verdict, basis), meaning, failing))
