@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from mlperf_pkg.commands.page import html
 from mlperf_pkg.commands.page.content import content
-from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
 from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.render.table import Column, table_of

@@ -4,8 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from mlperf_pkg import __version__
 from mlperf_pkg.commands.page.content import Content
-from mlperf_pkg.commands.page.history import published_history
-from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import html
 from mlperf_pkg.commands.page.template import file, filled
 from mlperf_pkg.infra.text import unused

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.commands.page.entries import Card, Entry, cards
+from mlperf_pkg.commands.page.content import Card, Entry, cards
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.submission.membership import submitters
 from tests.helpers.charts import drawn

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.page.history import History
-from mlperf_pkg.commands.page.history_html import MAX_BYTES, history_html, small_chart
+from mlperf_pkg.commands.page.history import MAX_BYTES, History, history_html, small_chart
 from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import assert_policy_of_page
 

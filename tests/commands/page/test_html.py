@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
-from mlperf_pkg.commands.page.content import Content, content
-from mlperf_pkg.commands.page.entries import Entry
+from mlperf_pkg.commands.page.content import Content, Entry, content
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
