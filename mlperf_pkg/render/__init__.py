@@ -24,7 +24,7 @@ FORMATS: Mapping[str, Renderer] = {
     "json": _lazy("text", "json"),
     "markdown": _lazy("text", "markdown"),
     "csv": _lazy("text", "csv"),
-    "sarif": _lazy("sarif", "sarif"),
+    "sarif": _lazy("ci", "sarif"),
     "junit": _lazy("ci", "junit"),
     "github": _lazy("ci", "github"),
     "gitlab": _lazy("ci", "gitlab"),

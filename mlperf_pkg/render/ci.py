@@ -1,4 +1,4 @@
-"""A report for CI servers and editors: GitHub, GitLab, JUnit XML, and one line per finding."""
+"""A report for CI servers and editors: GitHub, GitLab, JUnit XML, SARIF, a line per finding."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from mlperf_pkg.render import findings as words
 from mlperf_pkg.render.findings import BASES, Checkout, View
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report
+from mlperf_pkg.results.report import Report, as_json
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
 
@@ -274,3 +275,112 @@ def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
         first, *remarks = finding_text(finding).split("\n")
         yield f"{path}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
         yield from (f"  {remark}" for remark in remarks)
+
+
+# ---- SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS ----------------
+
+_VERSION = "2.1.0"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+FINGERPRINT_NAME = "mlperfPkgFinding/v2"
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_MOST_RELATED = 100  # places of one result; the property "places" is their number
+_ROOT = "%SRCROOT%"  # by convention: the root of the repository
+_FIELDS = ("found", "expected", "hint", "source", "set", "subject", "runs", "of_runs")
+_PROPERTIES = ("usage", "round", "round_reason", "verdict", "hidden")
+
+
+def sarif(report: Report, view: View) -> str:
+    """Render one run with all findings, including notes; waived findings are suppressed."""
+    codes = sorted({finding.code for finding in report.findings})
+    index = {code: number for number, code in enumerate(codes)}
+    about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
+    driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
+    invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation | {"exitCodeDescription": words.counts_in_words(report)}],
+        "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
+        "results": [
+            _result(finding, index[finding.code], fingerprint, view)
+            for finding, fingerprint in fingerprinted(report.findings, view)
+        ],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": _VERSION, "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(code: str) -> dict[str, Any]:
+    """Return the meaning of a code; an unknown code has only its name."""
+    from mlperf_pkg.render.rules import code_lines  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.rulebook import explain  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
+
+    if code in codes():
+        title, text = codes()[code].title, codes()[code].explanation
+    elif code in explain.rulebook_codes():  # in the newest round that has it, and in all rounds
+        spans = [span for history in explain.histories(code) for span in history.spans]
+        keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
+        texts = dict.fromkeys(f"{explain.with_basis(s.rule)} ({s.words})" for s in spans)
+        title = f"{keys}: {explain.requirement(spans[-1].rule)}"
+        text = f"{keys}: {'; '.join(texts)}"
+    else:
+        return {"id": visible(code)}
+    return {
+        "id": code,
+        "shortDescription": _message(title),
+        "fullDescription": _message(text),
+        "help": _message("\n".join(code_lines(code))),
+    }
+
+
+def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:
+    first, *others = _locations(finding, view)
+    related = {"relatedLocations": others[:_MOST_RELATED]} if others else {}
+    suppressed: dict[str, Any] = {}
+    if waiver := finding.waiver:
+        why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
+        accepted = {"kind": "external", "status": "accepted", "justification": why}
+        suppressed = {"suppressions": [accepted]}
+    return {
+        "ruleId": visible(finding.code),
+        "ruleIndex": rule,
+        "level": _LEVELS[finding.severity],
+        "message": _message(text_with_set(finding)),
+        "locations": [first],
+        **related,
+        "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
+        **suppressed,
+        "properties": _finding_properties(finding),
+    }
+
+
+def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
+    """Yield every line, or file, of a finding, with the id of its result set."""
+    logical: dict[str, Any] = {}
+    if finding.set:
+        logical = {"logicalLocations": [{"fullyQualifiedName": visible(finding.set)}]}
+    for place in finding.occurrences:
+        uri = quote(view.checkout.path_of(finding, place.path), errors="surrogateescape")
+        artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
+        for line in place.lines or (None,):
+            region = {"region": {"startLine": line}} if line else {}
+            yield {"physicalLocation": {**artifact, **region}, **logical}
+
+
+def _finding_properties(finding: Finding) -> dict[str, Any]:
+    """Return the basis, the verdicts that the finding fails, and its other fields."""
+    return {
+        "basis": finding.basis.value,
+        "fails": {basis.value: finding.fails(basis) for basis in BASES},
+        **as_json({name: getattr(finding, name) for name in _FIELDS}),
+        "count": finding.count,
+        "places": len(finding.occurrences),
+    }
+
+
+def _message(text: str) -> dict[str, str]:
+    """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
+    lines = map(visible, text.rstrip("\n").split("\n"))
+    plain = "\n".join(lines).replace("{", "{{").replace("}", "}}")
+    return {"text": plain.replace("](", r"\](")}
