@@ -117,12 +117,10 @@ class Looks:
 
     def __init__(self, names: Iterable[str]) -> None:
         """Take the names of all accelerators, as often as they are used."""
-        spellings: dict[str, Counter[str]] = {}
-        for name in names:
-            spellings.setdefault(plain_name(name), Counter())[name] += 1
-        ordered = sorted(spellings, key=lambda plain: (-spellings[plain].total(), plain))
+        alike = by_key((plain_name(name), name) for name in names)
+        ordered = sorted(alike, key=lambda plain: (-len(alike[plain]), plain))
         self._names = {
-            plain: _shortened(spellings[plain].most_common(1)[0][0]) or _UNKNOWN
+            plain: _shortened(Counter(alike[plain]).most_common(1)[0][0]) or _UNKNOWN
             for plain in ordered
         }
         self._looks = dict(zip(self._names.values(), PALETTE, strict=False)) | {OTHERS: _REST}

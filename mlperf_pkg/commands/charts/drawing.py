@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked, scores
@@ -33,16 +32,6 @@ MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
-class Detail(Struct, frozen=True):
-    """The maximum that is drawn of a run: evaluations in curves, spans per phase in timelines."""
-
-    points: int = 150
-    spans: int = 40
-
-
-_USUAL = Detail()
-
-
 def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
     """Return the result sets of a check with ``curves``, in the order of its report."""
     runs, sets = {run.path: run for run in checked.runs}, []
@@ -56,13 +45,16 @@ def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
     return tuple(sets)
 
 
-def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
-    """Return the charts of a result set, without empty ones."""
+def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:
+    """Return the charts of a result set, without empty ones.
+
+    Of a run at most about so many ``points`` are drawn in curves, and ``spans`` per phase.
+    """
     kinds: dict[str, Callable[[], Iterable[Chart | None]]] = {
-        "curves": lambda: curves(drawn, detail.points),
+        "curves": lambda: curves(drawn, points),
         "times": lambda: [times(drawn)],
         "rcp": lambda: [rcp(drawn)],
-        "timeline": lambda: [timeline(drawn, detail.spans)],
+        "timeline": lambda: [timeline(drawn, spans)],
     }
     return [
         replace(chart, subject=drawn.subject)

@@ -394,7 +394,16 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             shown = {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
             runs[value > _FAR * median(point.to_converge)].append(shown)
     return {
-        "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in reference],
+        "points": [
+            {
+                "batch": point.batch_size,
+                "mean": vega.rounded(point.mean, 7),
+                "limit": vega.rounded(point.minimum, 7) if has_limit(point) else NO_LIMIT,
+                "kind": _MEAN if point.name in kept else _PRUNED,
+                "name": point.name,
+            }
+            for point in reference
+        ],
         "runs": runs[False],
         "far": runs[True],
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
@@ -403,16 +412,6 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             _on_line(point.batch_size, point.minimum if has_limit(point) else None, _LIMIT)
             for point in along
         ],
-    }
-
-
-def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:
-    return {
-        "batch": point.batch_size,
-        "mean": vega.rounded(point.mean, 7),
-        "limit": vega.rounded(point.minimum, 7) if has_limit(point) else NO_LIMIT,
-        "kind": kind,
-        "name": point.name,
     }
 
 

@@ -365,20 +365,13 @@ def history_html(history: History, home: str = "") -> str:
     values = {
         "history": history,
         "title": _TITLE,
-        "groups": list(history.groups),
         "fastest": fastest,
         "small_chart": small_chart,
-        "count": f"{len(history.entries):,}",
         "table": raw(packed(_table(history))),
         "home": home,
     }
-    return filled(
-        "history.html",
-        values,
-        title=_TITLE,
-        style=file("page.css") + file("history.css"),
-        scripts=("charts.js", "plot.js", "history.js"),
-    )
+    style, scripts = file("page.css") + file("history.css"), ("charts.js", "plot.js", "history.js")
+    return filled("history.html", values, title=_TITLE, style=style, scripts=scripts)
 
 
 def fastest(trend: Trend, rounds: list[str], *, eight: bool) -> Iterator[tuple[str, Entry | None]]:

@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart
-from mlperf_pkg.commands.charts.drawing import Detail, set_charts
+from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.results.rcp import prune, reference_points
 from mlperf_pkg.results.report import RcpRow
 from tests.helpers.charts import charts, drawn
@@ -48,7 +48,7 @@ def test_curves_show_every_evaluation_and_the_target() -> None:
 
 def test_curves_thin_out_and_say_so() -> None:
     one = drawn("bert")
-    chart = set_charts(one, Detail(points=2, spans=3))[0]
+    chart = set_charts(one, 2, 3)[0]
     assert len(chart.data["points"]) <= 3 * len(one.runs)
     assert "of a run, 2 are shown" in chart.description
 
