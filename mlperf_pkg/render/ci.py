@@ -65,10 +65,14 @@ def concise(report: Report, view: View) -> str:
 
 
 def _line(finding: Finding, paths: Checkout) -> str:
-    line = f":{finding.line}" if finding.line else ""
     severity = Severity.NOTE if finding.waiver else finding.severity
     text = text_with_set(finding).replace("\n", "; ")
-    return f"{visible(paths.path_of(finding))}{line}: {severity} {finding.code} {text}"
+    return f"{_place(finding, paths)}: {severity} {finding.code} {text}"
+
+
+def _place(finding: Finding, paths: Checkout) -> str:
+    path = visible(paths.path_of(finding))
+    return f"{path}:{finding.line}" if finding.line else path
 
 
 # ---- GitHub -----------------------------------------------------------------------------
@@ -187,13 +191,17 @@ def junit(report: Report, view: View) -> str:
     that is not waived fails a test.
     """
     root = ET.Element("testsuites", name="mlperf-pkg check")
+    verdicts = {f"verdict.{basis}": getattr(report.verdict, basis).value for basis in BASES}
+    about = {**verdicts, "round": words.round_in_words(report), **report.tool}
     suites = [(name, cases) for name, cases in _suites(report, view) if cases]
     _count(root, [case for _, cases in suites for case in cases])
     for name, cases in suites:
         suite = ET.SubElement(root, "testsuite", name=visible(name))
         _count(suite, cases)
         suite.set("skipped", str(sum(case.skipped for case in cases)))
-        _describe(suite, report)
+        properties = ET.SubElement(suite, "properties")
+        for key, value in about.items():
+            ET.SubElement(properties, "property", name=key, value=visible(value))
         for case in cases:
             _test(suite, name, case, view)
     ET.indent(root)
@@ -244,13 +252,6 @@ def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
     element.attrib.update(tests=str(len(cases)), failures=str(failed), errors="0")
 
 
-def _describe(suite: ET.Element, report: Report) -> None:
-    properties = ET.SubElement(suite, "properties")
-    verdicts = {f"verdict.{name}": getattr(report.verdict, name).value for name in BASES}
-    for name, value in {**verdicts, "round": words.round_in_words(report), **report.tool}.items():
-        ET.SubElement(properties, "property", name=name, value=visible(value))
-
-
 def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
     if errors := case.errors:  # the most important one is the message, all are the text
@@ -270,10 +271,8 @@ def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
 
 def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
     for finding in group:
-        path = visible(view.checkout.path_of(finding))
-        line = f":{finding.line}" if finding.line else ""
-        first, *remarks = finding_text(finding).split("\n")
-        yield f"{path}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
+        place, first, *remarks = _place(finding, view.checkout), *finding_text(finding).split("\n")
+        yield f"{place}: {wording.severity(finding)} {visible(finding.code)}: {first}"
         yield from (f"  {remark}" for remark in remarks)
 
 
@@ -284,7 +283,6 @@ _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 FINGERPRINT_NAME = "mlperfPkgFinding/v2"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MOST_RELATED = 100  # places of one result; the property "places" is their number
 _ROOT = "%SRCROOT%"  # by convention: the root of the repository
 _FIELDS = ("found", "expected", "hint", "source", "set", "subject", "runs", "of_runs")
@@ -345,13 +343,19 @@ def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[s
     return {
         "ruleId": visible(finding.code),
         "ruleIndex": rule,
-        "level": _LEVELS[finding.severity],
+        "level": finding.severity.value,
         "message": _message(text_with_set(finding)),
         "locations": [first],
         **related,
         "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
         **suppressed,
-        "properties": _finding_properties(finding),
+        "properties": {
+            "basis": finding.basis.value,
+            "fails": {basis.value: finding.fails(basis) for basis in BASES},
+            **as_json({name: getattr(finding, name) for name in _FIELDS}),
+            "count": finding.count,
+            "places": len(finding.occurrences),
+        },
     }
 
 
@@ -368,19 +372,7 @@ def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
             yield {"physicalLocation": {**artifact, **region}, **logical}
 
 
-def _finding_properties(finding: Finding) -> dict[str, Any]:
-    """Return the basis, the verdicts that the finding fails, and its other fields."""
-    return {
-        "basis": finding.basis.value,
-        "fails": {basis.value: finding.fails(basis) for basis in BASES},
-        **as_json({name: getattr(finding, name) for name in _FIELDS}),
-        "count": finding.count,
-        "places": len(finding.occurrences),
-    }
-
-
 def _message(text: str) -> dict[str, str]:
     """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
-    lines = map(visible, text.rstrip("\n").split("\n"))
-    plain = "\n".join(lines).replace("{", "{{").replace("}", "}}")
-    return {"text": plain.replace("](", r"\](")}
+    plain = "\n".join(map(visible, text.rstrip("\n").split("\n")))
+    return {"text": plain.replace("{", "{{").replace("}", "}}").replace("](", r"\](")}
