@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked, Rank, Standing, scores
 from mlperf_pkg.checks.context import SetContext
@@ -28,7 +29,7 @@ from mlperf_pkg.config import Price
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.infra.source import Source, raw_lines
+from mlperf_pkg.infra.source import raw_lines
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render.findings import BASES, verdict_in_words
@@ -86,8 +87,8 @@ class Point(Struct, frozen=True):
         return f"{name}, {self.availability}" if self.availability in _UNUSUAL else name
 
 
-class Entry(Struct, frozen=True):
-    """A result set of a page.
+class Section(Struct, frozen=True):
+    """A result set of a page; ``id`` is that of its element.
 
     ``settings`` are its batch size and hyperparameters in words; ``system`` is None if there is no
     description, ``standing`` where it is unknown.
@@ -98,6 +99,8 @@ class Entry(Struct, frozen=True):
     settings: Mapping[str, str] = {}
     price: Price | None = None
     standing: Standing | None = None
+    id: str = ""
+    findings: tuple[ShownFinding, ...] = ()
 
     @property
     def row(self) -> ResultSetRow:
@@ -132,21 +135,51 @@ class Entry(Struct, frozen=True):
             if text := self._text(name):
                 yield title, text
 
-    def point(self, element: str) -> Point | None:
-        """Return the score for charts; None if it or the number of accelerators is missing."""
+    @property
+    def point(self) -> Point | None:
+        """The score for charts; None if it or the number of accelerators is missing."""
         row, minutes = self.row, to_finite(self.row.score_minutes)
         if not minutes or not self.accelerators or row.scaling == "weak":
             return None
         fails = " and ".join(basis for basis in BASES if getattr(row.verdict, basis) == "fail")
         system = (row.submitter or "", self.accelerator, self.accelerators)
-        return Point(row.round, *system, minutes, self.availability, element, fails)
+        return Point(row.round, *system, minutes, self.availability, self.id, fails)
+
+    @property
+    def title(self) -> str:
+        """The heading: benchmark, system and submitter."""
+        names = (self.row.benchmark, self.row.system, self.row.submitter)
+        return ", ".join(name for name in names if name)
+
+    @property
+    def errors(self) -> list[ShownFinding]:
+        """The errors that are not waived, which decide its verdicts."""
+        return [shown for shown in self.findings if shown.finding.is_error]
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Facts of the result set by title."""
+        row, price = self.row, self.price
+        facts = [
+            ("Minutes", wording.minutes(row.score_minutes)),
+            ("Olympic mean", wording.minutes(row.unscaled_minutes)),
+            ("Scaling factor", f"{row.scaling_factor:.4f}"),
+            ("Summarizer", wording.minutes(row.official_minutes)),
+            ("Seeds", "pass" if row.seeds.official_pass else "FAIL"),
+        ]
+        facts += [("Published", in_words(self.standing))] if self.standing else []
+        facts += [("Price", f"{price.usd:,.0f} US dollars ({price.source})")] if price else []
+        facts += [("Id", row.id), ("Path", row.path)]
+        facts += [("Note", row.score_note)] if row.score_note else []
+        facts += [("RCP", row.rcp.explanation)] if row.rcp else []
+        return facts
 
     def _text(self, name: str) -> str:
         value = (self.system.contents or {}).get(name, "") if self.system else ""
         return str(value).strip() if isinstance(value, str | int) else ""
 
 
-def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
+def sections(checked: Checked, prices: Prices) -> tuple[Section, ...]:
     """Return the result sets of a check with ``curves``, in the order of its report.
 
     Those of one submitter have their standing in the published record.
@@ -162,7 +195,7 @@ def entries(checked: Checked, prices: Prices) -> tuple[Entry, ...]:
         name = context.system.system_name if context.system else None
         price = price_of(prices, drawn.row.system, name)
         settings = _settings(context)
-        made.append(Entry(drawn, context.system, settings, price, of_record.published))
+        made.append(Section(drawn, context.system, settings, price, of_record.published))
     return tuple(made)
 
 
@@ -203,24 +236,23 @@ class Card(Struct, frozen=True):
     best: tuple[Best, ...]
 
 
-_Value = Callable[[Point], float]
 _MINUTES, _COST = attrgetter("minutes"), attrgetter("cost")
 
 
 def cards(
-    entries: Mapping[str, Entry],
+    sections: Iterable[Section],
     record: Sequence[PublishedSet],
     companies: Mapping[str, Sequence[str]],
 ) -> tuple[Card, ...]:
-    """Return a card for each benchmark with a score, by name; ``entries`` are by their element.
+    """Return a card for each benchmark with a score, by name.
 
     ``record`` are the published sets, ``companies`` the submitters with their submissions. Scores
     are those of the Closed division, or of the Open one if there is no other.
     """
     points = by_key(
-        ((entry.row.benchmark, entry.row.round, entry.drawn.usage), (entry.division, point))
-        for element, entry in entries.items()
-        if (point := entry.point(element))
+        ((one.row.benchmark, one.row.round, one.drawn.usage), (one.division, point))
+        for one in sections
+        if (point := one.point)
     )
     named = len({round_ for _, round_, _ in points}) > 1
     return tuple(
@@ -273,7 +305,7 @@ def _best(
     yield Best("Per accelerator", f"{cheapest.cost:,.1f}", unit, cheapest, change)
 
 
-def _since(before: Sequence[Point], best: Point, value: _Value = _MINUTES) -> str:
+def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float] = _MINUTES) -> str:
     """Return how the best value changed: ``8 % slower than 5.0``, ``unchanged since 5.0``."""
     if not before:
         return ""
@@ -302,48 +334,6 @@ class ShownFinding(Struct, frozen=True):
     id: str
     finding: Finding
     raw: str | None
-
-
-class Section(Struct, frozen=True):
-    """A result set of the page; ``id`` is that of its element."""
-
-    id: str
-    entry: Entry
-    findings: tuple[ShownFinding, ...]
-
-    @property
-    def row(self) -> ResultSetRow:
-        """Its row in the report."""
-        return self.entry.row
-
-    @property
-    def title(self) -> str:
-        """The heading: benchmark, system and submitter."""
-        names = (self.row.benchmark, self.row.system, self.row.submitter)
-        return ", ".join(name for name in names if name)
-
-    @property
-    def errors(self) -> list[ShownFinding]:
-        """The errors that are not waived, which decide its verdicts."""
-        return [shown for shown in self.findings if shown.finding.is_error]
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """Facts of the result set by title."""
-        row, price = self.row, self.entry.price
-        facts = [
-            ("Minutes", wording.minutes(row.score_minutes)),
-            ("Olympic mean", wording.minutes(row.unscaled_minutes)),
-            ("Scaling factor", f"{row.scaling_factor:.4f}"),
-            ("Summarizer", wording.minutes(row.official_minutes)),
-            ("Seeds", "pass" if row.seeds.official_pass else "FAIL"),
-        ]
-        facts += [("Published", in_words(self.entry.standing))] if self.entry.standing else []
-        facts += [("Price", f"{price.usd:,.0f} US dollars ({price.source})")] if price else []
-        facts += [("Id", row.id), ("Path", row.path)]
-        facts += [("Note", row.score_note)] if row.score_note else []
-        facts += [("RCP", row.rcp.explanation)] if row.rcp else []
-        return facts
 
 
 class BenchmarkSections(Struct, frozen=True):
@@ -376,12 +366,11 @@ class Content(Struct, frozen=True):
 
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
-        verdicts = []
-        for basis in BASES:
-            verdict, meaning = self.report.verdict, verdict_in_words(self.report, basis)
-            failing = list(self._failing(basis))
-            verdicts.append((basis.value, getattr(verdict, basis), meaning, failing))
-        return verdicts
+        report, failing = self.report, {basis: list(self._failing(basis)) for basis in BASES}
+        return [
+            (basis.value, getattr(report.verdict, basis), verdict_in_words(report, basis), fails)
+            for basis, fails in failing.items()
+        ]
 
     def _failing(self, basis: Basis) -> Iterator[tuple[str, str]]:
         rows = [section.row for section in self.sections]
@@ -412,11 +401,11 @@ class Content(Struct, frozen=True):
     @property
     def choices(self) -> dict[str, list[str]]:
         """The values by which results can be filtered, by column."""
-        return choices(self.columns, [section.entry for section in self.sections])
+        return choices(self.columns, self.sections)
 
     def cells(self, section: Section) -> list[tuple[ResultColumn, Span]]:
         """Return the cells of a result set in the table, by column."""
-        return list(zip(self.columns, Table(self.columns).spans(section.entry), strict=True))
+        return list(zip(self.columns, Table(self.columns).spans(section), strict=True))
 
 
 def shown_findings(report: Report) -> list[Finding]:
@@ -427,7 +416,7 @@ def shown_findings(report: Report) -> list[Finding]:
 
 def content(
     report: Report,
-    entries: Sequence[Entry],
+    sections: Sequence[Section],
     lines: Mapping[tuple[str, int], str],
     record: Sequence[PublishedSet] = (),
 ) -> Content:
@@ -440,35 +429,33 @@ def content(
         for index, finding in enumerate(shown_findings(report))
     )
     by_set = by_key((shown.finding.set, shown) for shown in findings)
-    ordered = sorted(entries, key=_sort_key)
-    sections = [
-        Section(id=f"s{index}", entry=entry, findings=tuple(by_set.get(entry.row.id, ())))
-        for index, entry in enumerate(ordered)
+    ordered = [
+        replace(section, id=f"s{index}", findings=tuple(by_set.get(section.row.id, ())))
+        for index, section in enumerate(sorted(sections, key=_sort_key))
     ]
-    groups = groupby(sections, key=lambda section: (section.row.round, section.row.benchmark))
+    groups = groupby(ordered, key=lambda section: (section.row.round, section.row.benchmark))
     benchmarks = []
     for index, ((round_, benchmark), members) in enumerate(groups):
         title = f"{benchmark}, round {round_}" if report.round is None else benchmark
         benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
     submitters = Submitters(report)
-    by_id = {section.id: section.entry for section in sections}
     return Content(
         report=report,
         submitters=submitters,
-        cards=cards(by_id, record, report.submitters) if submitters.number > 1 else (),
+        cards=cards(ordered, record, report.submitters) if submitters.number > 1 else (),
         benchmarks=tuple(benchmarks),
         findings=findings,
         columns=columns(ordered),
-        looks=Looks(entry.accelerator for entry in entries),
+        looks=Looks(section.accelerator for section in sections),
     )
 
 
-def _sort_key(entry: Entry) -> tuple[str, str, str, float, tuple[str, ...]]:
+def _sort_key(section: Section) -> tuple[str, str, str, float, tuple[str, ...]]:
     """Return what orders result sets: the fastest of each round, benchmark and division first."""
-    row = entry.row
+    row = section.row
     names = tuple(name or "" for name in (row.submitter, row.system, row.id))
     score = math.inf if row.score_minutes is None else row.score_minutes
-    return row.round or "", row.benchmark, entry.division, score, names
+    return row.round or "", row.benchmark, section.division, score, names
 
 
 def amount(value: float | None) -> str:
@@ -530,7 +517,7 @@ def _batch_size(settings: Mapping[str, str]) -> str:
 def _column(
     title: str, value: str, show: Callable[[Any], str] = _text, kind: str = "", **more: Any
 ) -> ResultColumn:
-    """Return the column of an attribute of entries; its cells have the class ``kind``.
+    """Return the column of an attribute of sections; its cells have the class ``kind``.
 
     This is ``n`` for numbers, ``name`` for names, which wrap.
     """
@@ -563,23 +550,23 @@ COLUMNS = (
 )
 
 
-def columns(entries: Sequence[Entry]) -> tuple[ResultColumn, ...]:
+def columns(sections: Sequence[Section]) -> tuple[ResultColumn, ...]:
     """Return the columns of a table; results of one round do not have it in a column."""
-    rounds = {entry.row.round for entry in entries}
-    values = _values(COLUMNS, entries)
+    rounds = {section.row.round for section in sections}
+    values = _values(COLUMNS, sections)
     used = (column for column in COLUMNS if not column.may_lack or values[column.heading])
     return tuple(column for column in used if column.title != "Round" or len(rounds) > 1)
 
 
-def choices(columns: Sequence[ResultColumn], entries: Sequence[Entry]) -> dict[str, list[str]]:
+def choices(columns: Sequence[ResultColumn], sections: Sequence[Section]) -> dict[str, list[str]]:
     """Return the values by which results can be filtered, by column."""
-    values = _values([column for column in columns if column.filters], entries)
+    values = _values([column for column in columns if column.filters], sections)
     return {name: sorted(texts, key=_natural) for name, texts in values.items() if len(texts) > 1}
 
 
-def _values(columns: Sequence[ResultColumn], entries: Sequence[Entry]) -> dict[str, set[str]]:
+def _values(columns: Sequence[ResultColumn], sections: Sequence[Section]) -> dict[str, set[str]]:
     """Return the texts of the cells of each column, without those that are missing."""
-    rows = [[text for text, _ in Table(columns).spans(entry)] for entry in entries]
+    rows = [[text for text, _ in Table(columns).spans(section)] for section in sections]
     return {
         column.heading: {row[place] for row in rows} - {wording.NOTHING}
         for place, column in enumerate(columns)
@@ -600,15 +587,13 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
     Raises:
         UserError: an input is in a store.
     """
-    sources: dict[str, Source] = {}
-    for place in checked.places.values():
-        if place.source.stored:
-            raise UserError(f"{place.path}: is in an object store; expected a path of this machine")
-        sources[place.label] = place.source
-    located = by_key((f.path, f.line) for f in findings if f.line and f.path in sources)
+    places = checked.places
+    if stored := next((place for place in places.values() if place.source.stored), None):
+        raise UserError(f"{stored.path}: is in an object store; expected a path of this machine")
+    located = by_key((f.path, f.line) for f in findings if f.line and f.path in places)
     texts: dict[tuple[str, int], str] = {}
     for path, lines in located.items():
         with suppress(OSError):
-            raw = raw_lines(sources[path], set(lines), EXCERPT)
+            raw = raw_lines(places[path].source, set(lines), EXCERPT)
             texts |= {(path, line): text for line, text in raw.items()}
     return texts

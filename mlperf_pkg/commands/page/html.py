@@ -79,11 +79,11 @@ def _charts(content: Content, points: int, spans: int) -> Mapping[str, Sequence[
     """Return the charts by the id of the element that shows them."""
     charts = {}
     for group in content.benchmarks:
-        members = [(section.entry.drawn, section.entry.accelerator) for section in group.sections]
+        members = [(section.drawn, section.accelerator) for section in group.sections]
         common = partial(convergence, group.title, members, content.looks, points)
         charts[group.id] = _packable(group.id, prepared("convergence", group.id, common))
     for section in content.sections:
-        charts[section.id] = _packable(section.id, set_charts(section.entry.drawn, points, spans))
+        charts[section.id] = _packable(section.id, set_charts(section.drawn, points, spans))
     return charts
 
 

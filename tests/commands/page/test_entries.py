@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.commands.page.content import Card, Entry, cards
+from mlperf_pkg.commands.page.content import Card, Section, cards
 from mlperf_pkg.findings import Verdict, Verdicts
 from mlperf_pkg.submission.membership import submitters
 from tests.helpers.charts import drawn
@@ -14,7 +14,7 @@ from tests.helpers.published import published_set
 
 def entry(
     minutes: float | None, accelerators: int | None, submitter: str | None = "ACME", **changes: Any
-) -> Entry:
+) -> Section:
     one = drawn("resnet")
     row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
     system = SystemFile(
@@ -28,12 +28,12 @@ def entry(
         accelerators=accelerators,
         findings=(),
     )
-    return Entry(replace(one, row=row), system)
+    return Section(replace(one, row=row), system)
 
 
-def of(*entries: Entry, record: tuple[Any, ...] = ()) -> tuple[Card, ...]:
+def of(*entries: Section, record: tuple[Any, ...] = ()) -> tuple[Card, ...]:
     names = submitters(item.row.submitter or "" for item in entries)
-    return cards({f"s{index}": item for index, item in enumerate(entries)}, record, names)
+    return cards([replace(item, id=f"s{i}") for i, item in enumerate(entries)], record, names)
 
 
 def earlier(minutes: float | None, accelerators: int, **fields: Any) -> Any:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
-from mlperf_pkg.commands.page.content import Content, Entry, content
+from mlperf_pkg.commands.page.content import Content, Section, content
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
@@ -34,7 +34,7 @@ def page_of(
     lines: Mapping[tuple[str, int], str] = LINES,
 ) -> Content:
     rows = tuple(drawn_set.row for drawn_set in sets)
-    entries = tuple(map(Entry, sets))
+    entries = tuple(map(Section, sets))
     return content(report(result_sets=rows, findings=findings), entries, lines)
 
 
@@ -125,7 +125,7 @@ def many(number: int) -> Content:
         replace(one.row, system=f"system-{n}", path=f"results/system-{n}", score_minutes=5.0 + n)
         for n in range(number)
     ]
-    entries = [Entry(replace(one, row=row), settings=settings) for row in rows]
+    entries = [Section(replace(one, row=row), settings=settings) for row in rows]
     return content(report(result_sets=tuple(rows)), entries, {})
 
 
