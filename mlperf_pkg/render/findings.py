@@ -2,11 +2,10 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict
 from mlperf_pkg.render.table import by_key
@@ -128,32 +127,25 @@ def remarks(finding: Finding) -> list[str]:
 
 def _extent(finding: Finding) -> str:
     below = f"{finding.about}/"
-    first, *others = (
-        replace(place, path=place.path.removeprefix(below)) for place in finding.occurrences
-    )
+    names = [
+        place.path.removeprefix(below) + (f":{place.lines[0]}" if place.lines else "")
+        for place in finding.occurrences
+    ]
     runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}" * bool(finding.runs)
-    if not others:
-        return runs + (_more_lines(first) if runs else _more_lines(first).removeprefix(", "))
+    if len(names) == 1:
+        more = _more_lines(finding.occurrences[0])
+        return runs + (more if runs else more.removeprefix(", "))
     if _unnamed(finding):
-        return runs or f"and {wording.counted(len(others), 'other file')}: {_named(others)}"
+        rest = wording.shortened(names[1:], _MOST_FILES)
+        return runs or f"and {wording.counted(len(names) - 1, 'other file')}: {rest}"
     if runs:
-        return f"{runs}; first {_short(first)}"
-    return f"{len(others) + 1} files: {_named((first, *others))}"
+        return f"{runs}; first {names[0]}"
+    return f"{len(names)} files: {wording.shortened(names, _MOST_FILES)}"
 
 
 def _unnamed(finding: Finding) -> bool:
     """Return whether the files of a finding have nothing in common that has a name."""
     return finding.subject in (None, ".")
-
-
-def _named(places: Sequence[Occurrence]) -> str:
-    names = [_short(place) for place in places[:_MOST_FILES]]
-    rest = len(places) - len(names)
-    return ", ".join(names) + (f" and {rest} more" if rest else "")
-
-
-def _short(place: Occurrence) -> str:
-    return f"{place.path}:{place.lines[0]}" if place.lines else place.path
 
 
 def _more_lines(place: Occurrence) -> str:

@@ -252,7 +252,7 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     lengths = (to_finite(r.row.minutes) or stop for r, stop in zip(drawn.runs, stops, strict=True))
     longest = max(_SHORTEST, *lengths)
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
-    edges = [
+    edges: list[dict[str, Any]] = [
         {"run": run.name, "order": index, "stop": span.stop}
         for index, run in enumerate(drawn.runs)
         for span in vega.thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans)
@@ -268,8 +268,10 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     )
     layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
     spec = vega.view(layers, _LANE_HEIGHT * len(drawn.runs))
-    tables = {"spans": rows, "edges": edges}
-    data = {name: [_as_drawn(r, decimals) for r in table] for name, table in tables.items()}
+    data = {
+        "spans": [r | {name: round(r[name], decimals) for name in ("start", "stop")} for r in rows],
+        "edges": [edge | {"stop": round(edge["stop"], decimals)} for edge in edges],
+    }
     return Chart("timeline", "Timeline of the runs", text, spec, data)
 
 
@@ -282,27 +284,16 @@ def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]
             yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
 
 
-def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
-    """Return a row with no more decimals than a chart can show."""
-    return {
-        name: round(value, decimals) if isinstance(value, float) else value
-        for name, value in row.items()
-    }
-
-
 def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
     x = vega.quantitative("", "minutes from run_start", domain=[earliest, latest])
     edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
     bar = {"type": "bar", "height": {"band": 0.75}, "clip": True}
     scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
-    phases = {
-        "color": vega.nominal("phase", scale=scale),
-        "tooltip": vega.tooltip("run", "phase", "start", "stop"),
-    }
-    start, stop = ({**x, "field": name} for name in ("start", "stop"))
+    color, facts = vega.nominal("phase", scale=scale), vega.tooltip("run", "phase", "start", "stop")
+    at = {name: {"y": _LANE, "x": {**x, "field": name}} for name in ("start", "stop")}
     return [
-        vega.layer("spans", bar, y=_LANE, x=start, x2={"field": "stop"}, **phases),
-        vega.layer("edges", edge, y=_LANE, x=stop),
+        vega.layer("spans", bar, **at["start"], x2={"field": "stop"}, color=color, tooltip=facts),
+        vega.layer("edges", edge, **at["stop"]),
     ]
 
 
