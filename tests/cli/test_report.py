@@ -11,7 +11,7 @@ import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
-from tests.commands.page.test_history_html import unpacked
+from tests.commands.page.test_history import unpacked
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import without
 from tests.helpers.program import call
