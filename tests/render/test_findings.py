@@ -5,20 +5,9 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.findings import (
-    Basis,
-    Finding,
-    Severity,
-    Verdict,
-    Verdicts,
-    Waiver,
-    folded,
-)
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.render import findings
-from mlperf_pkg.render.findings import (
-    system_titles,
-    verdict_sentence,
-)
+from mlperf_pkg.render.findings import system_titles, verdict_sentence
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import (
     NOT_CHECKED,
@@ -71,7 +60,7 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("made", "subject", "shown"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES]
+    ("made", "subject", "shown"), [pytest.param(*row, id=name) for name, *row in PLACES]
 )
 def test_places(made: Sequence[Finding], subject: str | None, shown: str) -> None:
     (one,) = folded(made, subject, RUNS)
@@ -100,32 +89,20 @@ def path_of(index: int) -> str:
 
 def sets(number: int, unchecked: int = 0) -> dict[str, Any]:
     """Return that many result sets, the last of which were not checked."""
-    return {
-        "result_sets": tuple(
-            result_set(
-                path=path_of(i),
-                system=f"dgx{i}",
-                verdict=NOT_CHECKED if i >= number - unchecked else PASS,
-            )
-            for i in range(number)
-        )
-    }
+    verdicts = [*[PASS] * (number - unchecked), *[NOT_CHECKED] * unchecked]
+    rows = (
+        result_set(path=path_of(index), system=f"dgx{index}", verdict=verdict)
+        for index, verdict in enumerate(verdicts)
+    )
+    return {"result_sets": tuple(rows)}
 
 
 def on_sets(number: int, times: int = 1, **changes: Any) -> list[Finding]:
-    """Return findings on the runs of the first sets."""
+    """Return findings on the first sets."""
     return [
-        one
+        finding(path_of(index), code=f"X{time}", set=f"ACME/dgx{index}/bert/closed", **changes)
         for index in range(number)
         for time in range(times)
-        for one in folded(
-            [
-                finding(f"{path_of(index)}/result_{r}.txt", code=f"X{time}", **changes)
-                for r in range(3)
-            ],
-            path_of(index),
-            set_id=f"ACME/dgx{index}/bert/closed",
-        )
     ]
 
 
@@ -170,8 +147,7 @@ ROWS: list[tuple[str, Verdicts, dict[str, Any], Sequence[Finding], str, str]] = 
 
 @pytest.mark.parametrize(
     ("verdict", "rows", "made", "official", "rules"),
-    [row[1:] for row in ROWS],
-    ids=[row[0] for row in ROWS],
+    [pytest.param(*row, id=name) for name, *row in ROWS],
 )
 def test_verdicts(
     verdict: Verdicts, rows: dict[str, Any], made: Sequence[Finding], official: str, rules: str
@@ -188,16 +164,12 @@ def raw(**changes: Any) -> ResultSetRow:
 OTHER = "Other/dgx/bert/closed"
 
 
-@pytest.mark.parametrize(
-    ("rows", "titles"),
-    [
+def test_titles_tell_sets_of_a_benchmark_apart() -> None:
+    for rows, titles in (
         ([raw(), raw(path="logs", system="b")], ["dgx (closed)", "b (closed, in logs)"]),
         ([raw(id=SET_ID), raw(id=OTHER)], [SET_ID, OTHER]),
         ([raw(scaling="strong"), raw(scaling="weak")], ["dgx (closed)", "dgx (closed)"]),
         ([result_set(), result_set(submitter="B")], ["ACME: dgx (closed)", "B: dgx (closed)"]),
-    ],
-    ids=["two systems", "two owners of raw logs", "scaling", "submitters"],
-)
-def test_titles_tell_sets_of_a_benchmark_apart(rows: list[ResultSetRow], titles: list[str]) -> None:
-    made = report(result_sets=tuple(rows))
-    assert [system_titles(made)(row) for row in rows] == titles
+    ):
+        made = report(result_sets=tuple(rows))
+        assert [system_titles(made)(row) for row in rows] == titles
