@@ -77,7 +77,7 @@ def earlier(minutes: float | None, accelerators: int = 8, **fields: Any) -> Any:
 RECORD = (
     earlier(10.0),
     earlier(8.0, 64),
-    *(earlier(1.0, **{name: other}) for name, other in [
+    *(earlier(1.0, 8, **{name: other}) for name, other in [
         ("round", "1.0"), ("round", "2.1"), ("benchmark", "bert"), ("division", "open")]),
     earlier(None),
 )  # fmt: skip

@@ -24,16 +24,16 @@ from tests.helpers.reports import report
 RUNTIME = "window.vegaEmbed = null;"
 
 
-def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = (), **settings: str) -> Content:
+def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = (), settings: Any = None) -> Content:
     made = report(result_sets=tuple(one.row for one in sets), findings=findings)
     lines = {("a/b.txt", 7): "<b>raw</b>"}
-    return content(made, [Section(one, settings=settings) for one in sets], lines)
+    return content(made, [Section(one, settings=settings or {}) for one in sets], lines)
 
 
-def several(rows: Iterable[dict[str, Any]], **settings: str) -> Content:
+def several(rows: Iterable[dict[str, Any]], settings: Any = None) -> Content:
     """A page of sets that differ in fields of their rows."""
     one = drawn("bert")
-    return page_of(*(replace(one, row=replace(one.row, **row)) for row in rows), **settings)
+    return page_of(*(replace(one, row=replace(one.row, **row)) for row in rows), settings=settings)
 
 
 def assert_policy(page: str, style: str, *scripts: str) -> None:
@@ -117,7 +117,7 @@ def many(number: int) -> Content:
     rows = (
         {"system": s, "path": f"results/{s}", "score_minutes": n} for n, s in enumerate(names, 5)
     )
-    return several(rows, **settings)
+    return several(rows, settings)
 
 
 def test_a_page_keeps_within_its_budget_for_every_result_set() -> None:
