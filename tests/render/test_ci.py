@@ -98,15 +98,6 @@ def test_a_line() -> None:
         assert concise(report(findings=[finding(**fields)])) == [line]
 
 
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_concise(text: str, file: str) -> None:
-    lines = concise(hostile.hostile(text, file))
-    assert len(lines) == 3
-    assert all(line.isprintable() for line in lines)
-    assert all(re.search(r": (error|warning|note) X1 ", line) for line in lines)
-
-
 Annotation = tuple[str, dict[str, str], str]
 
 
@@ -183,16 +174,6 @@ def test_no_more_than_github_shows() -> None:
         assert re.findall(said, message) == left_out
 
 
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_github(text: str, file: str) -> None:
-    (_, about, _), *others = annotated(hostile.hostile(text, file))
-    assert about == {"title": "MLPerf check"}
-    files = set(map(visible, (file, f"{file}/a", "other")))
-    assert {properties["file"] for _, properties, _ in others} == files
-    assert all(visible(text) in message for *_, message in others)
-
-
 IN_LOGS = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
 SCHEMAS = Path(__file__).parent / "schemas"
 
@@ -231,14 +212,6 @@ def test_severities() -> None:
         ({"waiver": WAIVER}, "info"),
     ):
         assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
-
-
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_gitlab(text: str, file: str) -> None:
-    for issue in issues(hostile.hostile(text, file)):
-        assert issue["description"].isprintable()
-        assert issue["location"]["path"].isprintable()
 
 
 LOG = "results/dgx/bert/result_0.txt"
@@ -291,34 +264,28 @@ def one(**changes: Any) -> TestCase:
 
 
 def test_an_error_fails() -> None:
+    """The worst of several is the message."""
     case = one(line=3, hint="fix")
     (failure,) = failures(case)
     assert (failure.message, failure.type) == ("X1: wrong", "official and rules")
     assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: fix"
     assert case.system_out == "official: FAIL\nrules: pass"
-
-
-FOLDER = "results/dgx/bert"
-LOGS = [f"{FOLDER}/result_{number}.txt" for number in range(3)]
+    errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
+    case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
+    assert [part.message for part in failures(case)] == ["B1: wrong (and 1 error more)"]
+    assert failures(case)[0].text.count("\n") == 1
 
 
 def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
-    made = [finding(LOGS[number], 9, message="x is {found}", found=number) for number in (0, 2)]
-    runs = tuple(run(path=path) for path in LOGS)
-    findings = folded(made, FOLDER, LOGS, SET)
+    logs = [f"results/dgx/bert/result_{number}.txt" for number in range(3)]
+    made = [finding(logs[number], 9, message="x is {found}", found=number) for number in (0, 2)]
+    runs = tuple(run(path=path) for path in logs)
+    findings = folded(made, "results/dgx/bert", logs, SET)
     report_ = report(result_sets=(result_set(),), runs=runs, findings=findings)
     cases = {case.name: case for suite in suites(report_) for case in suite}
     messages = {name: [part.message for part in failures(case)] for name, case in cases.items()}
-    assert messages == {SET: [], LOGS[0]: ["X1: x is 0"], LOGS[1]: [], LOGS[2]: ["X1: x is 2"]}
-    assert failures(cases[LOGS[2]])[0].text == f"{LOGS[2]}:9: error X1: x is 2"
-
-
-def test_the_worst_of_several_errors_is_the_message() -> None:
-    errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
-    case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
-    (failure,) = failures(case)
-    assert failure.message == "B1: wrong (and 1 error more)"
-    assert failure.text.count("\n") == 1
+    assert messages == {SET: [], logs[0]: ["X1: x is 0"], logs[1]: [], logs[2]: ["X1: x is 2"]}
+    assert failures(cases[logs[2]])[0].text == f"{logs[2]}:9: error X1: x is 2"
 
 
 def test_other_findings_are_output() -> None:
@@ -336,15 +303,6 @@ def test_what_was_not_checked_is_skipped() -> None:
     assert skipped(one(verdict=NOT_CHECKED, severity=Severity.WARNING))
     assert not skipped(one(verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.PASS)))
     assert not skipped(one(verdict=NOT_CHECKED))
-
-
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:
-    suites_ = suites(hostile.hostile(text, file))
-    names = [case.name for suite in suites_ for case in suite]
-    assert len(names) == 5
-    assert visible(f"b{file}") in names
 
 
 # ---- SARIF: valid by the specification, and as code scanning uses it ---------------------------
@@ -466,10 +424,27 @@ def test_messages_are_plain_text() -> None:
         assert only_result(message=message)["message"]["text"] == text
 
 
+# ---- all formats ------------------------------------------------------------------------------
+
+
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_sarif(text: str, file: str) -> None:
-    whole_run = run_of(hostile.hostile(text, file), View())
-    locations = [result["locations"][0]["physicalLocation"] for result in whole_run["results"]]
-    paths = {os.fsdecode(unquote_to_bytes(path["artifactLocation"]["uri"])) for path in locations}
-    assert paths == {file, f"{file}/a", "other"}
+def test_hostile_text_is_escaped(text: str, file: str) -> None:
+    made = hostile.hostile(text, file)
+    files = {file, f"{file}/a", "other"}
+    lines = concise(made)
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+    assert all(re.search(r": (error|warning|note) X1 ", line) for line in lines)
+    (_, about, _), *others = annotated(made)
+    assert about == {"title": "MLPerf check"}
+    assert {properties["file"] for _, properties, _ in others} == set(map(visible, files))
+    assert all(visible(text) in message for *_, message in others)
+    for issue in issues(made):
+        assert (issue["description"] + issue["location"]["path"]).isprintable()
+    names = [case.name for suite in suites(made) for case in suite]
+    assert len(names) == 5
+    assert visible(f"b{file}") in names
+    places = [one["locations"][0]["physicalLocation"] for one in run_of(made, View())["results"]]
+    uris = (place["artifactLocation"]["uri"] for place in places)
+    assert set(map(os.fsdecode, map(unquote_to_bytes, uris))) == files
