@@ -211,7 +211,7 @@ def _content(
     lines = content.excerpts(checked, content.shown_findings(report))
     of_sets = content.sections(checked, all_prices(None, check_options.config.prices, Path()))
     record = results.sets if (results := usable_results()) else ()
-    return content.content(report, of_sets, lines, record), checked
+    return content.Content(report, of_sets, lines, record), checked
 
 
 def _site(

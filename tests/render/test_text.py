@@ -120,44 +120,36 @@ def test_what_raw_logs_leave_open_is_shown_to_be_pasted() -> None:
     ) in shown
 
 
+WARNING, WAIVER = Severity.WARNING, Waiver("agreed", "Jane", "2026-12-31")
 NOTE = finding("a.log", 2, severity=Severity.NOTE, source="the rules")
 MADE = [
     finding("a.log", 1, hint="fix"),
     finding("b.log", 1),
     finding("a.log", code="W1", severity=Severity.WARNING),
     NOTE,
+    replace(NOTE, waiver=WAIVER),
 ]
 ERRORS = "Errors\n  wrong  X1\n    2 files: a.log, b.log\n    hint: fix\n\n"
 EACH = "Errors\n  a.log:1: wrong  X1\n    hint: fix\n  b.log:1: wrong  X1\n\n"
 WARNINGS = "Warnings\n  a.log: wrong  W1\n\n"
 NOTES = "Notes\n  a.log:2: wrong  X1\n"
+WAIVED = "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agreed\n"
+SOURCE = "    source: the rules\n"
 
 
-@pytest.mark.parametrize(
-    ("show", "shown"),
-    [
-        ("errors", ERRORS),
-        ("warnings", ERRORS + WARNINGS),
-        ("notes", ERRORS + WARNINGS + NOTES),
-        ("all", f"{EACH}{WARNINGS}{NOTES}    source: the rules\n"),
-    ],
-)
 @pytest.mark.parametrize("verbose", [False, True])
-def test_what_is_shown(show: str, shown: str, verbose: bool) -> None:
-    """``verbose`` shows runs, not findings."""
-    verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
-    assert lines == shown.rstrip() + "\n"
-    more = "" if show == "all" else " (--show all lists them)"
-    assert f"\n2 errors, 1 warning, 1 note{more}\n" in verdicts
-
-
-def test_waived_findings_are_always_shown() -> None:
-    for show in Show:
-        shown = text(show=show, findings=[replace(NOTE, waiver=WAIVER)])
-        assert shown.endswith(
-            "Waived\n  a.log:2: wrong  X1\n    waived by Jane until 2026-12-31: agreed\n"
-            + "    source: the rules\n" * (show is Show.ALL)
-        )
+def test_what_is_shown(verbose: bool) -> None:
+    """Waived findings always are; ``verbose`` shows runs, not findings."""
+    for show, shown in (
+        ("errors", ERRORS + WAIVED),
+        ("warnings", ERRORS + WARNINGS + WAIVED),
+        ("notes", f"{ERRORS}{WARNINGS}{NOTES}\n{WAIVED}"),
+        ("all", f"{EACH}{WARNINGS}{NOTES}{SOURCE}\n{WAIVED}{SOURCE}"),
+    ):
+        verdicts, _, lines = text(verbose=verbose, show=Show(show), findings=MADE).partition("\n\n")
+        assert lines == shown
+        more = "" if show == "all" else " (--show all lists them)"
+        assert f"\n2 errors, 1 warning, 1 note, 1 waived{more}\n" in verdicts
 
 
 def test_a_finding_is_never_cut() -> None:
@@ -187,8 +179,6 @@ def test_hostile_names_do_not_act() -> None:
 
 
 # ---- a round ------------------------------------------------------------------------------
-
-WARNING, WAIVER = Severity.WARNING, Waiver("agreed", "Jane", "2026-12-31")
 
 
 def row(submitter: str, benchmark: str, **changes: Any) -> ResultSetRow:
@@ -294,17 +284,14 @@ Waived
 """
 
 
-@pytest.mark.parametrize(
-    ("view", "shown"),
-    [
+def test_a_round() -> None:
+    views: list[tuple[dict[str, Any], str]] = [
         ({}, VERDICTS + COUNTS + SUBMITTERS + GROUPS),
         ({"quiet": True, "statistics": True}, VERDICTS),
         ({"statistics": True}, VERDICTS + COUNTS + SUBMITTERS + STATISTICS),
-    ],
-    ids=["groups", "quiet", "statistics"],
-)
-def test_a_round(view: dict[str, Any], shown: str) -> None:
-    assert FORMATS["text"](A_ROUND, View(80, **view)) == shown.rstrip() + "\n"
+    ]
+    for view, shown in views:
+        assert FORMATS["text"](A_ROUND, View(80, **view)) == shown.rstrip() + "\n"
 
 
 def test_the_kinds_of_findings_of_a_round_are_limited() -> None:

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -344,21 +344,35 @@ class BenchmarkSections(Struct, frozen=True):
     sections: tuple[Section, ...]
 
 
-class Content(Struct, frozen=True):
-    """A page; ``cards`` are those of a round, none for the results of one submitter."""
+class Content:
+    """The page of a report; ``cards`` are those of a round, none for one submitter."""
 
-    report: Report
-    submitters: Submitters
-    cards: tuple[Card, ...]
-    benchmarks: tuple[BenchmarkSections, ...]
-    findings: tuple[ShownFinding, ...]
-    columns: tuple[ResultColumn, ...]
-    looks: Looks
-
-    @property
-    def sections(self) -> list[Section]:
-        """All result sets in the order of the page."""
-        return [section for group in self.benchmarks for section in group.sections]
+    def __init__(
+        self,
+        report: Report,
+        sections: Sequence[Section],
+        lines: Mapping[tuple[str, int], str],
+        record: Sequence[PublishedSet] = (),
+    ) -> None:
+        """Take the raw ``lines`` of findings by path and line, and the published sets."""
+        self.report, self.submitters = report, Submitters(report)
+        self.findings = tuple(
+            ShownFinding(f"f{index}", finding, lines.get((finding.path, finding.line or 0)))
+            for index, finding in enumerate(shown_findings(report))
+        )
+        by_set = by_key((shown.finding.set, shown) for shown in self.findings)
+        self.sections = [
+            replace(section, id=f"s{index}", findings=tuple(by_set.get(section.row.id, ())))
+            for index, section in enumerate(sorted(sections, key=_sort_key))
+        ]
+        self.benchmarks = []
+        groups = by_key(((one.row.round, one.row.benchmark), one) for one in self.sections)
+        for index, ((round_, benchmark), members) in enumerate(groups.items()):
+            title = f"{benchmark}, round {round_}" if report.round is None else benchmark
+            self.benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
+        self.cards = cards(self.sections, record, report.submitters) if self.is_round else ()
+        self.columns = columns(self.sections)
+        self.looks = Looks(section.accelerator for section in sections)
 
     @property
     def verdicts(self) -> list[tuple[str, Verdict, str, list[tuple[str, str]]]]:
@@ -412,42 +426,6 @@ def shown_findings(report: Report) -> list[Finding]:
     """Return the findings of a page: all, errors first, waived ones last."""
     order = tuple(Severity).index
     return sorted(report.findings, key=lambda one: (bool(one.waiver), order(one.severity)))
-
-
-def content(
-    report: Report,
-    sections: Sequence[Section],
-    lines: Mapping[tuple[str, int], str],
-    record: Sequence[PublishedSet] = (),
-) -> Content:
-    """Return the page of a report.
-
-    ``lines`` are the raw lines of findings by path and line, ``record`` the published sets.
-    """
-    findings = tuple(
-        ShownFinding(f"f{index}", finding, lines.get((finding.path, finding.line or 0)))
-        for index, finding in enumerate(shown_findings(report))
-    )
-    by_set = by_key((shown.finding.set, shown) for shown in findings)
-    ordered = [
-        replace(section, id=f"s{index}", findings=tuple(by_set.get(section.row.id, ())))
-        for index, section in enumerate(sorted(sections, key=_sort_key))
-    ]
-    groups = groupby(ordered, key=lambda section: (section.row.round, section.row.benchmark))
-    benchmarks = []
-    for index, ((round_, benchmark), members) in enumerate(groups):
-        title = f"{benchmark}, round {round_}" if report.round is None else benchmark
-        benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
-    submitters = Submitters(report)
-    return Content(
-        report=report,
-        submitters=submitters,
-        cards=cards(ordered, record, report.submitters) if submitters.number > 1 else (),
-        benchmarks=tuple(benchmarks),
-        findings=findings,
-        columns=columns(ordered),
-        looks=Looks(section.accelerator for section in sections),
-    )
 
 
 def _sort_key(section: Section) -> tuple[str, str, str, float, tuple[str, ...]]:

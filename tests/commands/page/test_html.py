@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.sets import DrawnSet
 from mlperf_pkg.commands.page import html as module
-from mlperf_pkg.commands.page.content import Content, Section, content
+from mlperf_pkg.commands.page.content import Content, Section
 from mlperf_pkg.commands.page.html import columns
 from mlperf_pkg.commands.page.template import page_head
 from mlperf_pkg.findings import Finding, Severity, Waiver
@@ -27,7 +27,7 @@ RUNTIME = "window.vegaEmbed = null;"
 def page_of(*sets: DrawnSet, findings: tuple[Finding, ...] = (), settings: Any = None) -> Content:
     made = report(result_sets=tuple(one.row for one in sets), findings=findings)
     lines = {("a/b.txt", 7): "<b>raw</b>"}
-    return content(made, [Section(one, settings=settings or {}) for one in sets], lines)
+    return Content(made, [Section(one, settings=settings or {}) for one in sets], lines)
 
 
 def several(rows: Iterable[dict[str, Any]], settings: Any = None) -> Content:
