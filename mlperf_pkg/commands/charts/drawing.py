@@ -16,9 +16,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked, scores
-from mlperf_pkg.commands.charts.benchmarks import scoreboard
+from mlperf_pkg.commands.charts.benchmarks import comparison, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
+from mlperf_pkg.commands.compare.ratios import Row
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
@@ -154,6 +155,24 @@ def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
     [picture] = drawn([chart], format_)
     if isinstance(picture, WorkerLostError):
         raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+    return picture
+
+
+def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
+    """Return a function that draws rows in the format of ``file``.
+
+    Raises:
+        UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
+            function raises it if there is no ratio to draw.
+    """
+    format_ = file_format(file, ".svg", ".png")
+
+    def picture(rows: Sequence[Row]) -> bytes:
+        charts = prepared("comparison", str(file), lambda: [comparison(rows)])
+        if not charts:
+            raise UserError(f"{file}: no ratio to draw")
+        return picture_of(charts[0], format_, file)
+
     return picture
 
 
