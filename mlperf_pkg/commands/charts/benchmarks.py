@@ -68,8 +68,6 @@ def _board(rows: list[ResultSetRow]) -> Chart:
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
-    present = {score["division"] for score in scores}
-    divisions = [division for division in _DIVISIONS if division in present]
     minutes = [score["minutes"] for score in scores]
     # A logarithmic axis would have nine ticks per decade.
     ticks = {"values": vega.decades(min(minutes), max(minutes))} if logarithmic else {}
@@ -84,7 +82,7 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
             "axis": {"format": ",~r", **ticks},
         },
     }
-    looks = vega.styled("division", _DIVISIONS, divisions)
+    looks = vega.styled("division", _DIVISIONS, (score["division"] for score in scores))
     facts = vega.tooltip("set", "minutes", "division", "official", "rules")
     label = {"type": "text", "align": "left", "dx": 9}
     layers = [
@@ -138,9 +136,7 @@ class Looks:
 
     def encoding(self, names: Iterable[str]) -> dict[str, Spec]:
         """Return the encodings of the field ``accelerator``, for the ``names`` of a chart."""
-        present = set(names)
-        ordered = [name for name in self._looks if name in present]
-        return vega.styled("accelerator", self._looks, ordered, legend=_LEGEND)
+        return vega.styled("accelerator", self._looks, names, legend=_LEGEND)
 
 
 def _shortened(name: str) -> str:
@@ -165,8 +161,7 @@ def convergence(
     first = drawn[0][0]
     targets = goals(first.rules)
     metric = next(iter(targets), "")
-    lines = [_line(*member, metric, max_points) for member in drawn]
-    points = [point for line in lines for point in line]
+    points = [point for member in drawn for point in _line(*member, metric, max_points)]
     if not points:
         return
     look = looks.encoding(accelerator for _, accelerator, _ in drawn)

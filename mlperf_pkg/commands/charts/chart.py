@@ -144,14 +144,16 @@ def nominal(field: str, **more: Any) -> Spec:
 
 
 def styled(
-    field: str, looks: Mapping[str, Look], names: Sequence[str], **more: Any
+    field: str, looks: Mapping[str, Look], present: Iterable[str], **more: Any
 ) -> dict[str, Spec]:
-    """Return the encodings of ``field`` as ``color`` and ``shape``, for the values in ``names``.
+    """Return the encodings of ``field`` as ``color`` and ``shape``, for the values ``present``.
 
     Charts of points use both channels: colour alone is not accessible.
     """
+    values = set(present)
+    names = [name for name in looks if name in values]
     scales = {
-        channel: {"domain": list(names), "range": [getattr(looks[name], channel) for name in names]}
+        channel: {"domain": names, "range": [getattr(looks[name], channel) for name in names]}
         for channel in ("color", "shape")
     }
     return {channel: nominal(field, scale=scale, **more) for channel, scale in scales.items()}

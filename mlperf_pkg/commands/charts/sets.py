@@ -88,12 +88,6 @@ class DrawnSet(Struct, frozen=True):
         return self.rules.unit if self.rules else "epochs or samples"
 
 
-def _by_state(runs: Sequence[DrawnRun]) -> dict[str, Spec]:
-    """Return the encodings of the states of runs as ``color`` and ``shape``."""
-    states = {run.state for run in runs}
-    return vega.styled("state", _STATES, [name for name in _STATES if name in states])
-
-
 # ---- convergence: quality against training, a line per run, with the target ---------------
 
 
@@ -132,7 +126,8 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
     if longest > max_points:
         text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
     title = "Convergence" + (f": {quality}" if metric else "")
-    layers = _curve_layers(quality, drawn.unit, _by_state(drawn.runs), crowded=len(rows) > _CROWD)
+    looks = vega.styled("state", _STATES, (run.state for run in drawn.runs))
+    layers = _curve_layers(quality, drawn.unit, looks, crowded=len(rows) > _CROWD)
     return Chart(name, title, text, vega.view(layers, 260), {"points": rows, "target": goal})
 
 
@@ -201,7 +196,8 @@ def times(drawn: DrawnSet) -> Chart | None:
         f" Olympic mean {wording.minutes(mean)} minutes."
     )
     # A layer without data makes a warning in the console.
-    layers = [one for one in _time_layers(_by_state(timed)) if data[one["data"]["name"]]]
+    looks = vega.styled("state", _STATES, (run.state for run in timed))
+    layers = [one for one in _time_layers(looks) if data[one["data"]["name"]]]
     return Chart("times", "Times of the runs", text, vega.view(layers, 110), data)
 
 
@@ -335,8 +331,7 @@ def points_chart(
 ) -> Chart:
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
     data = _data(tuple(reference), required)
-    present = {point["kind"] for point in data["points"]}
-    kinds = [*(kind for kind in (_MEAN, _PRUNED) if kind in present), _LIMIT]
+    kinds = [_LIMIT, *(point["kind"] for point in data["points"])]
     means = "their means, and the smallest acceptable mean"
     return replace(_chart(data, [], unit, kinds, means), subject=subject)
 
