@@ -431,6 +431,10 @@ def test_messages_are_plain_text() -> None:
 @given(hostile.texts(), hostile.names())
 def test_hostile_text_is_escaped(text: str, file: str) -> None:
     made = hostile.hostile(text, file)
+    for name in ("text", "log", "markdown"):
+        shown = FORMATS[name](made, View(show=Show.ALL, color=True))
+        assert re.sub(r"\x1b\[[0-9;]*m|\n", "", shown).isprintable()
+        assert name != "markdown" or not re.search(r"(?<!\\)<(?!br>)", shown)
     files = {file, f"{file}/a", "other"}
     lines = concise(made)
     assert len(lines) == 3
