@@ -17,7 +17,7 @@ from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Wai
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, Show, View
 from mlperf_pkg.render.ci import fingerprinted
-from mlperf_pkg.results.report import Report
+from mlperf_pkg.results.report import Report, RunRow
 from tests.helpers import hostile_reports as hostile
 from tests.helpers.reports import (
     FAIL,
@@ -237,17 +237,13 @@ def skipped(case: TestCase) -> bool:
     return any(isinstance(part, Skipped) for part in case.result)
 
 
-def whole(**changes: Any) -> Report:
-    fields: dict[str, Any] = {
-        "systems": (system(),),
-        "result_sets": (result_set(),),
-        "runs": (run(), run(path="stray.log", benchmark="", set=None)),
-    }
-    return report(**{**fields, **changes})
+def whole(*runs: RunRow, findings: list[Finding]) -> Report:
+    return report(systems=(system(),), result_sets=(result_set(),), runs=runs, findings=findings)
 
 
 def test_cases() -> None:
-    suites_ = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
+    runs = (run(), run(path="stray.log", benchmark="", set=None))
+    suites_ = suites(whole(*runs, findings=[finding("benchmarks/x", code="X")]), "/repo/ACME")
     assert {suite.name: [case.name for case in suite] for suite in suites_} == {
         SET: [SET, f"ACME/{LOG}"],
         "logs outside result sets": ["ACME/stray.log"],
@@ -259,7 +255,7 @@ def test_cases() -> None:
 def one(**changes: Any) -> TestCase:
     """The test of the run, about which there is a finding."""
     verdict = changes.pop("verdict", FAIL)
-    report_ = whole(runs=(run(verdict=verdict),), findings=[finding(LOG, **changes)])
+    report_ = whole(run(verdict=verdict), findings=[finding(LOG, **changes)])
     return next(case for suite in suites(report_) for case in suite if case.name == LOG)
 
 

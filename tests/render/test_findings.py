@@ -42,7 +42,6 @@ def in_files(*paths: str) -> list[Finding]:
 PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
     # name, findings, what they are about, how they are shown
     ("a file", in_files("a.log"), None, "a.log: wrong"),
-    ("a line", on_lines(3), None, "a.log:3: wrong"),
     ("another line", on_lines(3, 9), None, "a.log:3: wrong (also on line 9)"),
     ("other lines", on_lines(3, 9, 10, 12), None, "a.log:3: wrong (also on lines 9, 10, 12)"),
     ("many lines", on_lines(*range(1, 6)), None, "a.log:1: wrong (and 4 more lines)"),
@@ -50,8 +49,6 @@ PLACES: list[tuple[str, Sequence[Finding], str | None, str]] = [
     ("a run twice", [*in_runs(2), finding(RUNS[2], 15)], SET,
      f"{RUNS[2]}:12: wrong (1 of 12 runs, also on line 15)"),
     ("two runs", in_runs(10, 2), SET, f"{SET}: wrong (2 of 12 runs; first result_10.txt:20)"),
-    ("all runs", in_runs(*range(12)), SET, f"{SET}: wrong (12 of 12 runs; first result_0.txt:10)"),
-    ("two files", in_files("A/x", "A/y/z"), "A", "A: wrong (2 files: x, y/z)"),
     ("five files", in_files(*(f"A/{n}" for n in range(5))), "A",
      "A: wrong (5 files: 0, 1, 2 and 2 more)"),
     ("here", in_files("x", "y/z"), ".", "x: wrong (and 1 other file: y/z)"),

@@ -14,17 +14,9 @@ from mlperf_pkg.render.table import csv_text, json_text
 from mlperf_pkg.results.report import MAX_DEPTH, Report, as_json
 from tests.helpers.reports import FAIL, NOT_CHECKED, nested, report, result_set, system
 
-OPEN = result_set(
-    path="results/open/resnet",
-    system="open",
-    benchmark="resnet",
-    division="open",
-    verdict=NOT_CHECKED,
-    runs_required=None,
-    score_minutes=None,
-    rcp=None,
-    score_note="none",
-)
+NAMES = {"path": "results/open/resnet", "system": "open", "benchmark": "resnet", "division": "open"}
+NOTHING = {"verdict": NOT_CHECKED, "runs_required": None, "score_minutes": None, "rcp": None}
+OPEN = result_set(**NAMES, **NOTHING, score_note="none")
 REPORT = report(
     result_sets=(OPEN, result_set(verdict=FAIL)),
     systems=(system(), system(id="open", path="systems/open.json", accelerators=None)),

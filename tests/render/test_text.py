@@ -411,21 +411,15 @@ def test_lines_of_a_log() -> None:
     ]
 
 
-def as_json(report_: Any) -> Any:
-    shown = FORMATS["json"](report_, View())
-    assert shown.isascii()
-    assert shown.endswith("}\n")
-    return json.loads(shown, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-
-
 def test_a_folded_finding() -> None:
     message = "x is {found}; expected {expected}"
-    made = [
-        finding(f"a/{n}.log", line, message=message, found=n, expected=9)
-        for n, line in ((1, 3), (1, 5), (2, 4))
-    ]
-    (folded_finding,) = folded(made, "a", ["a/1.log", "a/2.log", "a/3.log"])
-    read = as_json(report(findings=[folded_finding]))["findings"][0]
+    places = ((1, 3), (1, 5), (2, 4))
+    fields = {"message": message, "expected": 9}
+    made = [finding(f"a/{n}.log", line, found=n, **fields) for n, line in places]
+    made = folded(made, "a", ["a/1.log", "a/2.log", "a/3.log"])
+    shown = FORMATS["json"](report(findings=made), View())
+    assert shown.isascii()
+    read = json.loads(shown)["findings"][0]
     assert read["message"] == "x is 1 to 2; expected 9"
     assert [read[name] for name in ("path", "line", "found", "expected")] == ["a/1.log", 3, 1, 9]
     assert [read[name] for name in ("subject", "runs", "of_runs")] == ["a", 2, 3]

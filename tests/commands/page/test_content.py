@@ -25,17 +25,10 @@ def section(
 ) -> Section:
     one = drawn("resnet")
     row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
-    system = SystemFile(
-        path="s.json",
-        id="s",
-        contents={"accelerator_model_name": "X1"},
-        submitter=submitter,
-        division="closed",
-        status="Available on-premise",
-        system_name="s",
-        accelerators=accelerators,
-        findings=(),
-    )
+    names = {"path": "s.json", "id": "s", "system_name": "s", "status": "Available on-premise"}
+    known: dict[str, Any] = {"submitter": submitter, "division": "closed", "findings": (), **names}
+    contents = {"accelerator_model_name": "X1"}
+    system = SystemFile(contents=contents, accelerators=accelerators, **known)
     return Section(replace(one, row=row), system)
 
 
