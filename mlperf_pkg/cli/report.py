@@ -209,7 +209,7 @@ def _content(
     view = replace(Output().view(), quiet=True, color=False)
     click.echo(text.text(report, view), err=True, nl=False)
     lines = content.excerpts(checked, content.shown_findings(report))
-    of_sets = content.sections(checked, all_prices(None, check_options.config.prices, Path()))
+    of_sets = list(content.sections(checked, all_prices(None, check_options.config.prices, Path())))
     record = results.sets if (results := usable_results()) else ()
     return content.Content(report, of_sets, lines, record), checked
 

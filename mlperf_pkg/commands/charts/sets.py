@@ -13,15 +13,9 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.results import rcp as points
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.rcp import (
-    NO_LIMIT,
-    ReferencePoint,
-    has_limit,
-    margin_in_words,
-    prune,
-    reference_points,
-)
+from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
 from mlperf_pkg.rulebook.model import Benchmark
@@ -315,7 +309,7 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     if test is None or rules is None:
         return None
     runs = rules.runs
-    reference = reference_points(
+    reference = points.reference_points(
         drawn.usage, drawn.ruleset, rules.name, runs=runs.required, drop=runs.drop
     )
     if not reference:
@@ -352,15 +346,15 @@ def _own(test: RcpRow, system: str | None) -> Rows:
     if test.mean is None or not math.isfinite(test.mean) or test.batch_size <= 0:
         return []
     limit = None if test.minimum is None else vega.rounded(test.minimum, 7)
-    margin = "" if test.margin_percent is None else margin_in_words(test.margin_percent)
+    margin = "" if test.margin_percent is None else points.margin_in_words(test.margin_percent)
     return [
         {
             "batch": test.batch_size,
             "mean": vega.rounded(test.mean, 7),
             "kind": _PASS if test.official_pass else _FAIL,
             "name": system,
-            "limit": NO_LIMIT if test.no_limit_reason else limit,
-            "margin": NO_LIMIT if test.no_limit_reason else margin,
+            "limit": points.NO_LIMIT if test.no_limit_reason else limit,
+            "margin": points.NO_LIMIT if test.no_limit_reason else margin,
         }
     ]
 
@@ -371,7 +365,7 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
 
     A page stores rows that are the same only once.
     """
-    hull = prune(reference)
+    hull = points.prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
     runs: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
@@ -382,20 +376,20 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
     return {
         "points": [
             {
-                "batch": point.batch_size,
-                "mean": vega.rounded(point.mean, 7),
-                "limit": vega.rounded(point.minimum, 7) if has_limit(point) else NO_LIMIT,
-                "kind": _MEAN if point.name in kept else _PRUNED,
-                "name": point.name,
+                "batch": p.batch_size,
+                "mean": vega.rounded(p.mean, 7),
+                "limit": vega.rounded(p.minimum, 7) if points.has_limit(p) else points.NO_LIMIT,
+                "kind": _MEAN if p.name in kept else _PRUNED,
+                "name": p.name,
             }
-            for point in reference
+            for p in reference
         ],
         "runs": runs[False],
         "far": runs[True],
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
         # None breaks the line where there is no lower limit.
         "limit": [
-            _on_line(point.batch_size, point.minimum if has_limit(point) else None, _LIMIT)
+            _on_line(point.batch_size, point.minimum if points.has_limit(point) else None, _LIMIT)
             for point in along
         ],
     }

@@ -179,8 +179,8 @@ class Section(Struct, frozen=True):
         return str(value).strip() if isinstance(value, str | int) else ""
 
 
-def sections(checked: Checked, prices: Prices) -> tuple[Section, ...]:
-    """Return the result sets of a check with ``curves``, in the order of its report.
+def sections(checked: Checked, prices: Prices) -> Iterator[Section]:
+    """Yield the result sets of a check with ``curves``, in the order of its report.
 
     Those of one submitter have their standing in the published record.
     """
@@ -188,15 +188,13 @@ def sections(checked: Checked, prices: Prices) -> tuple[Section, ...]:
     if Submitters(checked.report).number <= 1:
         with suppress(PublishedResultsError):
             scored = with_standings(scored, checked)
-    made = []
     for drawn, context, of_record in zip(
         drawn_sets(checked), checked.contexts, scored.sets, strict=True
     ):
         name = context.system.system_name if context.system else None
         price = price_of(prices, drawn.row.system, name)
         settings = _settings(context)
-        made.append(Section(drawn, context.system, settings, price, of_record.published))
-    return tuple(made)
+        yield Section(drawn, context.system, settings, price, of_record.published)
 
 
 def _settings(context: SetContext) -> dict[str, str]:
@@ -356,6 +354,8 @@ class Content:
     ) -> None:
         """Take the raw ``lines`` of findings by path and line, and the published sets."""
         self.report, self.submitters = report, Submitters(report)
+        self.name = wording.edition(report.usage, report.round)
+        self.is_round = self.submitters.number > 1
         self.findings = tuple(
             ShownFinding(f"f{index}", finding, lines.get((finding.path, finding.line or 0)))
             for index, finding in enumerate(shown_findings(report))
@@ -372,6 +372,7 @@ class Content:
             self.benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
         self.cards = cards(self.sections, record, report.submitters) if self.is_round else ()
         self.columns = columns(self.sections)
+        self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)
 
     @property
@@ -397,25 +398,10 @@ class Content:
             yield f"{number} of {name}", f"Submitter={parameter(name)}&FAIL={basis}"
 
     @property
-    def is_round(self) -> bool:
-        """Whether it has the results of several submitters."""
-        return self.submitters.number > 1
-
-    @property
-    def name(self) -> str:
-        """What the page is about."""
-        return wording.edition(self.report.usage, self.report.round)
-
-    @property
     def title(self) -> str:
         """The title of the window: the verdicts, except for a round."""
         words = " / ".join(wording.VERDICTS[verdict] for _, verdict, *_ in self.verdicts)
         return f"{self.name}: {'results' if self.is_round else words}"
-
-    @property
-    def choices(self) -> dict[str, list[str]]:
-        """The values by which results can be filtered, by column."""
-        return choices(self.columns, self.sections)
 
     def cells(self, section: Section) -> list[tuple[ResultColumn, Span]]:
         """Return the cells of a result set in the table, by column."""
