@@ -79,8 +79,8 @@ def _place(finding: Finding, paths: Checkout) -> str:
 
 SHOWN = 10  # annotations of one kind that GitHub shows for a step
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
-_OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_OF_PROPERTIES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
+_OF_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_OF_PROPERTIES = _OF_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def github(report: Report, view: View) -> str:
@@ -127,12 +127,8 @@ def _properties(finding: Finding, view: View) -> dict[str, str]:
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:
-    pairs = (f"{name}={_escaped(value, _OF_PROPERTIES)}" for name, value in properties.items())
-    return f"::{kind} {','.join(pairs)}::{_escaped(message, _OF_DATA)}"
-
-
-def _escaped(text: str, table: dict[str, str]) -> str:
-    return "".join(table.get(character, character) for character in text)
+    pairs = (f"{name}={value.translate(_OF_PROPERTIES)}" for name, value in properties.items())
+    return f"::{kind} {','.join(pairs)}::{message.translate(_OF_DATA)}"
 
 
 # ---- GitLab -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ libraries as one script, which evaluates no text as code: expressions are run by
 
 import re
 import signal
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import unused
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.submission.model import set_name
 
@@ -33,17 +32,13 @@ MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
-    """Return the result sets of a check with ``curves``, in the order of its report."""
-    runs, sets = {run.path: run for run in checked.runs}, []
+def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
+    """Yield the result sets of a check with ``curves``, in the order of its report."""
+    runs = {run.path: run for run in checked.runs}
     for scored in scores(checked).sets:
-        row = scored.row
         usage = next((runs[run.path].usage for run in scored.runs), "training")
         drawn = tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs)
-        ruleset = load_round(usage, row.round).ruleset
-        rules = load_benchmark(usage, row.round, row.benchmark)
-        sets.append(DrawnSet(row, drawn, usage, ruleset, rules))
-    return tuple(sets)
+        yield DrawnSet(scored.row, drawn, usage)
 
 
 def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:

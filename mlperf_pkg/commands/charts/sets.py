@@ -18,6 +18,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, Span, goals
 
@@ -57,16 +58,16 @@ class DrawnRun(Struct, frozen=True):
 
 
 class DrawnSet(Struct, frozen=True):
-    """A result set with its runs; ``rules`` are those of its benchmark, None if there are none.
-
-    ``ruleset`` is the round as mlperf-logging spells it, such as ``2.0.0``.
-    """
+    """A result set with its runs."""
 
     row: ResultSetRow
     runs: tuple[DrawnRun, ...]
     usage: str
-    ruleset: str
-    rules: Benchmark | None
+
+    @property
+    def rules(self) -> Benchmark | None:
+        """The rules of its benchmark, None if there are none."""
+        return load_benchmark(self.usage, self.row.round, self.row.benchmark)
 
     @property
     def subject(self) -> str:
@@ -249,13 +250,12 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     ]
     decimals = _DECIMALS - math.floor(math.log10(longest))
     logged = max(len(run.spans(phase)) for run in drawn.runs for phase in Phase)
-    partly = (
-        f" Of up to {logged} spans of a phase, {max_spans} are shown." if logged > max_spans else ""
-    )
     text = (
         f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at {_INIT_SHARE:.0%} of the"
-        f" longest run), training, evaluations, and the ends of epochs or blocks as lines.{partly}"
+        " longest run), training, evaluations, and the ends of epochs or blocks as lines."
     )
+    if logged > max_spans:
+        text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
     layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
     spec = vega.view(layers, _LANE_HEIGHT * len(drawn.runs))
     data = {
@@ -308,9 +308,9 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     test, rules = drawn.row.rcp, drawn.rules
     if test is None or rules is None:
         return None
-    runs = rules.runs
+    runs, ruleset = rules.runs, load_round(drawn.usage, drawn.row.round).ruleset
     reference = points.reference_points(
-        drawn.usage, drawn.ruleset, rules.name, runs=runs.required, drop=runs.drop
+        drawn.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop
     )
     if not reference:
         return None

@@ -137,7 +137,7 @@ def test_a_set_has_its_runs_with_their_curves_which_are_read_if_asked_for(tmp_pa
     checked, with_curves = (check([str(tree)], Options(curves=curves)) for curves in (False, True))
     assert not any(run.curve for run in checked.runs)
     assert with_curves.report == checked.report
-    sets = drawing.drawn_sets(with_curves)
-    about = [(drawn.row.benchmark, len(drawn.runs), drawn.ruleset) for drawn in sets]
-    assert about == [("bert", 10, "2.0.0"), ("resnet", 5, "2.0.0")]
+    sets = list(drawing.drawn_sets(with_curves))
+    about = [(drawn.row.benchmark, len(drawn.runs), drawn.usage) for drawn in sets]
+    assert about == [("bert", 10, "training"), ("resnet", 5, "training")]
     assert all(run.curve.evaluations and run.curve.spans for drawn in sets for run in drawn.runs)
