@@ -146,15 +146,13 @@ def gitlab(report: Report, view: View) -> str:
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     severity = "info" if finding.waiver else _OTHERS[finding.severity]
     severity = _ERRORS.get(finding.basis, severity) if finding.is_error else severity
+    path, lines = visible(view.checkout.path_of(finding)), {"begin": finding.line or 1}
     return {
         "description": text_with_set(finding).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": severity,
-        "location": {
-            "path": visible(view.checkout.path_of(finding)),
-            "lines": {"begin": finding.line or 1},
-        },
+        "location": {"path": path, "lines": lines},
     }
 
 
@@ -292,14 +290,12 @@ def sarif(report: Report, view: View) -> str:
     about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
     driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
     invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
+    marked = fingerprinted(report.findings, view)
     run = {
         "tool": {"driver": driver},
         "invocations": [invocation | {"exitCodeDescription": words.counts_in_words(report)}],
         "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
-        "results": [
-            _result(finding, index[finding.code], fingerprint, view)
-            for finding, fingerprint in fingerprinted(report.findings, view)
-        ],
+        "results": [_result(one, index[one.code], mark, view) for one, mark in marked],
     }
     return json.dumps({"$schema": _SCHEMA, "version": _VERSION, "runs": [run]}, indent=2) + "\n"
 

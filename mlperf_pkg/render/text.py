@@ -379,11 +379,10 @@ MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
 
 def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
-    sections, submitters = ["## MLPerf check", verdicts(report)], Submitters(report)
+    head, submitters = f"## MLPerf check\n\n{verdicts(report)}", Submitters(report)
     if submitters.number > 1:  # nothing for one submission
-        sections.append(f"### Submitters\n\n{rendered.markdown(submitters.table())}")
-    sections.append(f"### Results\n\n{tables.results_markdown(report).rstrip()}")
-    lines = "\n\n".join(sections).split("\n")
+        head += f"\n\n### Submitters\n\n{rendered.markdown(submitters.table())}"
+    lines = f"{head}\n\n### Results\n\n{tables.results_markdown(report).rstrip()}".split("\n")
     if shown := words.shown(report.findings, view):
         lines += ["", "### Findings", "", *map(_finding_item, shown)]
     ends = accumulate(len(line.encode("utf-8", "replace")) + 1 for line in lines)

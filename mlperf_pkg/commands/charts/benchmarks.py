@@ -57,14 +57,10 @@ def _board(rows: list[ResultSetRow]) -> Chart:
         f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
         f" ({best}) to {wording.minutes(slowest)} minutes."
     )
-    return Chart(
-        name="scoreboard",
-        title=f"Scores: {ordered[0].benchmark}",
-        description=text,
-        spec=_board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest),
-        data={"scores": scores},
-        subject=f"round{'s' if len(rounds) > 1 else ''} {', '.join(rounds)}",
-    )
+    title = f"Scores: {ordered[0].benchmark}"
+    spec = _board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest)
+    subject = f"round{'s' if len(rounds) > 1 else ''} {', '.join(rounds)}"
+    return Chart("scoreboard", title, text, spec, {"scores": scores}, subject)
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
@@ -231,14 +227,10 @@ def comparison(rows: Iterable[Row]) -> Chart | None:
     ratios = [ratio for row in compared for ratio in _ratios(row, named=len(rounds) > 1)]
     if not ratios:
         return None
-    return Chart(
-        name="comparison",
-        title="Relative to the baseline of each benchmark (1 = equal)",
-        description=f"{wording.counted(len(ratios), 'ratio')} to the baseline of each benchmark.",
-        spec=_comparison_spec(ratios),
-        data={"ratios": ratios},
-        subject=f"round {', '.join(sorted(filter(None, rounds)))}" if any(rounds) else "",
-    )
+    title = "Relative to the baseline of each benchmark (1 = equal)"
+    text = f"{wording.counted(len(ratios), 'ratio')} to the baseline of each benchmark."
+    subject = f"round {', '.join(sorted(filter(None, rounds)))}" if any(rounds) else ""
+    return Chart("comparison", title, text, _comparison_spec(ratios), {"ratios": ratios}, subject)
 
 
 def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:

@@ -180,11 +180,8 @@ def times(drawn: DrawnSet) -> Chart | None:
         cuts = (vega.rounded(cut, 7) for cut in quantiles(counted, method="inclusive"))
         middle = dict(zip(("low", "median", "high"), cuts, strict=True))
         box = [{"least": min(counted), "most": max(counted), **middle, "at": -1.6}]
-    data: dict[str, Rows] = {
-        "runs": runs,
-        "box": box,
-        "mean": [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}],
-    }
+    means = [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}]
+    data: dict[str, Rows] = {"runs": runs, "box": box, "mean": means}
     text = (
         f"{len(timed)} runs with a time, {len(counted)} of them count,"
         f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
@@ -225,12 +222,8 @@ _INIT_SHARE = 0.3  # of the longest run: the longest part of an initialisation t
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
 _COLORS = {Phase.INIT: vega.GREY, _TRAINING: vega.BLUE, Phase.EVALUATION: vega.ORANGE}
-_LANE: Spec = vega.nominal(
-    "run",
-    title=None,
-    sort={"field": "order", "op": "min"},
-    axis={"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False},
-)
+_AXIS = {"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False}
+_LANE: Spec = vega.nominal("run", title=None, sort={"field": "order", "op": "min"}, axis=_AXIS)
 
 
 def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:

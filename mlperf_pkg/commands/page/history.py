@@ -425,20 +425,10 @@ def _table(history: History) -> str:
     ranked = (entry.row for entry in history.entries if entry.is_ranked)
     rounds = {(row.usage, row.round) for row in ranked}
     rows = [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
-    return compact(
-        {
-            "rows": columns(rows),
-            "benchmarks": {
-                trend.id: {"title": trend.title, "usage": trend.usage, "names": trend.names}
-                for _, trends in history.groups
-                for trend in trends
-            },
-            "years": {
-                f"{usage} {name}": rounded(year_of(usage, name), 7)
-                for usage, name in sorted(rounds)
-            },
-        }
-    )
+    trends = [trend for _, group in history.groups for trend in group]
+    benchmarks = {t.id: {"title": t.title, "usage": t.usage, "names": t.names} for t in trends}
+    years = {f"{usage} {name}": rounded(year_of(usage, name), 7) for usage, name in sorted(rounds)}
+    return compact({"rows": columns(rows), "benchmarks": benchmarks, "years": years})
 
 
 def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:

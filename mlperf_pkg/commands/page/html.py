@@ -101,12 +101,8 @@ _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of th
 
 def packable(chart: Chart) -> Chart:
     """Return a chart with short strings, and with its data as ``columns`` returns them."""
-    return replace(
-        chart,
-        title=short(chart.title),
-        description=short(chart.description),
-        data={name: columns(rows) for name, rows in chart.data.items()},
-    )
+    texts = {"title": short(chart.title), "description": short(chart.description)}
+    return replace(chart, **texts, data={name: columns(rows) for name, rows in chart.data.items()})
 
 
 def payload(charts: Mapping[str, Sequence[Chart]]) -> str:
