@@ -316,12 +316,9 @@ def _rule(code: str) -> dict[str, Any]:
         text = f"{keys}: {'; '.join(texts)}"
     else:
         return {"id": visible(code)}
-    return {
-        "id": code,
-        "shortDescription": _message(title),
-        "fullDescription": _message(text),
-        "help": _message("\n".join(code_lines(code))),
-    }
+    helps = "\n".join(code_lines(code))
+    parts = {"shortDescription": title, "fullDescription": text, "help": helps}
+    return {"id": code, **{name: _message(part) for name, part in parts.items()}}
 
 
 def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:

@@ -189,18 +189,15 @@ def _line(drawn: DrawnSet, accelerator: str, run: DrawnRun, metric: str, limit: 
 
 
 def _convergence_layers(quality: str, unit: str, look: Mapping[str, Spec]) -> list[Spec]:
-    position = {
-        "x": vega.quantitative("at", f"{unit} trained"),
-        "y": vega.quantitative("value", quality),
-    }
+    x, y = vega.quantitative("at", f"{unit} trained"), vega.quantitative("value", quality)
     order = {"field": "at", "type": "quantitative"}
     by_set = {"detail": vega.nominal("set"), "order": order, "color": look["color"]}
     line = {"type": "line", "size": 1.2, "opacity": 0.6}
     facts = vega.tooltip("set", "accelerator", "at", "value")
     return [
         vega.layer("target", vega.TARGET_RULE, y={"field": "target", "type": "quantitative"}),
-        vega.layer("points", line, **position, **by_set),
-        vega.layer("points", vega.dots(18, 0.8), **position, **look, tooltip=facts),
+        vega.layer("points", line, x=x, y=y, **by_set),
+        vega.layer("points", vega.dots(18, 0.8), x=x, y=y, **look, tooltip=facts),
     ]
 
 

@@ -133,20 +133,15 @@ def _curve_layers(
     label = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
     line = {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55}
     dots = vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8)
+    order = {"field": "at", "type": "quantitative"}
+    by_run = {"detail": vega.nominal("run"), "order": order, "color": looks["color"]}
+    x, y = vega.quantitative("at", f"{unit} trained"), vega.quantitative("value", quality)
     at, value = vega.quantitative("at"), vega.quantitative("value")
     facts = vega.tooltip("run", "at", "value", "state")
     return [
         vega.layer("target", vega.TARGET_RULE, y=target),
         vega.layer("target", label, y=target, text=vega.nominal("label")),
-        vega.layer(
-            "points",
-            line,
-            x=vega.quantitative("at", f"{unit} trained"),
-            y=vega.quantitative("value", quality),
-            detail=vega.nominal("run"),
-            order={"field": "at", "type": "quantitative"},
-            color=looks["color"],
-        ),
+        vega.layer("points", line, x=x, y=y, **by_run),
         vega.layer("points", dots, x=at, y=value, **looks, tooltip=facts),
     ]
 

@@ -35,13 +35,8 @@ def files(
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    values = {
-        "pages": pages,
-        "history": HISTORY if published else "",
-        "title": _TITLE,
-        "version": __version__,
-    }
-    style = file("page.css")
+    about = {"history": HISTORY if published else "", "title": _TITLE, "version": __version__}
+    style, values = file("page.css"), {"pages": pages, **about}
     texts = {INDEX: filled("site.html", values, title=_TITLE, style=style)}
     if published:
         history = published_history(published, own)
