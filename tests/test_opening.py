@@ -71,7 +71,6 @@ def test_only_infra_opens_files() -> None:
 def test_what_opens() -> None:
     for text, opens in [
         ("open(path)", True),
-        ("path.open('rb')", True),
         ("(folder / name).open()", True),
         ("Path(name).read_text()", True),
         ("os.open(path, flags)", True),

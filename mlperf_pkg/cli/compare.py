@@ -97,7 +97,7 @@ def command(
     target.refuse_early(paths)
     if chart:
         Output(chart, target.force).refuse_early(paths)
-        from mlperf_pkg.commands.charts.comparison import ratio_picture
+        from mlperf_pkg.commands.charts.drawing import ratio_picture  # noqa: PLC0415 - slow to import
 
         draw = ratio_picture(chart)
     price_list = all_prices(prices, check_options.config.prices, Path())

@@ -202,7 +202,6 @@ def _content(
     """Return the content of the page of a check, and print its verdicts."""
     from mlperf_pkg.commands.compare.ratios import all_prices  # noqa: PLC0415
     from mlperf_pkg.commands.page import content  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.page.entries import entries  # noqa: PLC0415
     from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
 
     checked = noted(check(paths, replace(check_options, curves=True)))
@@ -210,9 +209,9 @@ def _content(
     view = replace(Output().view(), quiet=True, color=False)
     click.echo(text.text(report, view), err=True, nl=False)
     lines = content.excerpts(checked, content.shown_findings(report))
-    of_sets = entries(checked, all_prices(None, check_options.config.prices, Path()))
+    of_sets = list(content.sections(checked, all_prices(None, check_options.config.prices, Path())))
     record = results.sets if (results := usable_results()) else ()
-    return content.content(report, of_sets, lines, record), checked
+    return content.Content(report, of_sets, lines, record), checked
 
 
 def _site(
@@ -233,12 +232,12 @@ def _site(
     refuse_within(folder, paths)
     template.library()
     drawing.library()
-    pages: dict[str, site.SitePage] = {}
+    pages: dict[str, tuple[Content, dict[str, str]]] = {}
     own: list[PublishedSet] = []
     for path in paths:
         content, checked = _content((path,), check_options, filter_findings)
         files = _review(path, check_options, checked) if review else {}
-        pages[site.page_name(content, pages)] = site.SitePage(content, files)
+        pages[site.page_name(content, pages)] = (content, files)
         own += history.own_sets(checked)
     files = site.files(pages, usable_results(), own, drawing.runtime())
     write_together(folder, files, replace=force)
@@ -259,7 +258,7 @@ def _review(path: str, check_options: Options, checked: Checked) -> dict[str, st
 
 def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:
     """Return the page of all published rounds, or of an export, with the sets in ``paths``."""
-    from mlperf_pkg.commands.page import history, history_html  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.page import history  # noqa: PLC0415 - slow to import
     from mlperf_pkg.published.results import published_results  # noqa: PLC0415
 
     published = published_results()
@@ -270,7 +269,7 @@ def _history(paths: tuple[str, ...], check_options: Options, export: Path | None
         rounds = history.published_history(published, own)
     else:
         rounds = history.history(_exported(export), f"from {export.name}", own, published.sets)
-    return history_html.history_html(rounds)
+    return history.history_html(rounds)
 
 
 def _exported(export: Path) -> list[PublishedSet]:

@@ -20,14 +20,8 @@ def _lazy(module: str, name: str) -> Renderer:
 
 
 FORMATS: Mapping[str, Renderer] = {
-    "text": _lazy("text", "text"),
-    "json": _lazy("text", "json"),
-    "markdown": _lazy("text", "markdown"),
-    "csv": _lazy("text", "csv"),
-    "sarif": _lazy("sarif", "sarif"),
-    "junit": _lazy("ci", "junit"),
-    "github": _lazy("ci", "github"),
-    "gitlab": _lazy("ci", "gitlab"),
+    **{name: _lazy("text", name) for name in ("text", "json", "markdown", "csv")},
+    **{name: _lazy("ci", name) for name in ("sarif", "junit", "github", "gitlab")},
     "log": _lazy("text", "log"),
     "concise": _lazy("ci", "concise"),
 }

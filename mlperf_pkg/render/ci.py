@@ -1,4 +1,4 @@
-"""A report for CI servers and editors: GitHub, GitLab, JUnit XML, and one line per finding."""
+"""A report for CI servers and editors: GitHub, GitLab, JUnit XML, SARIF, a line per finding."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from msgspec import Struct
@@ -14,13 +15,12 @@ from msgspec.structs import replace
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, verdicts_of
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings as words
-from mlperf_pkg.render.findings import Checkout, View
+from mlperf_pkg.render.findings import BASES, Checkout, View
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report
+from mlperf_pkg.results.report import Report, as_json
 
 _LINES = re.compile(r"\blines? [0-9]+(, [0-9]+)*")
-_VERDICTS = (Basis.OFFICIAL, Basis.RULES)
 
 
 # ---- what the formats share -------------------------------------------------------------
@@ -39,21 +39,20 @@ def text_with_set(finding: Finding) -> str:
     return f"{visible(finding.subject or '')}: {text}" if is_of_raw_logs else text
 
 
-def fingerprints(findings: Iterable[Finding], view: View) -> list[str]:
-    """Return a fingerprint of each finding, which identifies it in later checks.
+def fingerprinted(findings: Iterable[Finding], view: View) -> Iterator[tuple[Finding, str]]:
+    """Yield each finding with its fingerprint, which identifies it in later checks.
 
     It contains the id of the result set or, without one, the path, but no lines and values, as
     these change. Equal findings are numbered.
     """
     counts: Counter[tuple[str, ...]] = Counter()
-    texts = []
     for finding in findings:
         message = _LINES.sub("line", finding.message)
         about = finding.set or view.checkout.path_of(finding, finding.about)
         identity = (finding.code, about, finding.basis.value, message)
         counts[identity] += 1
-        texts.append("\0".join((*identity, str(counts[identity]))).encode("utf-8", "surrogatepass"))
-    return [hashlib.sha256(text).hexdigest()[:32] for text in texts]
+        text = "\0".join((*identity, str(counts[identity]))).encode("utf-8", "surrogatepass")
+        yield finding, hashlib.sha256(text).hexdigest()[:32]
 
 
 # ---- a line for each finding ------------------------------------------------------------
@@ -66,18 +65,22 @@ def concise(report: Report, view: View) -> str:
 
 
 def _line(finding: Finding, paths: Checkout) -> str:
-    line = f":{finding.line}" if finding.line else ""
     severity = Severity.NOTE if finding.waiver else finding.severity
     text = text_with_set(finding).replace("\n", "; ")
-    return f"{visible(paths.path_of(finding))}{line}: {severity} {finding.code} {text}"
+    return f"{_place(finding, paths)}: {severity} {finding.code} {text}"
+
+
+def _place(finding: Finding, paths: Checkout) -> str:
+    path = visible(paths.path_of(finding))
+    return f"{path}:{finding.line}" if finding.line else path
 
 
 # ---- GitHub -----------------------------------------------------------------------------
 
 SHOWN = 10  # annotations of one kind that GitHub shows for a step
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
-_OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_OF_PROPERTIES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
+_OF_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_OF_PROPERTIES = _OF_DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def github(report: Report, view: View) -> str:
@@ -90,17 +93,15 @@ def github(report: Report, view: View) -> str:
         words.shown(report.findings, view),
         key=lambda finding: (words.importance(finding), view.checkout.path_of(finding)),
     )
-    kinds, annotated = Counter(["notice"]), []  # the notice with the verdicts counts, too
+    kinds, lines = Counter(["notice"]), []  # the notice with the verdicts counts, too
     for finding in shown:
         kinds[_kind(finding)] += 1
-        annotated += [finding] if kinds[_kind(finding)] <= SHOWN else []
-    left_out = Counter(map(_kind, shown)) - Counter(map(_kind, annotated))
-    lines = [_command("notice", {"title": "MLPerf check"}, _summary(report, left_out))]
-    lines += [
-        _command(_kind(finding), _properties(finding, view), finding_text(finding))
-        for finding in annotated
-    ]
-    return "\n".join(lines) + "\n"
+        if kinds[_kind(finding)] <= SHOWN:
+            properties = _properties(finding, view)
+            lines.append(_command(_kind(finding), properties, finding_text(finding)))
+    left_out = {kind: kinds[kind] - SHOWN for kind in _KINDS.values() if kinds[kind] > SHOWN}
+    summary = _command("notice", {"title": "MLPerf check"}, _summary(report, left_out))
+    return "\n".join([summary, *lines]) + "\n"
 
 
 def _kind(finding: Finding) -> str:
@@ -108,7 +109,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _summary(report: Report, left_out: Mapping[str, int]) -> str:
-    verdicts = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in _VERDICTS]
+    verdicts = [f"{basis}: {words.verdict_sentence(report, basis)}" for basis in BASES]
     rest = words.counts_in_words(report), words.round_in_words(report)
     lines = list(map(visible, (*verdicts, *rest)))
     if left_out:
@@ -126,12 +127,8 @@ def _properties(finding: Finding, view: View) -> dict[str, str]:
 
 
 def _command(kind: str, properties: dict[str, str], message: str) -> str:
-    pairs = (f"{name}={_escaped(value, _OF_PROPERTIES)}" for name, value in properties.items())
-    return f"::{kind} {','.join(pairs)}::{_escaped(message, _OF_DATA)}"
-
-
-def _escaped(text: str, table: dict[str, str]) -> str:
-    return "".join(table.get(character, character) for character in text)
+    pairs = (f"{name}={value.translate(_OF_PROPERTIES)}" for name, value in properties.items())
+    return f"::{kind} {','.join(pairs)}::{message.translate(_OF_DATA)}"
 
 
 # ---- GitLab -----------------------------------------------------------------------------
@@ -142,23 +139,20 @@ _OTHERS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "i
 
 def gitlab(report: Report, view: View) -> str:
     """Render an array of all findings, including notes and waived findings."""
-    pairs = zip(report.findings, fingerprints(report.findings, view), strict=True)
-    issues = [_issue(finding, fingerprint, view) for finding, fingerprint in pairs]
+    issues = [_issue(*pair, view) for pair in fingerprinted(report.findings, view)]
     return json.dumps(issues, indent=2) + "\n"
 
 
 def _issue(finding: Finding, fingerprint: str, view: View) -> dict[str, Any]:
     severity = "info" if finding.waiver else _OTHERS[finding.severity]
     severity = _ERRORS.get(finding.basis, severity) if finding.is_error else severity
+    path, lines = visible(view.checkout.path_of(finding)), {"begin": finding.line or 1}
     return {
         "description": text_with_set(finding).replace("\n", "; "),
         "check_name": finding.code,
         "fingerprint": fingerprint,
         "severity": severity,
-        "location": {
-            "path": visible(view.checkout.path_of(finding)),
-            "lines": {"begin": finding.line or 1},
-        },
+        "location": {"path": path, "lines": lines},
     }
 
 
@@ -191,13 +185,17 @@ def junit(report: Report, view: View) -> str:
     that is not waived fails a test.
     """
     root = ET.Element("testsuites", name="mlperf-pkg check")
+    verdicts = {f"verdict.{basis}": getattr(report.verdict, basis).value for basis in BASES}
+    about = {**verdicts, "round": words.round_in_words(report), **report.tool}
     suites = [(name, cases) for name, cases in _suites(report, view) if cases]
     _count(root, [case for _, cases in suites for case in cases])
     for name, cases in suites:
         suite = ET.SubElement(root, "testsuite", name=visible(name))
         _count(suite, cases)
         suite.set("skipped", str(sum(case.skipped for case in cases)))
-        _describe(suite, report)
+        properties = ET.SubElement(suite, "properties")
+        for key, value in about.items():
+            ET.SubElement(properties, "property", name=key, value=visible(value))
         for case in cases:
             _test(suite, name, case, view)
     ET.indent(root)
@@ -245,23 +243,14 @@ def _by_item(report: Report) -> dict[tuple[str | None, str], list[Finding]]:
 
 def _count(element: ET.Element, cases: Sequence[_Case]) -> None:
     failed = sum(bool(case.errors) for case in cases)
-    for name, number in (("tests", len(cases)), ("failures", failed), ("errors", 0)):
-        element.set(name, str(number))
-
-
-def _describe(suite: ET.Element, report: Report) -> None:
-    properties = ET.SubElement(suite, "properties")
-    verdicts = {f"verdict.{name}": getattr(report.verdict, name).value for name in _VERDICTS}
-    about = {**verdicts, "round": words.round_in_words(report), **report.tool}
-    for name, value in about.items():
-        ET.SubElement(properties, "property", name=name, value=visible(value))
+    element.attrib.update(tests=str(len(cases)), failures=str(failed), errors="0")
 
 
 def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     test = ET.SubElement(suite, "testcase", name=visible(case.name), classname=visible(suite_name))
     if errors := case.errors:  # the most important one is the message, all are the text
         worst, number = min(errors, key=words.importance), wording.counted(len(errors) - 1, "error")
-        fails = [basis for basis in _VERDICTS if any(error.fails(basis) for error in errors)]
+        fails = [basis for basis in BASES if any(error.fails(basis) for error in errors)]
         message = visible(f"{worst.code}: {worst.text}")
         message += f" (and {number} more)" if len(errors) > 1 else ""
         failure = ET.SubElement(test, "failure", type=" and ".join(fails), message=message)
@@ -269,15 +258,110 @@ def _test(suite: ET.Element, suite_name: str, case: _Case, view: View) -> None:
     if case.skipped:
         ET.SubElement(test, "skipped", message="not checked")
     others = [finding for finding in case.findings if not finding.is_error]
-    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in _VERDICTS]
+    verdicts = [f"{basis}: {wording.VERDICTS[getattr(case.verdict, basis)]}" for basis in BASES]
     lines = [*verdicts, *_lines(others, view)]
     ET.SubElement(test, "system-out").text = "\n".join(lines)
 
 
 def _lines(group: Iterable[Finding], view: View) -> Iterator[str]:
     for finding in group:
-        path = visible(view.checkout.path_of(finding))
-        line = f":{finding.line}" if finding.line else ""
-        first, *remarks = finding_text(finding).split("\n")
-        yield f"{path}{line}: {wording.severity(finding)} {visible(finding.code)}: {first}"
+        place, first, *remarks = _place(finding, view.checkout), *finding_text(finding).split("\n")
+        yield f"{place}: {wording.severity(finding)} {visible(finding.code)}: {first}"
         yield from (f"  {remark}" for remark in remarks)
+
+
+# ---- SARIF 2.1.0, the Static Analysis Results Interchange Format of OASIS ----------------
+
+_VERSION = "2.1.0"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+FINGERPRINT_NAME = "mlperfPkgFinding/v2"
+_MOST_RELATED = 100  # places of one result; the property "places" is their number
+_ROOT = "%SRCROOT%"  # by convention: the root of the repository
+_FIELDS = ("found", "expected", "hint", "source", "set", "subject", "runs", "of_runs")
+_PROPERTIES = ("usage", "round", "round_reason", "verdict", "hidden")
+
+
+def sarif(report: Report, view: View) -> str:
+    """Render one run with all findings, including notes; waived findings are suppressed."""
+    codes = sorted({finding.code for finding in report.findings})
+    index = {code: number for number, code in enumerate(codes)}
+    about = {"rules": list(map(_rule, codes)), "properties": dict(report.tool)}
+    driver = {"name": "mlperf-pkg", "version": report.tool["version"], **about}
+    invocation = {"executionSuccessful": True, "exitCode": int(report.has_errors)}
+    marked = fingerprinted(report.findings, view)
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation | {"exitCodeDescription": words.counts_in_words(report)}],
+        "properties": {name: as_json(getattr(report, name)) for name in _PROPERTIES},
+        "results": [_result(one, index[one.code], mark, view) for one, mark in marked],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": _VERSION, "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(code: str) -> dict[str, Any]:
+    """Return the meaning of a code; an unknown code has only its name."""
+    from mlperf_pkg.render.rules import code_lines  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.rulebook import explain  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.rulebook.load import codes  # noqa: PLC0415 - reads every explanation
+
+    if code in codes():
+        title, text = codes()[code].title, codes()[code].explanation
+    elif code in explain.rulebook_codes():  # in the newest round that has it, and in all rounds
+        spans = [span for history in explain.histories(code) for span in history.spans]
+        keys = ", ".join(dict.fromkeys(span.rule.key for span in spans))
+        texts = dict.fromkeys(f"{explain.with_basis(s.rule)} ({s.words})" for s in spans)
+        title = f"{keys}: {explain.requirement(spans[-1].rule)}"
+        text = f"{keys}: {'; '.join(texts)}"
+    else:
+        return {"id": visible(code)}
+    helps = "\n".join(code_lines(code))
+    parts = {"shortDescription": title, "fullDescription": text, "help": helps}
+    return {"id": code, **{name: _message(part) for name, part in parts.items()}}
+
+
+def _result(finding: Finding, rule: int, fingerprint: str, view: View) -> dict[str, Any]:
+    first, *others = _locations(finding, view)
+    related = {"relatedLocations": others[:_MOST_RELATED]} if others else {}
+    suppressed: dict[str, Any] = {}
+    if waiver := finding.waiver:
+        why = visible(f"{waiver.reason} (approved by {waiver.approved_by} until {waiver.until})")
+        accepted = {"kind": "external", "status": "accepted", "justification": why}
+        suppressed = {"suppressions": [accepted]}
+    return {
+        "ruleId": visible(finding.code),
+        "ruleIndex": rule,
+        "level": finding.severity.value,
+        "message": _message(text_with_set(finding)),
+        "locations": [first],
+        **related,
+        "partialFingerprints": {FINGERPRINT_NAME: fingerprint},
+        **suppressed,
+        "properties": {
+            "basis": finding.basis.value,
+            "fails": {basis.value: finding.fails(basis) for basis in BASES},
+            **as_json({name: getattr(finding, name) for name in _FIELDS}),
+            "count": finding.count,
+            "places": len(finding.occurrences),
+        },
+    }
+
+
+def _locations(finding: Finding, view: View) -> Iterator[dict[str, Any]]:
+    """Yield every line, or file, of a finding, with the id of its result set."""
+    logical: dict[str, Any] = {}
+    if finding.set:
+        logical = {"logicalLocations": [{"fullyQualifiedName": visible(finding.set)}]}
+    for place in finding.occurrences:
+        uri = quote(view.checkout.path_of(finding, place.path), errors="surrogateescape")
+        artifact = {"artifactLocation": {"uri": uri, "uriBaseId": _ROOT}}
+        for line in place.lines or (None,):
+            region = {"region": {"startLine": line}} if line else {}
+            yield {"physicalLocation": {**artifact, **region}, **logical}
+
+
+def _message(text: str) -> dict[str, str]:
+    """Return plain text; braces would be placeholders and [text](target) a link (SARIF, 3.11)."""
+    plain = "\n".join(map(visible, text.rstrip("\n").split("\n")))
+    return {"text": plain.replace("{", "{{").replace("}", "}}").replace("](", r"\](")}

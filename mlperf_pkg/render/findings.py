@@ -2,17 +2,18 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Occurrence, Severity, Verdict
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow
 from mlperf_pkg.rulebook.rounds import has_ruleset
 
+BASES = (Basis.OFFICIAL, Basis.RULES)  # of the two verdicts
 WAIVERS = "WAIVE"  # findings about the configuration, whose path starts from the current folder
 _MOST_FILES = 3  # files of a finding that are named one by one
 _MOST_LINES = 3
@@ -125,36 +126,26 @@ def remarks(finding: Finding) -> list[str]:
 
 
 def _extent(finding: Finding) -> str:
-    first, *others = (_below(place, finding.about) for place in finding.occurrences)
+    below = f"{finding.about}/"
+    names = [
+        place.path.removeprefix(below) + (f":{place.lines[0]}" if place.lines else "")
+        for place in finding.occurrences
+    ]
     runs = f"{finding.runs} of {wording.counted(finding.of_runs or 0, 'run')}" * bool(finding.runs)
-    if not others:
-        return runs + (_more_lines(first) if runs else _more_lines(first).removeprefix(", "))
+    if len(names) == 1:
+        more = _more_lines(finding.occurrences[0])
+        return runs + (more if runs else more.removeprefix(", "))
     if _unnamed(finding):
-        return runs or f"and {wording.counted(len(others), 'other file')}: {_named(others)}"
+        rest = wording.shortened(names[1:], _MOST_FILES)
+        return runs or f"and {wording.counted(len(names) - 1, 'other file')}: {rest}"
     if runs:
-        return f"{runs}; first {_short(first)}"
-    return f"{len(others) + 1} files: {_named((first, *others))}"
+        return f"{runs}; first {names[0]}"
+    return f"{len(names)} files: {wording.shortened(names, _MOST_FILES)}"
 
 
 def _unnamed(finding: Finding) -> bool:
     """Return whether the files of a finding have nothing in common that has a name."""
     return finding.subject in (None, ".")
-
-
-def _named(places: Sequence[Occurrence]) -> str:
-    names = [_short(place) for place in places[:_MOST_FILES]]
-    rest = len(places) - len(names)
-    return ", ".join(names) + (f" and {rest} more" if rest else "")
-
-
-def _below(place: Occurrence, about: str) -> Occurrence:
-    """Return a place with its path within what the finding is about."""
-    return replace(place, path=place.path.removeprefix(f"{about}/"))
-
-
-def _short(place: Occurrence) -> str:
-    line = f":{place.lines[0]}" if place.lines else ""
-    return f"{place.path}{line}"
 
 
 def _more_lines(place: Occurrence) -> str:
@@ -213,13 +204,13 @@ def verdict_in_words(report: Report, basis: Basis) -> str:
     if unchecked := sum(getattr(row.verdict, basis) is Verdict.NOT_CHECKED for row in rows):
         noun = "result set" if report.result_sets else "log"
         parts.append(f"{unchecked} of {wording.counted(len(rows), noun)} not checked")
-    if basis is Basis.OFFICIAL and verdict is Verdict.FAIL:
-        waived = sum(f.waiver is not None and f.fails(Basis.OFFICIAL) for f in report.findings)
-        parts += [f"{waived} waived, which the official checker ignores"] if waived else []
-    if basis is Basis.OFFICIAL and any(f.code == NOT_DESCRIBED for f in report.findings):
-        parts.append("description not checked")
     if basis is Basis.RULES:
         return ", ".join(parts)
+    waived = sum(f.waiver is not None and f.fails(Basis.OFFICIAL) for f in report.findings)
+    if waived and verdict is Verdict.FAIL:
+        parts.append(f"{waived} waived, which the official checker ignores")
+    if any(f.code == NOT_DESCRIBED for f in report.findings):
+        parts.append("description not checked")
     outcome = "rejects" if verdict is Verdict.FAIL else "accepts"
     what = "the logs" if {row.judged for row in report.result_sets} == {False} else "this"
     subject = f"{report.tool['reference']} {outcome} {what}"
@@ -274,25 +265,18 @@ def counts_in_words(report: Report) -> str:
     return ", ".join(parts)
 
 
-def systems_in_words(report: Report) -> Iterator[str]:
-    """Yield a sentence for each kind of evidence by which systems of raw logs were found."""
-    by_evidence: dict[str, dict[str, None]] = {}
-    for row in report.result_sets:
-        if row.system_by:
-            by_evidence.setdefault(row.system_by, {})[row.system or ""] = None
-    for evidence, systems in by_evidence.items():
-        names = wording.shortened(list(systems), _MOST_SYSTEMS)
-        yield f"{'systems' if len(systems) > 1 else 'system'} found by {evidence}: {names}"
+def sets_in_words(report: Report) -> Iterator[str]:
+    """Yield sentences on how systems of raw logs were found, and on what was not judged."""
+    found = ((row.system_by, row.system or "") for row in report.result_sets if row.system_by)
+    for evidence, names in by_key(dict.fromkeys(found)).items():
+        systems = wording.shortened(names, _MOST_SYSTEMS)
+        yield f"{'systems' if len(names) > 1 else 'system'} found by {evidence}: {systems}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)
     yield from dict.fromkeys(f"description not checked: {hint}" for hint in hints)
-
-
-def unjudged_in_words(report: Report) -> str:
-    """Return how many result sets have only their logs judged; empty if there are none."""
-    rows = report.result_sets
-    unjudged = sum(not row.judged for row in rows)
-    which = f" in {unjudged} of {len(rows)} result sets" if unjudged < len(rows) else ""
-    return f"only the logs were judged{which}: {_TO_JUDGE_SETS}" if unjudged else ""
+    if unjudged := sum(not row.judged for row in report.result_sets):
+        number = len(report.result_sets)
+        which = f" in {unjudged} of {number} result sets" if unjudged < number else ""
+        yield f"only the logs were judged{which}: {_TO_JUDGE_SETS}"
 
 
 def round_in_words(report: Report) -> str:

@@ -12,11 +12,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mlperf_pkg.findings import Basis, Severity
+from mlperf_pkg.findings import Severity
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import Column, Table, by_key, records, table_of
 from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.changes import Change, Comparison
 from mlperf_pkg.rulebook.explain import History, Layer, Span, example
@@ -224,9 +225,7 @@ def _points(points: Sequence[PointChange]) -> Iterator[str]:
     """Yield the changed reference points of each benchmark, by batch size."""
     if points:
         yield from ("", "Reference convergence points (olympic mean of the reference runs)")
-    for (benchmark, unit), group in groupby(
-        points, key=lambda point: (point.benchmark, point.unit)
-    ):
+    for (benchmark, unit), group in groupby(points, key=attrgetter("benchmark", "unit")):
         yield f"  {benchmark}, in {unit}"
         yield from map(_point, group)
 
@@ -313,7 +312,7 @@ def code_lines(code: str) -> Iterator[str]:
 
 _CODES = (
     Column("CODE", of=attrgetter("code")),
-    Column("REPORTED AS", of=lambda code: weight(code.basis, code.severity)),
+    Column("REPORTED AS", of=lambda code: f"{code.severity}, {code.basis}"),
     Column("MEANING", of=attrgetter("title")),
 )
 
@@ -323,11 +322,6 @@ def of_family(family: str) -> Document:
     members = [code for name, code in codes().items() if name.rstrip("0123456789") == family]
     lines = [*hanging(table_of(_CODES, members)), "", _MORE]
     return Document("show", lines, lambda: {"family": family, "codes": as_json(members)})
-
-
-def weight(basis: Basis, severity: Severity) -> str:
-    """Return a severity and a basis in a few words: "error, rules"."""
-    return f"{severity}, {basis}"
 
 
 def _other(code: Code) -> Iterator[str]:
@@ -365,13 +359,12 @@ def _rule(code: str, histories: Sequence[History]) -> Iterator[str]:
     yield from _explained([span.rule for history in newest for span in reversed(history.spans)])
     targets = dict.fromkeys(item for history in histories for item in explain.targets(history))
     yield from (wrapped("target    ", f"{name} in {of}: {text}") for name, of, text in targets)
-    if joined := explain.joined(newest[0], newest[0].spans[-1]):
+    history, span = newest[0], newest[0].spans[-1]
+    if joined := explain.joined(history, span):
         text = f"{joined.of} by {joined.name}, of all records with the same {joined.by}"
         yield wrapped("joined    ", text)
-    history = newest[0]
-    example_line = _example_of(history, history.spans[-1])
-    if example_line:
-        yield from ("", f"Example of round {history.spans[-1].until}:", example_line)
+    if line := _example_of(history, span):
+        yield from ("", f"Example of round {span.until}:", line)
     else:
         yield from ("", "No example: the rule depends on other lines of the log.")
 
@@ -426,17 +419,15 @@ def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
 
 def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
     """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
-    every = chain.from_iterable(histories.values())
+    rules = partial(_history_fields, chain.from_iterable(histories.values()))
     return Document(
-        "show",
-        _key_lines(key, histories),
-        lambda: {"key": key, "rules": list(_history_fields(every))},
+        "show", _key_lines(key, histories), lambda: {"key": key, "rules": list(rules())}
     )
 
 
 def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator[str]:
     width, usage = max(map(len, histories)), ""
-    yield f"{key}: {len(histories)} rule{'s' if len(histories) > 1 else ''}"
+    yield f"{key}: {counted(len(histories), 'rule')}"
     for code, of_code in histories.items():
         for history in of_code:
             if history.usage != usage:
@@ -453,15 +444,12 @@ def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator
 
 def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     """Yield how many mistakes are known, by kind."""
-    count = f"{len(entries)} known mistake{'' if len(entries) == 1 else 's'}"
+    count = counted(len(entries), "known mistake")
     yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
-    by_kind = ((kind, [entry for entry in entries if entry.kind == kind]) for kind in Kind)
-    rows = [
-        ("", kind, len(of_kind), len({name for entry in of_kind for name in entry.sets}))
-        for kind, of_kind in by_kind
-        if of_kind
-    ]
-    if rows:
+    if entries:
+        by_kind = by_key((entry.kind, entry) for entry in entries)
+        sets = {kind: {s for one in alike for s in one.sets} for kind, alike in by_kind.items()}
+        rows = [("", k, len(by_kind[k]), len(sets[k])) for k in Kind if k in by_kind]
         columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
         yield from (line.rstrip() for line in hanging(table_of(columns, rows)))
 
@@ -473,18 +461,16 @@ def _mistakes(review: PointReview) -> Iterator[str]:
         yield f"{subject} (batch size {problem.batch_size:.15g})"
         yield wrapped("  ", problem.file)
         yield wrapped("  - expected        ", problem.expected)
-        yield wrapped("  + mlperf-logging  ", problem.found)
-        yield ""
+        yield from (wrapped("  + mlperf-logging  ", problem.found), "")
     for entry in review.stale:
         place = f"{entry.usage} {entry.round} {entry.benchmark}"
         text = f"{entry.point} of {place} no longer has the mistake {entry.kind}; remove it"
         yield f"{entry.problem(text)}"
     yield from [""] if review.stale else []
     new, stale = len(review.new), len(review.stale)
-    yield (
-        f"{new} mistake{'' if new == 1 else 's'} in its reference points"
-        f" {'is' if new == 1 else 'are'} new, {stale} {'is' if stale == 1 else 'are'} gone"
-    )
+    is_new, is_stale = ("is" if number == 1 else "are" for number in (new, stale))
+    mistakes = f"{new} mistake{'' if new == 1 else 's'}"
+    yield f"{mistakes} in its reference points {is_new} new, {stale} {is_stale} gone"
 
 
 def _fields(entry: KnownPoint) -> dict[str, Any]:

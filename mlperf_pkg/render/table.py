@@ -150,12 +150,11 @@ def markdown(table: Table) -> str:
     """
     place, parts = 0, []
     for group in table.groups:
-        body = _markdown_body(table, group, place)
-        place += len(group.rows)
-        remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in group.remarks)
         title = f"### {escape_markdown(group.title)}" if group.title else ""
-        parts += [part for part in (title, body, remarks) if part]
-    return "\n\n".join([*parts, *([escape_markdown(table.note)] if table.note else [])])
+        remarks = "\n".join(f"- {escape_markdown(remark)}" for remark in group.remarks)
+        parts += [title, _markdown_body(table, group, place), remarks]
+        place += len(group.rows)
+    return "\n\n".join(filter(None, (*parts, escape_markdown(table.note))))
 
 
 def document(*paragraphs: str) -> str:
@@ -167,9 +166,8 @@ def _markdown_body(table: Table, group: Group, first: int) -> str:
     if not group.rows:
         return ""
     titled = table.titled
-    titles = [escape_markdown(column.heading) for _, column in titled]
-    rules = ["---:" if column.numbers else "---" for _, column in titled]
-    lines = [titles, rules]
+    lines = [[escape_markdown(column.heading) for _, column in titled]]
+    lines.append(["---:" if column.numbers else "---" for _, column in titled])
     for number, row in enumerate(group.rows, first):
         line = []
         for (text, _), (place, _) in zip(table.spans(row), titled, strict=True):

@@ -1,10 +1,8 @@
 """The results of a report as tables, one row per result set: JSON, CSV, Markdown and HTML."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
-
-from msgspec import Struct
 
 from mlperf_pkg.infra.text import escape_html, escape_markdown
 from mlperf_pkg.render import table as render
@@ -36,56 +34,48 @@ th, td {{ border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left
 """
 
 
-class Result(Struct, frozen=True):
-    """A result set, and the accelerators of its system over all nodes."""
-
-    row: ResultSetRow
-    accelerators: int | None
-
-
 def _column(title: str | None, name: str, **more: Any) -> Column:
     """Return the column of a field of the row."""
-    return Column(title, key=name, of=attrgetter(f"row.{name}"), **more)
-
-
-def _in_words(title: str, text: Callable[[ResultSetRow], str], **more: Any) -> Column:
-    """Return a column of documents only."""
-    return Column(title, of=lambda result: text(result.row), **more)
+    return Column(title, key=name, of=attrgetter(name), **more)
 
 
 def _verdict(title: str, name: str) -> Column:
-    of = attrgetter(f"row.verdict.{name}")
+    of = attrgetter(f"verdict.{name}")
     return Column(title, key=name, of=of, show=wording.VERDICTS.__getitem__)
 
 
-COLUMNS = (
+_SYSTEM = (
     _column("Submitter", "submitter"),
     _column("System", "system"),
     _column("Benchmark", "benchmark"),
     _column("Division", "division"),
     _column("Round", "round"),
-    Column("Accelerators", numbers=True, key="accelerators", of=attrgetter("accelerators")),
-    _in_words("Runs", wording.runs, numbers=True),
+)
+_RESULT = (
+    Column("Runs", of=wording.runs, numbers=True),
     _column(None, "runs_found"),
     _column(None, "runs_required"),
     _column("Minutes", "score_minutes", numbers=True, show=wording.minutes),
     _column(None, "unscaled_minutes"),
     _column(None, "scaling_factor"),
     _column(None, "official_minutes"),
-    _in_words("RCP margin", wording.rcp),
-    Column(key="rcp", of=lambda result: wording.rcp_state(result.row)),
-    Column(key="rcp_margin_percent", of=lambda r: r.row.rcp and r.row.rcp.margin_percent),
-    Column(key="rcp_message", of=lambda r: r.row.rcp.message if r.row.rcp else None),
+    Column("RCP margin", of=wording.rcp),
+    Column(key="rcp", of=wording.rcp_state),
+    Column(key="rcp_margin_percent", of=lambda row: row.rcp and row.rcp.margin_percent),
+    Column(key="rcp_message", of=lambda row: row.rcp and row.rcp.message),
     _verdict("Official", "official"),
     _verdict("Rules", "rules"),
-    Column(key="note", of=attrgetter("row.score_note")),
+    Column(key="note", of=attrgetter("score_note")),
     _column(None, "path"),
     _column(None, "id"),
 )
 
 
-def results(report: Report) -> tuple[Result, ...]:
-    """Return the results of a report, by submitter, system, benchmark, division and round."""
+def _table(report: Report) -> Table:
+    """Return the results of a report, by submitter, system, benchmark, division and round.
+
+    Accelerators are those of the system over all nodes.
+    """
     by_path = {system.path: system for system in report.systems}
     by_id = by_key((system.id, system) for system in report.systems)
 
@@ -94,12 +84,8 @@ def results(report: Report) -> tuple[Result, ...]:
         system = named[0] if len(named) == 1 else by_path.get(description_path(row))
         return system.accelerators if system else None
 
-    rows = sorted(report.result_sets, key=_sort_key)
-    return tuple(Result(row, accelerators(row)) for row in rows)
-
-
-def _table(report: Report) -> Table:
-    return table_of(COLUMNS, results(report))
+    column = Column("Accelerators", numbers=True, key="accelerators", of=accelerators)
+    return table_of((*_SYSTEM, column, *_RESULT), sorted(report.result_sets, key=_sort_key))
 
 
 def results_csv(report: Report) -> str:

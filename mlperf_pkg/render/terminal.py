@@ -6,14 +6,14 @@ Text is wrapped between words only; a word that is too long for the width stays 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, zip_longest
+from itertools import accumulate, chain, zip_longest
 
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Severity, Verdict
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Span, Table
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Span, Table
 from mlperf_pkg.results import wording
 
 STYLES = {
@@ -68,17 +68,14 @@ class Terminal:
 
         Text too wide for its column is wrapped.
         """
-        indented = [
-            Group(group.title, [_indented(table.spans(row)) for row in group.rows], group.remarks)
-            for group in table.groups
-        ]
+        indented = [[_indented(table.spans(row)) for row in group.rows] for group in table.groups]
         titled = [column for _, column in table.titled]
-        columns = self._fitted(titled, [row for group in indented for row in group.rows])
+        columns = self._fitted(titled, list(chain.from_iterable(indented)))
         self._table_rows(columns, [[(column.heading, HEADING) for column in columns]])
-        for group in indented:
+        for group, rows in zip(table.groups, indented, strict=True):
             if group.title:
                 self.paragraph((group.title, HEADING))
-            self._table_rows(columns, group.rows)
+            self._table_rows(columns, rows)
             for remark in group.remarks:
                 self.paragraph((f"{' ' * _GAP}{remark}", PLAIN))
             if apart:
@@ -92,11 +89,9 @@ class Terminal:
 
     def _painted(self, spans: Sequence[Span]) -> str:
         """Return visible text with the escapes of its styles, if the view has colours."""
-        if not self._view.color:
-            return "".join(text for text, _ in spans)
         return "".join(
             f"\x1b[{';'.join(_CODES[name] for name in style.split())}m{text}\x1b[0m"
-            if style and text
+            if style and text and self._view.color
             else text
             for text, style in spans
         )

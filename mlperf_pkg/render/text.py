@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -12,7 +14,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import (
-    Basis,
     Finding,
     Severity,
     Verdict,
@@ -39,18 +40,9 @@ _MOST_KINDS = 12  # of findings of several submitters, without ``--show all``
 _MOST_ROWS = 3  # of a message on a terminal
 
 
-def verdict_columns(verdicts: Callable[[Any], Verdicts]) -> tuple[Column, Column]:
-    """Return a column for either verdict; ``verdicts`` returns those of a row."""
-
-    def column(title: str, basis: str) -> Column:
-        def verdict(row: Any) -> Verdict:
-            value: Verdict = getattr(verdicts(row), basis)
-            return value
-
-        style = lambda row: STYLES[verdict(row)]  # noqa: E731
-        return Column(title, 11, of=verdict, show=wording.VERDICTS.__getitem__, style=style)
-
-    return column("Official", "official"), column("Rules", "rules")
+def _verdict(title: str, field: str) -> Column:
+    of, show = attrgetter(field), wording.VERDICTS.__getitem__
+    return Column(title, 11, of=of, show=show, style=lambda row: STYLES[of(row)])
 
 
 def _number(title: str, width: int, field: str) -> Column:
@@ -58,7 +50,7 @@ def _number(title: str, width: int, field: str) -> Column:
     return Column(title, width, numbers=True, of=attrgetter(field), show=lambda n: shown(n or None))
 
 
-_OF_ROW = verdict_columns(attrgetter("verdict"))
+_OF_ROW = (_verdict("Official", "verdict.official"), _verdict("Rules", "verdict.rules"))
 _MINUTES = Column("Minutes", 9, numbers=True, show=wording.minutes)
 _SETS = (
     Column("Result sets", of=wording.benchmark),
@@ -76,7 +68,7 @@ _RUNS = (
 SUBMITTERS = (
     Column("Submitters", of=attrgetter("name")),
     Column("Sets", 4, numbers=True, of=attrgetter("result_sets")),
-    *verdict_columns(attrgetter("verdicts")),
+    *_OF_ROW,
     _number("Errors", 6, "errors"),
     _number("Warnings", 8, "warnings"),
     _number("RCP failures", 12, "rcp_failures"),
@@ -98,8 +90,10 @@ def text(report: Report, view: View) -> str:
     _summary(terminal, report, view)
     if not view.quiet:
         terminal.line()
-        for table in (_submitters, _sets, _systems, _runs, _findings):
-            table(terminal, report, view)
+        for table in _tables(report, view):
+            terminal.table(table)
+        if not view.statistics:
+            _findings(terminal, report, view)
         if report.configuration:  # to be completed for raw logs
             terminal.line((f"Save this as {CONFIG_NAME} and complete it", HEADING))
             for line in report.configuration.splitlines():
@@ -120,51 +114,41 @@ def _grouped(rows: Iterable[_Row], title: Callable[[_Row], str]) -> list[Group]:
     return [Group(*group) for group in by_key((title(row), row) for row in rows).items()]
 
 
-def _submitters(terminal: Terminal, report: Report, _: View) -> None:
-    """Add the submissions, if there are several."""
+def _tables(report: Report, view: View) -> Iterator[Table]:
+    """Yield submissions, if there are several, result sets, systems, runs, and ``statistics``.
+
+    Unless ``verbose``, systems are left out if the result sets show their verdicts already, and of
+    the runs there are only raw logs, if they are few.
+    """
     submitters = Submitters(report)
     if submitters.number > 1:
-        terminal.table(submitters.table())
-
-
-def _sets(terminal: Terminal, report: Report, view: View) -> None:
-    if report.result_sets and (view.verbose or Submitters(report).number <= 1):
-        titles = words.system_titles(report)
-        terminal.table(Table(_SETS, _grouped(report.result_sets, titles)))
-
-
-def _systems(terminal: Terminal, report: Report, view: View) -> None:
-    """Add the systems, unless the result sets show their verdicts already."""
+        yield submitters.table()
+    if report.result_sets and (view.verbose or submitters.number <= 1):
+        yield Table(_SETS, _grouped(report.result_sets, words.system_titles(report)))
     if report.systems and (view.verbose or not report.result_sets):
         owners = _grouped(report.systems, lambda row: row.submitter or "unnamed submitter")
-        terminal.table(Table(_SYSTEMS, owners))
-
-
-def _runs(terminal: Terminal, report: Report, view: View) -> None:
-    """Add all runs with ``verbose``, else only raw logs, if they are few."""
-    sets = (row for row in report.result_sets if row.submitter is not None)
-    submitted = {row.id for row in sets if "/results/" in f"/{row.path}"}
+        yield Table(_SYSTEMS, owners)
+    submitted = {row.id for row in submitters.submitted}
     raw = [run for run in report.runs if run.set not in submitted]
     rows = report.runs if view.verbose else raw
-
-    def title(row: RunRow) -> str:
-        about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
-        return ": ".join(filter(None, (folder(row.path), about)))
-
     if rows and (view.verbose or len(rows) <= _MOST_RUNS):
-        terminal.table(Table(_RUNS, _grouped(rows, title)))
+        yield Table(_RUNS, _grouped(rows, _run_title))
+    if report.findings and view.statistics:
+        yield _statistics(report, submitters)
+
+
+def _run_title(row: RunRow) -> str:
+    about = row.set or f"{row.benchmark or 'no benchmark'}, {row.division or 'no division'}"
+    return ": ".join(filter(None, (folder(row.path), about)))
 
 
 def _findings(terminal: Terminal, report: Report, view: View) -> None:
-    if view.statistics:
-        _statistics(terminal, report)
-        return
     submitters = Submitters(report)
     groups = by_code(words.shown(report.findings, view))
     most = _MOST_KINDS if submitters.number > 1 and view.show is not Show.ALL else len(groups)
-    for title, members in _titled(groups[:most]):
-        terminal.line((title, HEADING))
-        for group in members:
+    for titled in _titled(groups[:most]):
+        terminal.line((titled.title, HEADING))
+        for group in titled.rows:
             if _in_full(group, view):
                 for finding in group.findings:
                     _finding(terminal, finding, view)
@@ -180,13 +164,12 @@ def _in_full(group: CodeGroup, view: View) -> bool:
     return view.show is Show.ALL or len(group.subjects) == 1
 
 
-def _titled(groups: Iterable[CodeGroup]) -> Iterator[tuple[str, list[CodeGroup]]]:
-    """Yield the groups of each severity with its heading, and those that are waived."""
-
-    def title(first: Finding) -> str:
-        return "Waived" if first.waiver else f"{first.severity.capitalize()}s"
-
-    yield from by_key((title(group.first), group) for group in groups).items()
+def _titled(groups: Iterable[CodeGroup]) -> list[Group]:
+    """Return the groups of each severity below its heading, and those that are waived."""
+    return _grouped(
+        groups,
+        lambda group: "Waived" if group.first.waiver else f"{group.first.severity.capitalize()}s",
+    )
 
 
 def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None:
@@ -194,7 +177,7 @@ def _group(terminal: Terminal, group: CodeGroup, submitters: Submitters) -> None
     label = (words.label(first), _style(first))
     terminal.line((f"  {group.text}  ", PLAIN), label, most=_MOST_ROWS)
     is_submission = first.about in submitters.roots
-    whose = f": {subjects_in_words(group)}"
+    whose = f": {wording.shortened(list(group.subjects), _MOST_NAMED)}"
     if submitters.number > 1:
         whose = submitters.whose(group)
         whose += "" if is_submission else f"; first {words.location(first)}"
@@ -224,10 +207,8 @@ def _style(finding: Finding) -> str:
     return PLAIN if finding.waiver else STYLES[finding.severity]
 
 
-def _statistics(terminal: Terminal, report: Report) -> None:
-    """Add the number of findings by code and, if there is a submission, submitter."""
-    submitters = Submitters(report)
-    groups = [Group(title, members) for title, members in _titled(by_code(report.findings))]
+def _statistics(report: Report, submitters: Submitters) -> Table:
+    """Return the number of findings by code and, if there is a submission, submitter."""
     columns = [
         Column("Codes", of=lambda group: words.label(group.first)),
         Column("Findings", 8, numbers=True, of=lambda group: len(group.findings)),
@@ -235,12 +216,11 @@ def _statistics(terminal: Terminal, report: Report) -> None:
     ]
     if submitters.number:
         columns.append(Column("Submitters", 40, of=submitters.of_group))
-    if groups:
-        terminal.table(Table(columns, groups))
+    return Table(columns, _titled(by_code(report.findings)))
 
 
 def _summary(terminal: Terminal, report: Report, view: View) -> None:
-    for basis in (Basis.OFFICIAL, Basis.RULES):
+    for basis in words.BASES:
         verdict: Verdict = getattr(report.verdict, basis)
         extent = words.verdict_in_words(report, basis)
         terminal.paragraph(
@@ -250,19 +230,11 @@ def _summary(terminal: Terminal, report: Report, view: View) -> None:
         )
     if view.quiet:
         return
-    terminal.paragraph((f"{words.counts_in_words(report)}{_hidden(report, view)}", PLAIN))
-    terminal.paragraph((words.round_in_words(report), PLAIN))
-    for sentence in (*words.systems_in_words(report), words.unjudged_in_words(report)):
-        if sentence:
-            terminal.paragraph((sentence, PLAIN))
-
-
-def _hidden(report: Report, view: View) -> str:
-    """Return how to see the findings that are not shown one by one."""
     shown = words.shown(report.findings, view)
-    if len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown)):
-        return ""
-    return " (--show all lists them)"
+    whole = len(shown) == len(report.findings) and all(_in_full(g, view) for g in by_code(shown))
+    counts = words.counts_in_words(report) + ("" if whole else " (--show all lists them)")
+    for sentence in (counts, words.round_in_words(report), *words.sets_in_words(report)):
+        terminal.paragraph((sentence, PLAIN))
 
 
 # ---- findings by code and by submitter --------------------------------------------------
@@ -299,7 +271,7 @@ class SubmitterRow(Struct, frozen=True):
 
     name: str
     result_sets: int
-    verdicts: Verdicts
+    verdict: Verdicts
     errors: int
     warnings: int
     rcp_failures: int
@@ -317,17 +289,20 @@ def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
 
 
 class Submitters:
-    """The submitters of a report: which of them a path belongs to; ``number`` is how many."""
+    """The submitters of a report: which of them a path belongs to; ``number`` is how many.
+
+    ``submitted`` are the result sets that are in a submission.
+    """
 
     def __init__(self, report: Report) -> None:
         """Take the submissions from the paths of result sets, and the submitters of raw logs."""
         self._report = report
         named = [row for row in report.result_sets if row.submitter is not None]
-        submitted = [row for row in named if "/results/" in f"/{row.path}"]
+        self.submitted = [row for row in named if "/results/" in f"/{row.path}"]
         by_name = spellings(row.submitter or "" for row in named)
         names = {spelling: name for name, alike in by_name.items() for spelling in alike}
         self.number = len(spellings(row.submitter for row in report.results if row.submitter))
-        self._names = {root(row.path): names[row.submitter or ""] for row in submitted}
+        self._names = {root(row.path): names[row.submitter or ""] for row in self.submitted}
         self._by_set = {row.id: names[row.submitter or ""] for row in named}
 
     @property
@@ -363,22 +338,14 @@ class Submitters:
     def _row(
         self, name: str, rows: Sequence[ResultSetRow], findings: Sequence[Finding]
     ) -> SubmitterRow:
-        counts = words.counts(findings)
-        verdicts = [*(row.verdict for row in rows), verdicts_of(findings).failures]
-        return SubmitterRow(
-            name=name,
-            result_sets=sum(row.runs_found > 0 for row in rows),
-            verdicts=self._known(without_pass(Verdicts.worst(verdicts), findings)),
-            errors=counts[Severity.ERROR],
-            warnings=counts[Severity.WARNING],
-            rcp_failures=sum(wording.rcp_state(row) == "fail" for row in rows),
-        )
-
-    def _known(self, verdicts: Verdicts) -> Verdicts:
-        """Return verdicts; what was not checked in the whole report was not in a part of it."""
-        if self._report.verdict.official is Verdict.NOT_CHECKED:
-            return replace(verdicts, official=Verdict.NOT_CHECKED)
-        return verdicts
+        worst = Verdicts.worst([*(row.verdict for row in rows), verdicts_of(findings).failures])
+        verdict = without_pass(worst, findings)
+        if self._report.verdict.official is Verdict.NOT_CHECKED:  # of the whole: of no part
+            verdict = replace(verdict, official=Verdict.NOT_CHECKED)
+        errors, warnings, _ = words.counts(findings).values()
+        sets = sum(row.runs_found > 0 for row in rows)
+        rcp_failures = sum(wording.rcp_state(row) == "fail" for row in rows)
+        return SubmitterRow(name, sets, verdict, errors, warnings, rcp_failures)
 
     def of_group(self, group: CodeGroup) -> str:
         """Return how many findings of a code each submitter has: ``ACME 3, Dell 1``."""
@@ -399,11 +366,6 @@ class Submitters:
         return Counter(self.of(finding) or "elsewhere" for finding in group.findings)
 
 
-def subjects_in_words(group: CodeGroup) -> str:
-    """Return the number of result sets, or files, of a code, and the first of them."""
-    return wording.shortened(list(group.subjects), _MOST_NAMED)
-
-
 def root(path: str) -> str:
     """Return the path of the submission that holds a result set."""
     head, _, _ = f"/{path}".rpartition("/results/")
@@ -417,34 +379,25 @@ MAX_BYTES = 1_000_000  # GitHub rejects a summary larger than 1 MiB
 
 def markdown(report: Report, view: View) -> str:
     """Render verdicts, submitters of a round, results and findings, a section each."""
-    sections, submitters = ["## MLPerf check", verdicts(report)], Submitters(report)
+    head, submitters = f"## MLPerf check\n\n{verdicts(report)}", Submitters(report)
     if submitters.number > 1:  # nothing for one submission
-        sections.append(f"### Submitters\n\n{rendered.markdown(submitters.table())}")
-    sections.append(f"### Results\n\n{tables.results_markdown(report).rstrip()}")
-    lines = "\n\n".join(sections).split("\n")
+        head += f"\n\n### Submitters\n\n{rendered.markdown(submitters.table())}"
+    lines = f"{head}\n\n### Results\n\n{tables.results_markdown(report).rstrip()}".split("\n")
     if shown := words.shown(report.findings, view):
         lines += ["", "### Findings", "", *map(_finding_item, shown)]
-    kept, size, left_out = [], 0, 0
-    for line in lines:
-        size += len(line.encode("utf-8", "replace")) + 1
-        if size <= MAX_BYTES:
-            kept.append(line)
-        else:
-            left_out += 1
-    if left_out:
-        kept += ["", f"{left_out} more lines are left out: a summary has at most 1 MiB."]
-    return "\n".join(kept) + "\n"
+    ends = accumulate(len(line.encode("utf-8", "replace")) + 1 for line in lines)
+    kept = bisect_right(list(ends), MAX_BYTES)
+    if left_out := len(lines) - kept:
+        lines[kept:] = ["", f"{left_out} more lines are left out: a summary has at most 1 MiB."]
+    return "\n".join(lines) + "\n"
 
 
 def verdicts(report: Report) -> str:
     """Return both verdicts, the counts and the round, as a list."""
-    lines = [
-        f"**{basis}**: {escape_markdown(words.verdict_sentence(report, basis))}"
-        for basis in (Basis.OFFICIAL, Basis.RULES)
-    ]
-    lines.append(words.counts_in_words(report))
-    rest = (*words.systems_in_words(report), words.unjudged_in_words(report))
-    lines += map(escape_markdown, filter(None, (words.round_in_words(report), *rest)))
+    sentences = {basis: words.verdict_sentence(report, basis) for basis in words.BASES}
+    lines = [f"**{basis}**: {escape_markdown(text)}" for basis, text in sentences.items()]
+    rest = (words.round_in_words(report), *words.sets_in_words(report))
+    lines += (words.counts_in_words(report), *map(escape_markdown, rest))
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -465,7 +418,7 @@ def log(report: Report, view: View) -> str:
     lines = [("INFO", words.round_in_words(report))]
     for finding in () if view.quiet else words.shown(report.findings, view):
         lines.append(("INFO" if finding.waiver else _LEVELS[finding.severity], in_line(finding)))
-    for basis in (Basis.OFFICIAL, Basis.RULES):
+    for basis in words.BASES:
         lines.append(("INFO", f"{basis} verdict: {words.verdict_sentence(report, basis)}"))
     return "".join(f"{level} - {visible(text)}\n" for level, text in lines)
 

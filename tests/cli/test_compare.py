@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.charts import comparison
+from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.program import call
@@ -107,7 +107,7 @@ def test_a_comparison_without_its_chart_is_still_a_comparison(
 ) -> None:
     scores = published("dgx,resnet,40,2.0,Other,closed,8")
     expected = call("compare", tree, scores).stdout
-    monkeypatch.setattr(comparison, "comparison", fail)
+    monkeypatch.setattr(drawing, "comparison", fail)
     result = call("compare", tree, scores, "--chart", "speed.svg")
     assert (result.exit_code, result.stdout) == (2, expected)
     assert result.stderr == f"mlperf-pkg: error: speed.svg: the chart cannot be drawn: {DEFECT}\n"

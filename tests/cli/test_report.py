@@ -11,15 +11,11 @@ import pytest
 
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.page import html
-from tests.commands.page.test_history_html import unpacked
+from tests.commands.page.test_history import unpacked
 from tests.helpers.charts import DEFECT, fail
 from tests.helpers.logs import without
 from tests.helpers.program import call
-from tests.helpers.trees import (
-    simulated,
-    write_set,
-    write_submission,
-)
+from tests.helpers.trees import simulated, write_set, write_submission
 
 
 @pytest.fixture(autouse=True)
@@ -27,14 +23,6 @@ def _small_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Replace the library: it takes seconds and is not tested here."""
     monkeypatch.setattr(drawing, "runtime", lambda: "window.vegaEmbed = null;")
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write what a chart shows instead of drawing it, which takes a second."""
-    monkeypatch.setitem(
-        drawing.PICTURES, "svg", lambda chart: json.dumps(chart.document()).encode()
-    )
 
 
 @pytest.mark.parametrize("runs", [5, 2])
@@ -46,23 +34,21 @@ def test_the_verdicts_are_those_of_a_check(tmp_path: Path, runs: int) -> None:
     assert (result.exit_code, result.stderr) == (check.exit_code, check.stdout)
 
 
-BROKEN = [
-    (drawing, "curves", ["curves"]),
-    (html, "packable", ["curves", "times", "rcp", "timeline", "convergence"]),
-]
-
-
-@pytest.mark.parametrize(("module", "function", "names"), BROKEN)
 def test_a_page_without_one_chart_says_which_and_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, function: str, names: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, function, fail)
     write_submission(tmp_path / "v2.0" / "ACME")
     write_submission(tmp_path / "v2.0" / "Other", seed=8)
-    assert call("report", tmp_path / "v2.0", "-o", "page.html").exit_code == 0
-    text = unescape(Path("page.html").read_text("utf-8"))
-    remarks = set(re.findall("<p>The chart (.*) is missing: (.*)</p>", text))
-    assert remarks == {(name, DEFECT) for name in names}
+    broken: list[tuple[Any, str, list[str]]] = [
+        (drawing, "curves", ["curves"]),
+        (html, "packable", ["curves", "times", "rcp", "timeline", "convergence"]),
+    ]
+    for module, function, names in broken:
+        monkeypatch.setattr(module, function, fail)
+        assert call("report", tmp_path / "v2.0", "-o", "page.html", "--force").exit_code == 0
+        text = unescape(Path("page.html").read_text("utf-8"))
+        remarks = set(re.findall("<p>The chart (.*) is missing: (.*)</p>", text))
+        assert remarks == {(name, DEFECT) for name in names}
 
 
 @pytest.mark.parametrize("ending", ["sqlite", "csv"])
@@ -86,13 +72,8 @@ def test_a_file_of_each_chart(tmp_path: Path) -> None:
     tree, out = write_submission(tmp_path / "training_results_v2.0" / "A&B"), tmp_path / "out"
     result = call("report", tree, "-o", out, "--draw", "all")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert names(out) == [
-        "resnet.scoreboard.svg",
-        "results-bow-pod16-resnet.curves.svg",
-        "results-bow-pod16-resnet.rcp.svg",
-        "results-bow-pod16-resnet.timeline.svg",
-        "results-bow-pod16-resnet.times.svg",
-    ]
+    of_set = [f"results-bow-pod16-resnet.{n}.svg" for n in ("curves", "rcp", "timeline", "times")]
+    assert names(out) == ["resnet.scoreboard.svg", *of_set]
     assert sorted(result.stdout.splitlines()) == [str(out / name) for name in names(out)]
     for file in out.iterdir():
         assert ElementTree.parse(file).getroot().tag.endswith("svg")
@@ -119,22 +100,20 @@ def test_mistyped() -> None:
         assert (result.exit_code, message in result.stderr) == (2, True)
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_chart_that_cannot_be_prepared_is_named_and_the_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each is written without being drawn, which takes a second."""
+    document = lambda chart: json.dumps(chart.document()).encode()  # noqa: E731
+    monkeypatch.setitem(drawing.PICTURES, "svg", document)
     monkeypatch.setattr(drawing, "rcp", fail)
     logs, out = write_set(tmp_path / "logs", simulated()), tmp_path / "out"
     result = call("report", logs, "-o", out, "--draw", "all")
     name = "Graphcore-bow-pod16-resnet-closed"
     assert result.exit_code == 1
     assert result.stderr == f"mlperf-pkg: {name}.rcp: cannot be drawn: {DEFECT}\n"
-    assert names(out) == [
-        f"{name}.curves.svg",
-        f"{name}.timeline.svg",
-        f"{name}.times.svg",
-        "resnet.scoreboard.svg",
-    ]
+    files = [f"{name}.{chart}.svg" for chart in ("curves", "timeline", "times")]
+    assert names(out) == [*files, "resnet.scoreboard.svg"]
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
@@ -144,26 +123,18 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_it_needs_no_path() -> None:
+def test_a_history_needs_no_path_but_adds_own_results(tmp_path: Path) -> None:
     result = call("report", "--history")
     assert (result.exit_code, result.output) == (0, "history.html\n")
     page = Path("history.html").read_text()
     assert "<title>MLPerf Training and HPC: all rounds</title>" in page
-
-
-def test_own_results_are_added(tmp_path: Path) -> None:
     tree = write_submission(tmp_path / "training_results_v2.0" / "ACME", "bert", "resnet")
     result = call("report", "--history", tree, "-o", "-")
     assert result.exit_code == 0
-    data = unpacked(result.output, "data")
-    assert data["rows"]["own"][-2:] == ["yours", 2]
-
-
-def test_a_path_without_results(tmp_path: Path) -> None:
+    assert unpacked(result.output, "data")["rows"]["own"][-2:] == ["yours", 2]
     (tmp_path / "empty").mkdir()
-    result = call("report", "--history", "empty")
-    assert result.exit_code == 2
-    assert not Path("history.html").exists()
+    assert call("report", "--history", "empty", "-o", "none.html").exit_code == 2
+    assert not Path("none.html").exists()
 
 
 def test_a_site_of_several_rounds(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from mlperf_pkg.commands.page import html
-from mlperf_pkg.commands.page.content import content
-from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.commands.page.content import Content
+from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
 from mlperf_pkg.commands.review.section import Section
 from mlperf_pkg.render.table import Column, table_of
-from tests.commands.page.test_entries import entry as entry_of
+from tests.commands.page.test_content import section as section_of
 from tests.commands.page.test_history import entry, of
 from tests.commands.page.test_html import many
 from tests.helpers.browser import (
@@ -306,11 +306,11 @@ def test_what_is_shown_is_saved(whole_round: Opened) -> None:
 def test_the_chart_has_a_line_of_ideal_scaling_only_beside_several_numbers(
     browser: Browser, tmp_path: Path
 ) -> None:
-    others = [entry_of(6.05, 16, "Third"), entry_of(1.0, 64, "Other")]
-    entries = [entry_of(10.0, 8), entry_of(6.0, 16), *others]
+    others = [section_of(6.05, 16, "Third"), section_of(1.0, 64, "Other")]
+    entries = [section_of(10.0, 8), section_of(6.0, 16), *others]
     rows = tuple(one.row for one in entries)
     file = tmp_path / "page.html"
-    file.write_text(html.html(content(report(result_sets=rows), entries, {}), "1"), "utf-8")
+    file.write_text(html.html(Content(report(result_sets=rows), entries, {}), "1"), "utf-8")
     with opened(browser, file) as shown:
         page = shown.page
         labels = page.locator("#plot text")

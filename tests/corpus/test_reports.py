@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from mlperf_pkg.checker.values import scores
-from mlperf_pkg.commands.page.content import content
+from mlperf_pkg.commands.page.content import Content
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.render import FORMATS, Show, View
 from mlperf_pkg.render.text import by_code
@@ -30,7 +30,7 @@ def test_all_findings_are_shown_once(tree: str) -> None:
     assert [key for key, number in counts.items() if number > 1] == []
     groups = by_code(report.findings)
     assert sum(len(group.findings) for group in groups) == len(report.findings)
-    assert len(content(report, (), {}).findings) == len(report.findings)
+    assert len(Content(report, (), {}).findings) == len(report.findings)
     lines = FORMATS["text"](report, View(show=Show.ALL)).splitlines()
     for group in groups:
         assert sum(f"  {group.first.code}" in line for line in lines) >= len(group.findings)

@@ -89,8 +89,8 @@ def opened(
     java_script_enabled: bool = True,
 ) -> Iterator[Opened]:
     """The page in a window that nothing else is open in; to start a new one takes half a second."""
-    windows = _windows(browser, java_script_enabled)
-    page = windows.pages.pop() if windows.pages else windows.context.new_page()
+    context, pages = _windows(browser, java_script_enabled)
+    page = pages.pop() if pages else context.new_page()
     shown = Opened(page)
     listeners: dict[Any, Callable[[Any], None]] = {
         "console": lambda message: shown.messages.append(message.text),
@@ -108,18 +108,12 @@ def opened(
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
         page.goto("about:blank")
-        windows.pages.append(page)
-
-
-@dataclass(slots=True)
-class _Windows:
-    context: BrowserContext
-    pages: list[Page] = field(default_factory=list)
+        pages.append(page)
 
 
 @cache
-def _windows(browser: Browser, java_script_enabled: bool) -> _Windows:
+def _windows(browser: Browser, java_script_enabled: bool) -> tuple[BrowserContext, list[Page]]:
     """The windows that nothing is open in."""
     context = browser.new_context(java_script_enabled=java_script_enabled)
     context.add_init_script(_WATCH)
-    return _Windows(context)
+    return context, []

@@ -28,7 +28,7 @@ def drawn(benchmark: str = "bert", round_: str = "2.0", runs: int | None = None)
     with TemporaryDirectory() as folder:
         logs = write_set(Path(folder), simulated(benchmark, round_=round_, runs=runs))
         checked = check([str(logs)], Options(round=round_, curves=True))
-        return drawing.drawn_sets(checked)[0]
+        return next(drawing.drawn_sets(checked))
 
 
 def charts(one: DrawnSet) -> dict[str, Chart]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 SHELL = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail")  # what "shell: bash" stands for
 TOOLS = Path(sys.executable).parent
+PATH = f"{TOOLS}:{os.environ['PATH']}"
 
 _VALUE = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
 _COMPARED = re.compile(r"([\w.-]+) (==|!=) '(\w*)'")
@@ -53,8 +55,8 @@ class Runner:
     def run(self, **values: str) -> Done:
         """Run it with these inputs, ``_`` for ``-``, the tool being the one under test."""
         inputs = {name: field["default"] for name, field in ACTION["inputs"].items()}
-        inputs |= {"version": "installed"}
-        inputs |= {name.replace("_", "-"): value for name, value in values.items()}
+        given = {name.replace("_", "-"): value for name, value in values.items()}
+        inputs |= {"version": "installed", **given}
         context = {f"inputs.{name}": value for name, value in inputs.items()}
         context["github.action_path"] = str(self.action)
         files = {name: self.temporary / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
@@ -72,9 +74,7 @@ class Runner:
             files["GITHUB_OUTPUT"].unlink()
             if status:
                 break
-        outputs = {
-            name: _filled(field["value"], context) for name, field in ACTION["outputs"].items()
-        }
+        outputs = {name: _filled(o["value"], context) for name, o in ACTION["outputs"].items()}
         return Done(status, log, outputs, files["GITHUB_STEP_SUMMARY"].read_text("utf-8"))
 
     def _step(
@@ -83,20 +83,15 @@ class Runner:
         script = self.temporary / "script.sh"
         script.write_text(step["run"], "utf-8")
         folder = self.workspace / _filled(step.get("working-directory", "."), context)
+        paths = {"HOME": self.temporary, "RUNNER_TEMP": self.temporary, **files}
+        env = {
+            "PATH": PATH,
+            **{name: str(path) for name, path in paths.items()},
+            **{name: _filled(value, context) for name, value in step.get("env", {}).items()},
+            **self.more,
+        }
         done = subprocess.run(
-            [*SHELL, str(script)],
-            cwd=folder,
-            env={
-                "PATH": f"{TOOLS}:{os.environ['PATH']}",
-                "HOME": str(self.temporary),
-                "RUNNER_TEMP": str(self.temporary),
-                **{name: str(file) for name, file in files.items()},
-                **{name: _filled(value, context) for name, value in step.get("env", {}).items()},
-                **self.more,
-            },
-            capture_output=True,
-            text=True,
-            check=False,
+            [*SHELL, str(script)], cwd=folder, env=env, capture_output=True, text=True, check=False
         )
         # The runner reads both at once, so what is on standard error may come before anything.
         return done.returncode, done.stderr + done.stdout
@@ -119,10 +114,9 @@ def obeyed(log: str) -> list[tuple[str, str]]:
     """Commands that GitHub's runner obeys: ``::new::`` at the start of a line, ``##[old]`` anywhere."""
     commands, token = [], ""
     for line in log.splitlines():
-        matched = _COMMAND.fullmatch(line)
-        if not matched or matched[1] not in {*KNOWN, token}:
-            matched = _OLD_COMMAND.fullmatch(line)
-        if not matched or matched[1] not in {*KNOWN, token}:
+        matches = (pattern.fullmatch(line) for pattern in (_COMMAND, _OLD_COMMAND))
+        matched = next((one for one in matches if one and one[1] in {*KNOWN, token}), None)
+        if not matched:
             continue
         if token:
             token = "" if matched[1] == token else token
@@ -158,24 +152,14 @@ QUICK = {
 
 def needs(tool: str) -> pytest.MarkDecorator:
     """Skip a test where a program is not installed."""
-    return pytest.mark.skipif(not _installed(tool), reason=f"needs {tool}")
-
-
-def _installed(tool: str) -> bool:
-    return shutil.which(tool, path=f"{TOOLS}:{os.environ['PATH']}") is not None
+    return pytest.mark.skipif(not shutil.which(tool, path=PATH), reason=f"needs {tool}")
 
 
 def run(*command: str | Path, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Run it where the tool is on the PATH."""
-    env = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", **more}
+    words, env = list(map(str, command)), {**os.environ, "PATH": PATH, **more}
     return subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+        words, cwd=cwd, env=env, stdout=PIPE, stderr=STDOUT, text=True, check=False
     )
 
 

@@ -52,8 +52,7 @@ def result_set(**changes: Any) -> ResultSetRow:
     }
     row: dict[str, Any] = {"scaling": None, **defaults, **changes}
     names = ("submitter", "system", "benchmark", "division", "scaling")
-    id_ = set_id(**{name: row[name] for name in names})
-    return ResultSetRow(**{"id": id_, **row})
+    return ResultSetRow(**{"id": set_id(*(row[name] for name in names)), **row})
 
 
 def run(**changes: Any) -> RunRow:
@@ -127,8 +126,8 @@ def report(**changes: Any) -> Report:
         "round_reason": "as given",
         "verdict": PASS,
     }
-    changes["findings"] = tuple(sorted(changes.get("findings", ()), key=lambda f: f.sort_key))
-    return Report(**{**defaults, **changes})
+    findings = tuple(sorted(changes.pop("findings", ()), key=lambda one: one.sort_key))
+    return Report(**{**defaults, **changes, "findings": findings})
 
 
 def nested(levels: int) -> list[Any]:

@@ -19,8 +19,7 @@ from mlperf_pkg.commands.export import formats
 from mlperf_pkg.commands.export.formats import FORMATS, Destination
 from mlperf_pkg.commands.export.rows import Rows, exported_sets, in_order
 from mlperf_pkg.commands.export.schema import LONGEST, TABLES
-from mlperf_pkg.commands.page.history import history
-from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.commands.page.history import history, history_html
 from mlperf_pkg.errors import UserError
 
 TIME = datetime(2022, 4, 20, 20, 31, 30, 146000, tzinfo=UTC)

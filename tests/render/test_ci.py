@@ -1,22 +1,23 @@
-"""The shared parts of the formats for CI servers."""
+"""The formats for CI servers: each valid, whatever a log says."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
-import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+from sarif_pydantic import Sarif
 
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, Waiver, folded
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS, Checkout, Show, View
-from mlperf_pkg.render.ci import fingerprints
-from mlperf_pkg.results.report import Report
+from mlperf_pkg.render.ci import fingerprinted
+from mlperf_pkg.results.report import Report, RunRow
 from tests.helpers import hostile_reports as hostile
 from tests.helpers.reports import (
     FAIL,
@@ -32,57 +33,44 @@ from tests.helpers.reports import (
 
 
 def marks(*findings: Finding, base: str = "/repo") -> list[str]:
-    return fingerprints(findings, View(checkout=Checkout("/repo", "/repo", base)))
-
-
-def test_a_fingerprint_is_stable_when_lines_move() -> None:
-    before = marks(finding(line=3, message="twice, first in line 1"), finding(line=9))
-    after = marks(finding(line=5, message="twice, first in line 2"), finding(line=11))
-    assert before == after
+    view = View(checkout=Checkout("/repo", "/repo", base))
+    return [mark for _, mark in fingerprinted(findings, view)]
 
 
 RUNS = [f"set/result_{number}.txt" for number in range(9)]
 
 
 def folded_mark(
-    *values: int,
+    values: Sequence[int] = (1,),
     line: int = 3,
     subject: str = "set",
     set_id: str = SET,
-    paths: Sequence[str] = RUNS,
+    first: int = 0,
 ) -> str:
     """The fingerprint of a finding on as many runs as values, by default the first."""
+    message = "x is {found}; expected {expected}"
     made = [
-        finding(path, line, message="x is {found}; expected {expected}", found=value, expected=line)
-        for path, value in zip(paths, values, strict=False)
+        finding(path, line, message=message, found=value, expected=line)
+        for path, value in zip(RUNS[first:], values, strict=False)
     ]
     (mark,) = marks(*folded(made, subject, RUNS, set_id))
     return mark
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"values": (2,)},
-        {"values": (1, 1)},
-        {"values": (1, 2, 3, 4)},
-        {"line": 4},
-        {"paths": RUNS[4:]},
-        {"subject": "moved"},
-    ],
-    ids=["value", "runs", "values", "line", "other runs", "another folder"],
-)
-def test_a_fingerprint_is_stable_when_runs_and_values_change(changes: dict[str, Any]) -> None:
-    fields = {"values": (1,), **changes}
-    assert folded_mark(*fields.pop("values"), **fields) == folded_mark(1)
-
-
-def test_a_fingerprint_is_of_the_set() -> None:
-    assert folded_mark(1, set_id="ACME/dgx/bert/open") != folded_mark(1)
-    assert len(set(marks(*on_raw_set("alpha"), *on_raw_set("beta")))) == 2
+def test_a_fingerprint_is_stable_when_lines_runs_and_values_change() -> None:
+    before = marks(finding(line=3, message="twice, first in line 1"), finding(line=9))
+    after = marks(finding(line=5, message="twice, first in line 2"), finding(line=11))
+    assert before == after
+    changes: list[dict[str, Any]] = [
+        *({"values": values} for values in ((2,), (1, 1), (1, 2, 3, 4))),
+        *({"line": 4}, {"first": 4}, {"subject": "moved"}),
+    ]
+    assert {folded_mark(**change) for change in changes} == {folded_mark()}
 
 
 def test_fingerprints_differ() -> None:
+    assert folded_mark(set_id="ACME/dgx/bert/open") != folded_mark()
+    assert len(set(marks(*on_raw_set("alpha"), *on_raw_set("beta")))) == 2
     for other in (finding("b.log"), finding(code="X2"), finding(message="wronger"), finding()):
         assert len(set(marks(finding(), other))) == 2
 
@@ -110,20 +98,7 @@ def test_a_line() -> None:
         assert concise(report(findings=[finding(**fields)])) == [line]
 
 
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_concise(text: str, file: str) -> None:
-    lines = concise(hostile.hostile(text, file))
-    assert len(lines) == 3
-    assert all(line.isprintable() for line in lines)
-    assert all(re.search(r": (error|warning|note) X1 ", line) for line in lines)
-
-
-@dataclass(frozen=True)
-class Annotation:
-    kind: str
-    properties: dict[str, str]
-    message: str
+Annotation = tuple[str, dict[str, str], str]
 
 
 def parse(line: str) -> Annotation:
@@ -133,7 +108,7 @@ def parse(line: str) -> Annotation:
     assert (start, kind in {"error", "warning", "notice"}) == ("", True)
     pairs = [pair.split("=", 1) for pair in rest.split(",") if pair]
     properties = {name: unescape(value, {"%3A": ":", "%2C": ","}) for name, value in pairs}
-    return Annotation(kind, properties, unescape(message, {}))
+    return kind, properties, unescape(message, {})
 
 
 def unescape(text: str, more: dict[str, str]) -> str:
@@ -152,31 +127,20 @@ def annotated(
 
 
 def only(**changes: Any) -> Annotation:
-    _, annotation = annotated(
-        report(findings=[finding(**changes)]), base="/repo/logs", show=Show.ALL
-    )
+    made = report(findings=[finding(**changes)])
+    _, annotation = annotated(made, base="/repo/logs", show=Show.ALL)
     return annotation
 
 
 def test_an_annotation() -> None:
+    """After one with the verdicts."""
     annotation = only(path="a, b:c.log", line=7, basis=Basis.OFFICIAL, hint="100 % sure")
-    assert annotation == Annotation(
-        "error",
-        {"file": "logs/a, b:c.log", "line": "7", "title": "X1"},
-        "wrong [official]\nhint: 100 % sure",
-    )
-
-
-def test_the_verdicts_come_first() -> None:
+    properties = {"file": "logs/a, b:c.log", "line": "7", "title": "X1"}
+    assert annotation == ("error", properties, "wrong [official]\nhint: 100 % sure")
     first, _ = annotated(report(verdict=FAIL, findings=[finding()]))
-    assert first == Annotation(
-        "notice",
-        {"title": "MLPerf check"},
-        "official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error\n"
-        "rules: pass, 1 error\n"
-        "1 error, 0 warnings, 0 notes\n"
-        "round 2.0: as given",
-    )
+    verdicts = "official: FAIL, mlperf-logging 9.9.9 rejects this: 1 error\nrules: pass, 1 error\n"
+    summary = f"{verdicts}1 error, 0 warnings, 0 notes\nround 2.0: as given"
+    assert first == ("notice", {"title": "MLPerf check"}, summary)
 
 
 def test_kinds() -> None:
@@ -188,61 +152,43 @@ def test_kinds() -> None:
         ({"severity": Severity.NOTE}, "notice", "X1"),
         ({"waiver": WAIVER}, "notice", "waived X1"),
     ):
-        annotation = only(**changes)
-        assert (annotation.kind, annotation.properties["title"]) == (kind, title)
+        is_kind, properties, _ = only(**changes)
+        assert (is_kind, properties["title"]) == (kind, title)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "annotations", "left_out"),
-    [
-        ({"error": 10}, 10, ""),
-        ({"error": 11}, 10, "1 error"),
-        ({"error": 1, "warning": 40}, 11, "30 warnings"),
-        ({"note": 9}, 9, ""),
-        ({"note": 10}, 9, "1 notice"),
-        ({"error": 500, "warning": 12, "note": 20}, 29, "490 errors, 2 warnings, 11 notices"),
-    ],
-)
-def test_no_more_than_github_shows(
-    numbers: dict[str, int], annotations: int, left_out: str
-) -> None:
+def test_no_more_than_github_shows() -> None:
     """Ten of a kind, of which the notice with the verdicts is one; it says what is left out."""
-    report_findings = [
-        finding(f"{number}/a", severity=Severity(severity), message=str(number))
-        for severity, count in numbers.items()
-        for number in range(count)
-    ]
-    first, *others = annotated(report(findings=report_findings), show=Show.ALL)
-    assert len(others) == annotations
-    assert ("left out: " in first.message) == bool(left_out)
-    assert not left_out or (
-        f"\nleft out: {left_out}; GitHub shows 10 of a kind, the job summary lists all"
-        in first.message
-    )
+    for numbers, annotations, left_out in (
+        ({"error": 10, "note": 9}, 19, []),
+        ({"error": 11, "note": 10}, 19, ["1 error, 1 notice"]),
+        ({"error": 500, "warning": 12}, 20, ["490 errors, 2 warnings"]),
+    ):
+        made = [
+            finding(f"{number}/a", severity=Severity(severity), message=str(number))
+            for severity, count in numbers.items()
+            for number in range(count)
+        ]
+        (_, _, message), *others = annotated(report(findings=made), show=Show.ALL)
+        assert len(others) == annotations
+        said = "\nleft out: (.*); GitHub shows 10 of a kind, the job summary lists all"
+        assert re.findall(said, message) == left_out
 
 
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_github(text: str, file: str) -> None:
-    first, *others = annotated(hostile.hostile(text, file))
-    assert first.properties == {"title": "MLPerf check"}
-    assert {annotation.properties["file"] for annotation in others} == {
-        visible(path) for path in (file, f"{file}/a", "other")
-    }
-    assert all(visible(text) in annotation.message for annotation in others)
+IN_LOGS = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
+SCHEMAS = Path(__file__).parent / "schemas"
 
 
-SCHEMA = json.loads((Path(__file__).parent / "schemas/gitlab.schema.json").read_text("utf-8"))
+def valid(format_: str, shown: str) -> Any:
+    """What is read, valid by the schema of the format."""
+    schema = json.loads((SCHEMAS / f"{format_}.schema.json").read_text("utf-8"))
+    read = json.loads(shown)
+    errors = Draft202012Validator(schema).iter_errors(read)
+    assert not [f"{error.json_path}: {error.message}" for error in errors]
+    return read
 
 
 def issues(report_: Report) -> Any:
-    view = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))
-    read = json.loads(FORMATS["gitlab"](report_, view))
-    assert not [
-        f"{error.json_path}: {error.message}"
-        for error in Draft202012Validator(SCHEMA).iter_errors(read)
-    ]
-    return read
+    return valid("gitlab", FORMATS["gitlab"](report_, IN_LOGS))
 
 
 def test_an_issue() -> None:
@@ -268,14 +214,6 @@ def test_severities() -> None:
         assert issues(report(findings=[finding(**changes)]))[0]["severity"] == severity
 
 
-@settings(deadline=None)
-@given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_gitlab(text: str, file: str) -> None:
-    for issue in issues(hostile.hostile(text, file)):
-        assert issue["description"].isprintable()
-        assert issue["location"]["path"].isprintable()
-
-
 LOG = "results/dgx/bert/result_0.txt"
 
 
@@ -299,17 +237,13 @@ def skipped(case: TestCase) -> bool:
     return any(isinstance(part, Skipped) for part in case.result)
 
 
-def whole(**changes: Any) -> Report:
-    fields: dict[str, Any] = {
-        "systems": (system(),),
-        "result_sets": (result_set(),),
-        "runs": (run(), run(path="stray.log", benchmark="", set=None)),
-    }
-    return report(**{**fields, **changes})
+def whole(*runs: RunRow, findings: list[Finding]) -> Report:
+    return report(systems=(system(),), result_sets=(result_set(),), runs=runs, findings=findings)
 
 
 def test_cases() -> None:
-    suites_ = suites(whole(findings=[finding("benchmarks/x", code="REPO101")]), "/repo/ACME")
+    runs = (run(), run(path="stray.log", benchmark="", set=None))
+    suites_ = suites(whole(*runs, findings=[finding("benchmarks/x", code="X")]), "/repo/ACME")
     assert {suite.name: [case.name for case in suite] for suite in suites_} == {
         SET: [SET, f"ACME/{LOG}"],
         "logs outside result sets": ["ACME/stray.log"],
@@ -321,57 +255,40 @@ def test_cases() -> None:
 def one(**changes: Any) -> TestCase:
     """The test of the run, about which there is a finding."""
     verdict = changes.pop("verdict", FAIL)
-    report_ = whole(runs=(run(verdict=verdict),), findings=[finding(LOG, **changes)])
+    report_ = whole(run(verdict=verdict), findings=[finding(LOG, **changes)])
     return next(case for suite in suites(report_) for case in suite if case.name == LOG)
 
 
 def test_an_error_fails() -> None:
+    """The worst of several is the message."""
     case = one(line=3, hint="fix")
     (failure,) = failures(case)
     assert (failure.message, failure.type) == ("X1: wrong", "official and rules")
     assert failure.text == f"{LOG}:3: error X1: wrong\n  hint: fix"
     assert case.system_out == "official: FAIL\nrules: pass"
-
-
-FOLDER = "results/dgx/bert"
-LOGS = [f"{FOLDER}/result_{number}.txt" for number in range(5)]
-
-
-def cases_of(*made: Finding) -> dict[str, TestCase]:
-    """The tests of a set of five runs with findings, by name."""
-    runs = tuple(run(path=path) for path in LOGS)
-    findings = folded(made, FOLDER, LOGS, SET)
-    report_ = report(result_sets=(result_set(),), runs=runs, findings=findings)
-    return {case.name: case for suite in suites(report_) for case in suite}
+    errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
+    case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
+    assert [part.message for part in failures(case)] == ["B1: wrong (and 1 error more)"]
+    assert failures(case)[0].text.count("\n") == 1
 
 
 def test_a_folded_finding_fails_the_tests_of_its_runs() -> None:
-    made = [finding(LOGS[number], 9, message="x is {found}", found=number) for number in (0, 2, 3)]
-    cases = cases_of(*made)
-    assert list(cases) == [SET, *LOGS]
+    logs = [f"results/dgx/bert/result_{number}.txt" for number in range(3)]
+    made = [finding(logs[number], 9, message="x is {found}", found=number) for number in (0, 2)]
+    runs = tuple(run(path=path) for path in logs)
+    findings = folded(made, "results/dgx/bert", logs, SET)
+    report_ = report(result_sets=(result_set(),), runs=runs, findings=findings)
+    cases = {case.name: case for suite in suites(report_) for case in suite}
     messages = {name: [part.message for part in failures(case)] for name, case in cases.items()}
-    assert {name: texts for name, texts in messages.items() if texts} == {
-        LOGS[number]: [f"X1: x is {number}"] for number in (0, 2, 3)
-    }
-    assert failures(cases[LOGS[2]])[0].text == f"{LOGS[2]}:9: error X1: x is 2"
-
-
-def test_the_worst_of_several_errors_is_the_message() -> None:
-    errors = [finding(LOG, 1, code="A1", basis=Basis.RULES), finding(LOG, 2, code="B1")]
-    case = next(iter(suites(report(runs=(run(set=None),), findings=errors))[0]))
-    (failure,) = failures(case)
-    assert failure.message == "B1: wrong (and 1 error more)"
-    assert failure.text.count("\n") == 1
+    assert messages == {SET: [], logs[0]: ["X1: x is 0"], logs[1]: [], logs[2]: ["X1: x is 2"]}
+    assert failures(cases[logs[2]])[0].text == f"{logs[2]}:9: error X1: x is 2"
 
 
 def test_other_findings_are_output() -> None:
     for changes, text in (
         ({"severity": Severity.WARNING}, "warning X1: wrong"),
         ({"severity": Severity.NOTE}, "note X1: wrong"),
-        (
-            {"waiver": Waiver("agreed", "Jane", "2026-12-31")},
-            "waived error X1: wrong\n  waived by Jane until 2026-12-31: agreed",
-        ),
+        ({"waiver": WAIVER}, "waived error X1: wrong\n  waived by Jane until 2026-12-31: agreed"),
     ):
         case = one(**changes)
         assert not case.result
@@ -384,10 +301,150 @@ def test_what_was_not_checked_is_skipped() -> None:
     assert not skipped(one(verdict=NOT_CHECKED))
 
 
+# ---- SARIF: valid by the specification, and as code scanning uses it ---------------------------
+
+
+def run_of(report_: Report, view: View = IN_LOGS) -> Any:
+    """The only run of a valid SARIF file."""
+    shown = FORMATS["sarif"](report_, view)
+    assert shown.isascii()
+    read = valid("sarif", shown)
+    (parsed,) = Sarif.model_validate_json(shown).runs  # by a reader of other people
+    assert len(parsed.results or ()) == len(report_.findings)
+    return read["runs"][0]
+
+
+def only_result(**changes: Any) -> Any:
+    path, line = changes.pop("path", "a.log"), changes.pop("line", None)
+    return run_of(report(findings=[finding(path, line, **changes)]))["results"][0]
+
+
+def test_a_result() -> None:
+    result = only_result(line=3, basis=Basis.RULES, found=1.5, expected="2", hint="fix", source="s")
+    mark = result.pop("partialFingerprints")["mlperfPkgFinding/v2"]
+    assert len(mark) == 32
+    assert result == {
+        "ruleId": "X1",
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {"text": "wrong [rules]\nhint: fix"},
+        "locations": [location("logs/a.log", 3)],
+        "properties": {
+            "basis": "rules",
+            "fails": {"official": False, "rules": True},
+            "found": 1.5,
+            "expected": "2",
+            "hint": "fix",
+            "source": "s",
+            **dict.fromkeys(("subject", "runs", "of_runs", "set")),
+            "count": 1,
+            "places": 1,
+        },
+    }
+
+
+def location(path: str, line: int | None = None) -> dict[str, Any]:
+    region = {"region": {"startLine": line}} if line else {}
+    artifact = {"uri": path, "uriBaseId": "%SRCROOT%"}
+    return {"physicalLocation": {"artifactLocation": artifact, **region}}
+
+
+def folded_result(*made: Finding, set_id: str | None = None) -> Any:
+    one = folded(made, "set", ["set/a.log", "set/b.log", "set/c.log"], set_id)
+    return run_of(report(findings=one))["results"][0]
+
+
+def test_a_folded_finding_is_one_result_with_its_places() -> None:
+    places = (("set/a.log", 3), ("set/a.log", 5), ("set/b.log", None))
+    made = [finding(*at, message="x is {found}", found=n) for n, at in enumerate(places, 1)]
+    result = folded_result(*made)
+    assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs; first a.log:3)"
+    assert result["locations"] == [location("logs/set/a.log", 3)]
+    assert result["relatedLocations"] == [location("logs/set/a.log", 5), location("logs/set/b.log")]
+    properties = result["properties"]
+    names = ("subject", "runs", "of_runs", "count", "places", "found")
+    assert [properties[name] for name in names] == ["set", 2, 3, 3, 2, 1]
+
+
+def test_every_location_names_the_set() -> None:
+    result = folded_result(finding("set/a.log", 3), finding("set/b.log"), set_id=SET)
+    named = {"logicalLocations": [{"fullyQualifiedName": SET}]}
+    assert result["locations"] == [{**location("logs/set/a.log", 3), **named}]
+    assert result["relatedLocations"] == [{**location("logs/set/b.log"), **named}]
+    assert result["properties"]["set"] == SET
+
+
+def test_related_locations_are_limited_and_counted() -> None:
+    result = folded_result(*(finding(f"set/{number}.log", 1) for number in range(500)))
+    assert len(result["relatedLocations"]) == 100
+    assert result["properties"]["places"] == 500
+
+
+def test_what_is_waived_is_suppressed() -> None:
+    result = only_result(waiver=WAIVER)
+    why = "agreed (approved by Jane until 2026-12-31)"
+    accepted = {"kind": "external", "status": "accepted", "justification": why}
+    assert result["suppressions"] == [accepted]
+    assert result["properties"]["fails"] == {"official": True, "rules": False}
+
+
+def test_rules_explain_themselves() -> None:
+    findings = [finding(code=code) for code in ("SET101", "BERT111", "BERT111")]
+    whole_run = run_of(report(findings=findings))
+    bert, set_ = whole_run["tool"]["driver"]["rules"]
+    assert [result["ruleIndex"] for result in whole_run["results"]] == [0, 0, 1]
+    assert (bert["id"], set_["id"]) == ("BERT111", "SET101")
+    for rule in (bert, set_):
+        for part in ("shortDescription", "fullDescription", "help"):
+            assert len(rule[part]["text"]) > 10
+        assert "source " in rule["help"]["text"]
+    assert bert["shortDescription"]["text"].startswith("eval_accuracy: at least once")
+
+
+def test_the_run_of_sarif() -> None:
+    whole_run = run_of(report(verdict=FAIL, findings=[finding()]))
+    status = {"exitCode": 1, "exitCodeDescription": "1 error, 0 warnings, 0 notes"}
+    assert whole_run["invocations"] == [{"executionSuccessful": True, **status}]
+    assert whole_run["properties"]["verdict"] == {"official": "fail", "rules": "pass"}
+    assert whole_run["tool"]["driver"]["properties"]["reference"] == "mlperf-logging 9.9.9"
+    assert run_of(report())["invocations"][0]["exitCode"] == 0
+
+
+def test_messages_are_plain_text() -> None:
+    for message, text in (
+        ("{0} and }", "{{0}} and }}"),
+        ("[a](http://x)", "[a\\](http://x)"),
+        ("[1, 2]", "[1, 2]"),
+        ("a\n\x1b", "a\\n\\x1b"),
+    ):
+        assert only_result(message=message)["message"]["text"] == text
+
+
+# ---- all formats ------------------------------------------------------------------------------
+
+
 @settings(deadline=None)
 @given(hostile.texts(), hostile.names())
-def test_hostile_text_is_escaped_for_junit(text: str, file: str) -> None:
-    suites_ = suites(hostile.hostile(text, file))
-    names = [case.name for suite in suites_ for case in suite]
+def test_hostile_text_is_escaped(text: str, file: str) -> None:
+    made = hostile.hostile(text, file)
+    for name in ("text", "log", "markdown"):
+        shown = FORMATS[name](made, View(show=Show.ALL, color=True))
+        assert re.sub(r"\x1b\[[0-9;]*m|\n", "", shown).isprintable()
+        assert name != "markdown" or not re.search(r"(?<!\\)<(?!br>)", shown)
+    files = {file, f"{file}/a", "other"}
+    lines = concise(made)
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+    assert all(re.search(r": (error|warning|note) X1 ", line) for line in lines)
+    (_, about, _), *others = annotated(made)
+    assert about == {"title": "MLPerf check"}
+    assert {properties["file"] for _, properties, _ in others} == set(map(visible, files))
+    assert all(visible(text) in message for *_, message in others)
+    for issue in issues(made):
+        assert (issue["description"] + issue["location"]["path"]).isprintable()
+    names = [case.name for suite in suites(made) for case in suite]
     assert len(names) == 5
     assert visible(f"b{file}") in names
+    places = [one["locations"][0]["physicalLocation"] for one in run_of(made, View())["results"]]
+    uris = (place["artifactLocation"]["uri"] for place in places)
+    assert set(map(os.fsdecode, map(unquote_to_bytes, uris))) == files

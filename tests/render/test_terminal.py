@@ -65,13 +65,3 @@ def test_no_word_is_lost_or_broken(text: str, width: int) -> None:
     terminal = Terminal(View(width))
     terminal.paragraph((text, ""))
     assert terminal.text().split() == text.split()
-
-
-HOSTILE = "[red]x[/red] :smile: \x1b[31m\n\udcff https://x"
-
-
-def test_hostile_text_is_escaped() -> None:
-    for color in (False, True):
-        terminal = Terminal(View(200, color=color))
-        terminal.line((HOSTILE, ""))
-        assert terminal.text() == "[red]x[/red] :smile: \\x1b[31m\\n\\udcff https://x\n"

@@ -1,4 +1,4 @@
-"""The charts of a benchmark over its systems: scores and convergence."""
+"""The charts of systems beside each other: scores, convergence, and the ratios of a comparison."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +11,8 @@ from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.commands.charts.sets import COUNTS, DrawnRun, DrawnSet
+from mlperf_pkg.commands.compare.ratios import Row
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.run.evaluations import goals
@@ -21,7 +23,7 @@ _DIVISIONS = {
     "open": Look(vega.GREEN, "square"),
     _OTHER: Look(vega.GREY, "cross"),
 }
-_LANES = {"grid": True, "ticks": False, "domain": False, "labelLimit": 330, "labelOverlap": False}
+_LANES = {"ticks": False, "domain": False, "labelLimit": 330, "labelOverlap": False}
 _LANE_HEIGHT = 18  # pixels
 _LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
 
@@ -29,52 +31,45 @@ _LOG_FROM = 8  # slowest to fastest: above it the axis is logarithmic
 def scoreboard(rows: Iterable[ResultSetRow]) -> Iterator[tuple[str, Chart]]:
     """Yield a chart for each benchmark that has a score, with its name."""
     scored = [row for row in rows if row.score_minutes and isfinite(row.score_minutes)]
-    for benchmark in sorted({row.benchmark for row in scored}):
-        of_benchmark = [row for row in scored if row.benchmark == benchmark]
-        [chart] = vega.prepared("scoreboard", benchmark, partial(map, _board, [of_benchmark]))
+    for benchmark, of_one in sorted(by_key((row.benchmark, row) for row in scored).items()):
+        [chart] = vega.prepared("scoreboard", benchmark, partial(map, _board, [of_one]))
         yield benchmark, chart
 
 
 def _board(rows: list[ResultSetRow]) -> Chart:
     ordered = sorted(rows, key=lambda row: (row.score_minutes or 0, row.path))
     fastest, slowest = ordered[0].score_minutes or 0, ordered[-1].score_minutes or 0
-    scores = [_score(order, row) for order, row in enumerate(ordered)]
+    scores = [
+        {
+            "set": named(row.submitter, row.system) or row.id,
+            "minutes": vega.rounded(row.score_minutes or 0, 7),
+            "label": wording.minutes(row.score_minutes),
+            "division": row.division if row.division in _DIVISIONS else _OTHER,
+            "official": wording.VERDICTS[row.verdict.official],
+            "rules": wording.VERDICTS[row.verdict.rules],
+            "order": order,
+        }
+        for order, row in enumerate(ordered)
+    ]
     best = f"{ordered[0].submitter or ''} {ordered[0].system or ''}".strip()
     rounds = sorted({row.round for row in rows})
-    return Chart(
-        name="scoreboard",
-        title=f"Scores: {ordered[0].benchmark}",
-        description=(
-            f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
-            f" ({best}) to {wording.minutes(slowest)} minutes."
-        ),
-        spec=_board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest),
-        data={"scores": scores},
-        subject=f"round{'s' if len(rounds) > 1 else ''} {', '.join(rounds)}",
+    text = (
+        f"{wording.counted(len(ordered), 'score')} from {wording.minutes(fastest)} minutes"
+        f" ({best}) to {wording.minutes(slowest)} minutes."
     )
-
-
-def _score(order: int, row: ResultSetRow) -> Mapping[str, Any]:
-    return {
-        "set": named(row.submitter, row.system) or row.id,
-        "minutes": vega.rounded(row.score_minutes or 0, 7),
-        "label": wording.minutes(row.score_minutes),
-        "division": row.division if row.division in _DIVISIONS else _OTHER,
-        "official": wording.VERDICTS[row.verdict.official],
-        "rules": wording.VERDICTS[row.verdict.rules],
-        "order": order,
-    }
+    title = f"Scores: {ordered[0].benchmark}"
+    spec = _board_spec(scores, logarithmic=slowest > _LOG_FROM * fastest)
+    subject = f"round{'s' if len(rounds) > 1 else ''} {', '.join(rounds)}"
+    return Chart("scoreboard", title, text, spec, {"scores": scores}, subject)
 
 
 def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
-    present = {score["division"] for score in scores}
-    divisions = [division for division in _DIVISIONS if division in present]
     minutes = [score["minutes"] for score in scores]
     # A logarithmic axis would have nine ticks per decade.
     ticks = {"values": vega.decades(min(minutes), max(minutes))} if logarithmic else {}
     sort = {"field": "order", "op": "min"}
     position: Spec = {
-        "y": vega.nominal("set", title=None, sort=sort, axis=_LANES),
+        "y": vega.nominal("set", title=None, sort=sort, axis={"grid": True, **_LANES}),
         "x": {
             "field": "minutes",
             "type": "quantitative",
@@ -83,19 +78,15 @@ def _board_spec(scores: Rows, *, logarithmic: bool) -> Spec:
             "axis": {"format": ",~r", **ticks},
         },
     }
-    looks = vega.styled("division", _DIVISIONS, divisions)
+    looks = vega.styled("division", _DIVISIONS, (score["division"] for score in scores))
     facts = vega.tooltip("set", "minutes", "division", "official", "rules")
     label = {"type": "text", "align": "left", "dx": 9}
+    layers = [
+        vega.layer("", vega.dots(80), **position, **looks, tooltip=facts),
+        vega.layer("", label, **position, text=vega.nominal("label")),
+    ]
     lanes = len({score["set"] for score in scores}) + 1  # and some room
-    return vega.view(
-        [
-            vega.layer("", vega.dots(80), **position, **looks, tooltip=facts),
-            vega.layer("", label, **position, text=vega.nominal("label")),
-        ],
-        _LANE_HEIGHT * lanes,
-        data={"name": "scores"},
-        padding={"left": 5, "top": 5, "right": 45, "bottom": 5},
-    )
+    return vega.labelled("scores", layers, _LANE_HEIGHT * lanes)
 
 
 PURPLE, TEAL, PINK = "#8f63c4", "#2a8fa3", "#c95fa0"
@@ -122,12 +113,10 @@ class Looks:
 
     def __init__(self, names: Iterable[str]) -> None:
         """Take the names of all accelerators, as often as they are used."""
-        spellings: dict[str, Counter[str]] = {}
-        for name in names:
-            spellings.setdefault(plain_name(name), Counter())[name] += 1
-        ordered = sorted(spellings, key=lambda plain: (-spellings[plain].total(), plain))
+        alike = by_key((plain_name(name), name) for name in names)
+        ordered = sorted(alike, key=lambda plain: (-len(alike[plain]), plain))
         self._names = {
-            plain: _shortened(spellings[plain].most_common(1)[0][0]) or _UNKNOWN
+            plain: _shortened(Counter(alike[plain]).most_common(1)[0][0]) or _UNKNOWN
             for plain in ordered
         }
         self._looks = dict(zip(self._names.values(), PALETTE, strict=False)) | {OTHERS: _REST}
@@ -143,9 +132,7 @@ class Looks:
 
     def encoding(self, names: Iterable[str]) -> dict[str, Spec]:
         """Return the encodings of the field ``accelerator``, for the ``names`` of a chart."""
-        present = set(names)
-        ordered = [name for name in self._looks if name in present]
-        return vega.styled("accelerator", self._looks, ordered, legend=_LEGEND)
+        return vega.styled("accelerator", self._looks, names, legend=_LEGEND)
 
 
 def _shortened(name: str) -> str:
@@ -170,23 +157,18 @@ def convergence(
     first = drawn[0][0]
     targets = goals(first.rules)
     metric = next(iter(targets), "")
-    lines = [_line(*member, metric, max_points) for member in drawn]
-    points = [point for line in lines for point in line]
+    points = [point for member in drawn for point in _line(*member, metric, max_points)]
     if not points:
         return
     look = looks.encoding(accelerator for _, accelerator, _ in drawn)
     target = targets.get(metric)
     aim = "" if target is None else f" The dashed line is the target, {target:g}."
-    yield Chart(
-        name="convergence",
-        title=f"Convergence of all result sets: {benchmark}",
-        description=(
-            f"{metric or 'evaluation'} against {first.unit} trained; of each result set the run"
-            f" with the median time.{aim}"
-        ),
-        spec=vega.view(_convergence_layers(metric or "evaluation", first.unit, look), 320),
-        data={"points": points, "target": [] if target is None else [{"target": target}]},
-    )
+    quality, title = metric or "evaluation", f"Convergence of all result sets: {benchmark}"
+    of_each = "of each result set the run with the median time"
+    text = f"{quality} against {first.unit} trained; {of_each}.{aim}"
+    spec = vega.view(_convergence_layers(quality, first.unit, look), 320)
+    goal = [] if target is None else [{"target": target}]
+    yield Chart("convergence", title, text, spec, {"points": points, "target": goal})
 
 
 def _typical(drawn: DrawnSet) -> DrawnRun | None:
@@ -199,28 +181,110 @@ def _typical(drawn: DrawnSet) -> DrawnRun | None:
 
 def _line(drawn: DrawnSet, accelerator: str, run: DrawnRun, metric: str, limit: int) -> Rows:
     names = {"set": named(drawn.row.submitter, drawn.row.system), "accelerator": accelerator}
+    shown = ((one.position, one.values[metric]) for one in run.evaluations(metric))
     return [
-        {
-            **names,
-            "at": vega.rounded(item.position, 5),
-            "value": vega.rounded(item.values[metric], 4),
-        }
-        for item in vega.thinned(run.evaluations(metric), limit)
+        {**names, "at": vega.rounded(at), "value": vega.rounded(value, 4)}
+        for at, value in vega.thinned(shown, limit)
     ]
 
 
 def _convergence_layers(quality: str, unit: str, look: Mapping[str, Spec]) -> list[Spec]:
-    position = {
-        "x": vega.quantitative("at", f"{unit} trained"),
-        "y": vega.quantitative("value", quality),
-    }
+    x, y = vega.quantitative("at", f"{unit} trained"), vega.quantitative("value", quality)
     order = {"field": "at", "type": "quantitative"}
+    by_set = {"detail": vega.nominal("set"), "order": order, "color": look["color"]}
     line = {"type": "line", "size": 1.2, "opacity": 0.6}
     facts = vega.tooltip("set", "accelerator", "at", "value")
     return [
         vega.layer("target", vega.TARGET_RULE, y={"field": "target", "type": "quantitative"}),
-        vega.layer(
-            "points", line, **position, detail=vega.nominal("set"), order=order, color=look["color"]
-        ),
-        vega.layer("points", vega.dots(18, 0.8), **position, **look, tooltip=facts),
+        vega.layer("points", line, x=x, y=y, **by_set),
+        vega.layer("points", vega.dots(18, 0.8), x=x, y=y, **look, tooltip=facts),
     ]
+
+
+# ---- a comparison: speed of systems, per dollar, accelerator and joule too ----------------
+
+
+_MEASURE_HEIGHT = 16  # pixels, of each measure of a system
+_SMALL = 0.1  # ratios below it are shown with two digits
+_ROOM = 4.0  # times: free space left of bars on a logarithmic axis, for their labels
+_AXIS: Spec = {"field": "ratio", "type": "quantitative", "title": "times the baseline"}
+_LOG_RATIOS_FROM = 10  # smallest to largest ratio: above it the axis is logarithmic
+_MEASURES = {  # by name in the legend: the field of a row, and the colour
+    "speed": ("speed", vega.BLUE),
+    "per dollar": ("performance_per_dollar", vega.GREEN),
+    "per accelerator": ("speed_per_accelerator", vega.GREY),
+    "per joule": ("performance_per_joule", vega.ORANGE),
+}
+
+
+def comparison(rows: Iterable[Row]) -> Chart | None:
+    """Return a chart of the ratios of all results to their baselines; None if there are none."""
+    compared = [row for row in rows if not row.baseline]
+    rounds = {row.result.round for row in compared}
+    ratios = [ratio for row in compared for ratio in _ratios(row, named=len(rounds) > 1)]
+    if not ratios:
+        return None
+    title = "Relative to the baseline of each benchmark (1 = equal)"
+    text = f"{wording.counted(len(ratios), 'ratio')} to the baseline of each benchmark."
+    subject = f"round {', '.join(sorted(filter(None, rounds)))}" if any(rounds) else ""
+    return Chart("comparison", title, text, _comparison_spec(ratios), {"ratios": ratios}, subject)
+
+
+def _ratios(row: Row, *, named: bool) -> Iterator[Mapping[str, Any]]:
+    """Yield the ratios of a row, which is in two lines; its round is named if ``named``."""
+    result = row.result
+    owner = f"{result.submitter}: " if result.submitter else ""
+    round_ = f"round {result.round}" if named and result.round else ""
+    group = ", ".join(filter(None, (*result.group, round_)))
+    for name, (field, _) in _MEASURES.items():
+        ratio = getattr(row, field)
+        if ratio is not None and isfinite(ratio):
+            yield {
+                "set": f"{owner}{result.system}\n{group}",
+                "measure": name,
+                "ratio": vega.rounded(ratio, 7),
+                "label": f"{ratio:.2f}" if ratio >= _SMALL else f"{ratio:.2g}",
+            }
+
+
+def _comparison_spec(ratios: list[Mapping[str, Any]]) -> Spec:
+    """Return the bars; the axis is logarithmic if they span more than ``_LOG_RATIOS_FROM``."""
+    drawn = {ratio["measure"] for ratio in ratios}
+    measures = [name for name in _MEASURES if name in drawn]
+    values = [1.0, *(ratio["ratio"] for ratio in ratios)]
+    least, most = min(values), max(values)
+    logarithmic = most > _LOG_RATIOS_FROM * least
+    split = {**_LANES, "labelExpr": r"split(datum.label, '\n')"}
+    position: Spec = {
+        "y": vega.nominal("set", title=None, sort=None, axis=split),
+        "yOffset": vega.nominal("measure", sort=measures),
+        "x": _logarithmic_axis(least, most) if logarithmic else _AXIS,
+    }
+    # Bars begin at 0 or, on a logarithmic axis, at 1.
+    begin: Spec = {"x2": {"datum": 1}} if logarithmic else {}
+    scale = {"domain": measures, "range": [_MEASURES[name][1] for name in measures]}
+    color = vega.nominal("measure", scale=scale)
+    facts = vega.tooltip("set", "measure", "ratio")
+    layers = [
+        vega.layer("", {"type": "rule", "strokeDash": [4, 3]}, x={"datum": 1}),
+        vega.layer("", {"type": "bar"}, **position, **begin, color=color, tooltip=facts),
+        *_labels(position, beside_bars=logarithmic),
+    ]
+    lanes = len({ratio["set"] for ratio in ratios}) * (len(measures) + 1)
+    return vega.labelled("ratios", layers, _MEASURE_HEIGHT * lanes)
+
+
+def _logarithmic_axis(least: float, most: float) -> Spec:
+    room = _ROOM if least < 1 else 1
+    scale = {"type": "log", "domain": [vega.rounded(least / room), most], "nice": False}
+    ticks = {"values": vega.decades(least / room, most), "format": ",~r"}
+    return {**_AXIS, "title": "times the baseline, logarithmic", "scale": scale, "axis": ticks}
+
+
+def _labels(position: Spec, *, beside_bars: bool) -> Iterator[Spec]:
+    """Yield the labels right of the bars; ``beside_bars``, left of those that end left of 1."""
+    sides = {"left": {"gte": 1}, "right": {"lt": 1}} if beside_bars else {"left": {"gte": 0}}
+    for align, bounds in sides.items():
+        mark = {"type": "text", "align": align, "dx": 4 if align == "left" else -4}
+        label = vega.layer("", mark, **position, text=vega.nominal("label"))
+        yield {"transform": [{"filter": {"field": "ratio", **bounds}}], **label}

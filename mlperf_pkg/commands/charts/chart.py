@@ -122,6 +122,12 @@ def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:
     return {"width": "container", "height": height, "autosize": fit, "layer": list(layers), **more}
 
 
+def labelled(data: str, layers: Sequence[Spec], height: int) -> Spec:
+    """Return a view of these layers of ``data``, with room for labels to the right of it."""
+    padding = {"left": 5, "top": 5, "right": 45, "bottom": 5}
+    return view(layers, height, data={"name": data}, padding=padding)
+
+
 def quantitative(
     field: str, title: str | None = None, axis: Spec | None = None, **scale: Any
 ) -> Spec:
@@ -138,20 +144,19 @@ def nominal(field: str, **more: Any) -> Spec:
 
 
 def styled(
-    field: str, looks: Mapping[str, Look], names: Sequence[str], **more: Any
+    field: str, looks: Mapping[str, Look], present: Iterable[str], **more: Any
 ) -> dict[str, Spec]:
-    """Return the encodings of ``field`` as ``color`` and ``shape``, for the values in ``names``.
+    """Return the encodings of ``field`` as ``color`` and ``shape``, for the values ``present``.
 
     Charts of points use both channels: colour alone is not accessible.
     """
-    ranges = {
-        "color": [looks[name].color for name in names],
-        "shape": [looks[name].shape for name in names],
+    values = set(present)
+    names = [name for name in looks if name in values]
+    scales = {
+        channel: {"domain": names, "range": [getattr(looks[name], channel) for name in names]}
+        for channel in ("color", "shape")
     }
-    return {
-        channel: nominal(field, scale={"domain": list(names), "range": values}, **more)
-        for channel, values in ranges.items()
-    }
+    return {channel: nominal(field, scale=scale, **more) for channel, scale in scales.items()}
 
 
 def layer(data: str, mark: Spec, **encoding: Any) -> Spec:
@@ -160,9 +165,9 @@ def layer(data: str, mark: Spec, **encoding: Any) -> Spec:
     return {**named, "mark": mark, "encoding": encoding}
 
 
-def dots(size: float, opacity: float = 1, **more: Any) -> Spec:
+def dots(size: float, opacity: float = 1) -> Spec:
     """Return a mark of filled points, of ``size`` square pixels."""
-    return {"type": "point", "filled": True, "size": size, "opacity": opacity, **more}
+    return {"type": "point", "filled": True, "size": size, "opacity": opacity}
 
 
 def decades(least: float, most: float) -> list[float]:

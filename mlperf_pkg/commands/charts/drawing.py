@@ -8,24 +8,23 @@ libraries as one script, which evaluates no text as code: expressions are run by
 
 import re
 import signal
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked, scores
-from mlperf_pkg.commands.charts.benchmarks import scoreboard
+from mlperf_pkg.commands.charts.benchmarks import comparison, scoreboard
 from mlperf_pkg.commands.charts.chart import Chart, prepared
 from mlperf_pkg.commands.charts.sets import DrawnRun, DrawnSet, curves, rcp, timeline, times
+from mlperf_pkg.commands.compare.ratios import Row
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import cached
 from mlperf_pkg.infra.parallel import WorkerLostError, pool
 from mlperf_pkg.infra.resources import installed_version, require
 from mlperf_pkg.infra.text import unused
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.run.evaluations import Curve
 from mlperf_pkg.submission.model import set_name
 
@@ -33,36 +32,25 @@ MAX_NAME = 150  # characters of a file name
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
-class Detail(Struct, frozen=True):
-    """The maximum that is drawn of a run: evaluations in curves, spans per phase in timelines."""
-
-    points: int = 150
-    spans: int = 40
-
-
-_USUAL = Detail()
-
-
-def drawn_sets(checked: Checked) -> tuple[DrawnSet, ...]:
-    """Return the result sets of a check with ``curves``, in the order of its report."""
-    runs, sets = {run.path: run for run in checked.runs}, []
+def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
+    """Yield the result sets of a check with ``curves``, in the order of its report."""
+    runs = {run.path: run for run in checked.runs}
     for scored in scores(checked).sets:
-        row = scored.row
         usage = next((runs[run.path].usage for run in scored.runs), "training")
         drawn = tuple(DrawnRun(run, runs[run.path].curve or Curve()) for run in scored.runs)
-        ruleset = load_round(usage, row.round).ruleset
-        rules = load_benchmark(usage, row.round, row.benchmark)
-        sets.append(DrawnSet(row, drawn, usage, ruleset, rules))
-    return tuple(sets)
+        yield DrawnSet(scored.row, drawn, usage)
 
 
-def set_charts(drawn: DrawnSet, detail: Detail = _USUAL) -> list[Chart]:
-    """Return the charts of a result set, without empty ones."""
+def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:
+    """Return the charts of a result set, without empty ones.
+
+    Of a run at most about so many ``points`` are drawn in curves, and ``spans`` per phase.
+    """
     kinds: dict[str, Callable[[], Iterable[Chart | None]]] = {
-        "curves": lambda: curves(drawn, detail.points),
+        "curves": lambda: curves(drawn, points),
         "times": lambda: [times(drawn)],
         "rcp": lambda: [rcp(drawn)],
-        "timeline": lambda: [timeline(drawn, detail.spans)],
+        "timeline": lambda: [timeline(drawn, spans)],
     }
     return [
         replace(chart, subject=drawn.subject)
@@ -162,6 +150,24 @@ def picture_of(chart: Chart, format_: str, file: Path) -> bytes:
     [picture] = drawn([chart], format_)
     if isinstance(picture, WorkerLostError):
         raise UserError(f"{file}: the chart cannot be drawn: {picture.reason}")
+    return picture
+
+
+def ratio_picture(file: Path) -> Callable[[Sequence[Row]], bytes]:
+    """Return a function that draws rows in the format of ``file``.
+
+    Raises:
+        UserError: ``file`` is neither .svg nor .png, or vl-convert-python is not installed. The
+            function raises it if there is no ratio to draw.
+    """
+    format_ = file_format(file, ".svg", ".png")
+
+    def picture(rows: Sequence[Row]) -> bytes:
+        charts = prepared("comparison", str(file), lambda: [comparison(rows)])
+        if not charts:
+            raise UserError(f"{file}: no ratio to draw")
+        return picture_of(charts[0], format_, file)
+
     return picture
 
 

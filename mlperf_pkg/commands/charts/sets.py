@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median, quantiles
 from typing import Any
 
@@ -13,17 +13,12 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.results import rcp as points
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.rcp import (
-    NO_LIMIT,
-    ReferencePoint,
-    has_limit,
-    margin_in_words,
-    prune,
-    reference_points,
-)
+from mlperf_pkg.results.rcp import ReferencePoint
 from mlperf_pkg.results.report import RcpRow, ResultSetRow, RunRow
 from mlperf_pkg.results.scoring import NO_TIME, NOT_CONVERGED
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import Curve, Evaluation, Phase, Span, goals
 
@@ -63,16 +58,16 @@ class DrawnRun(Struct, frozen=True):
 
 
 class DrawnSet(Struct, frozen=True):
-    """A result set with its runs; ``rules`` are those of its benchmark, None if there are none.
-
-    ``ruleset`` is the round as mlperf-logging spells it, such as ``2.0.0``.
-    """
+    """A result set with its runs."""
 
     row: ResultSetRow
     runs: tuple[DrawnRun, ...]
     usage: str
-    ruleset: str
-    rules: Benchmark | None
+
+    @property
+    def rules(self) -> Benchmark | None:
+        """The rules of its benchmark, None if there are none."""
+        return load_benchmark(self.usage, self.row.round, self.row.benchmark)
 
     @property
     def subject(self) -> str:
@@ -88,12 +83,6 @@ class DrawnSet(Struct, frozen=True):
         return self.rules.unit if self.rules else "epochs or samples"
 
 
-def _by_state(runs: Sequence[DrawnRun]) -> dict[str, Spec]:
-    """Return the encodings of the states of runs as ``color`` and ``shape``."""
-    states = {run.state for run in runs}
-    return vega.styled("state", _STATES, [name for name in _STATES if name in states])
-
-
 # ---- convergence: quality against training, a line per run, with the target ---------------
 
 
@@ -105,12 +94,8 @@ _CROWD = 800  # points above which they are drawn small
 def curves(drawn: DrawnSet, max_points: int) -> Iterator[Chart]:
     """Yield a chart for each metric, with at most about ``max_points`` points of each run."""
     targets = goals(drawn.rules)
-    logged = dict.fromkeys(
-        metric
-        for run in drawn.runs
-        for evaluation in run.curve.evaluations
-        for metric in evaluation.values
-    )
+    evaluations = chain.from_iterable(run.curve.evaluations for run in drawn.runs)
+    logged = dict.fromkeys(chain.from_iterable(one.values for one in evaluations))
     metrics = [metric for metric in logged if not targets or metric in targets][:MOST_METRICS]
     for number, metric in enumerate(metrics, 1):
         name = "curves" if len(metrics) == 1 else f"curves-{number}"
@@ -135,14 +120,10 @@ def _curve(name: str, drawn: DrawnSet, metric: str, target: float | None, max_po
     text = f"{quality} against {drawn.unit} trained, {len(drawn.runs)} runs{aim}."
     if longest > max_points:
         text += f" Of up to {longest} evaluations of a run, {max_points} are shown."
-    layers = _curve_layers(quality, drawn.unit, _by_state(drawn.runs), crowded=len(rows) > _CROWD)
-    return Chart(
-        name=name,
-        title="Convergence" + (f": {quality}" if metric else ""),
-        description=text,
-        spec=vega.view(layers, 260),
-        data={"points": rows, "target": goal},
-    )
+    title = "Convergence" + (f": {quality}" if metric else "")
+    looks = vega.styled("state", _STATES, (run.state for run in drawn.runs))
+    layers = _curve_layers(quality, drawn.unit, looks, crowded=len(rows) > _CROWD)
+    return Chart(name, title, text, vega.view(layers, 260), {"points": rows, "target": goal})
 
 
 def _curve_layers(
@@ -150,26 +131,18 @@ def _curve_layers(
 ) -> list[Spec]:
     target = {"field": "target", "type": "quantitative"}
     label = {"type": "text", "align": "left", "dx": 4, "dy": -7, "x": 0}
+    line = {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55}
+    dots = vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8)
+    order = {"field": "at", "type": "quantitative"}
+    by_run = {"detail": vega.nominal("run"), "order": order, "color": looks["color"]}
+    x, y = vega.quantitative("at", f"{unit} trained"), vega.quantitative("value", quality)
+    at, value = vega.quantitative("at"), vega.quantitative("value")
+    facts = vega.tooltip("run", "at", "value", "state")
     return [
         vega.layer("target", vega.TARGET_RULE, y=target),
         vega.layer("target", label, y=target, text=vega.nominal("label")),
-        vega.layer(
-            "points",
-            {"type": "line", "size": 1.2, "opacity": 0.3 if crowded else 0.55},
-            x=vega.quantitative("at", f"{unit} trained"),
-            y=vega.quantitative("value", quality),
-            detail=vega.nominal("run"),
-            order={"field": "at", "type": "quantitative"},
-            color=looks["color"],
-        ),
-        vega.layer(
-            "points",
-            vega.dots(7, 0.6) if crowded else vega.dots(22, 0.8),
-            x=vega.quantitative("at"),
-            y=vega.quantitative("value"),
-            **looks,
-            tooltip=vega.tooltip("run", "at", "value", "state"),
-        ),
+        vega.layer("points", line, x=x, y=y, **by_run),
+        vega.layer("points", dots, x=at, y=value, **looks, tooltip=facts),
     ]
 
 
@@ -202,24 +175,17 @@ def times(drawn: DrawnSet) -> Chart | None:
         cuts = (vega.rounded(cut, 7) for cut in quantiles(counted, method="inclusive"))
         middle = dict(zip(("low", "median", "high"), cuts, strict=True))
         box = [{"least": min(counted), "most": max(counted), **middle, "at": -1.6}]
-    data: dict[str, Rows] = {
-        "runs": runs,
-        "box": box,
-        "mean": [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}],
-    }
-    layers = _time_layers(_by_state(timed))
-    return Chart(
-        name="times",
-        title="Times of the runs",
-        description=(
-            f"{len(timed)} runs with a time, {len(counted)} of them count,"
-            f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
-            f" Olympic mean {wording.minutes(mean)} minutes."
-        ),
-        # A layer without data makes a warning in the console.
-        spec=vega.view([one for one in layers if data[one["data"]["name"]]], 110),
-        data=data,
+    means = [] if mean is None else [{"minutes": vega.rounded(mean, 7), "label": label}]
+    data: dict[str, Rows] = {"runs": runs, "box": box, "mean": means}
+    text = (
+        f"{len(timed)} runs with a time, {len(counted)} of them count,"
+        f" {sum(run['state'] == DROPPED for run in runs)} are dropped as fastest or slowest."
+        f" Olympic mean {wording.minutes(mean)} minutes."
     )
+    # A layer without data makes a warning in the console.
+    looks = vega.styled("state", _STATES, (run.state for run in timed))
+    layers = [one for one in _time_layers(looks) if data[one["data"]["name"]]]
+    return Chart("times", "Times of the runs", text, vega.view(layers, 110), data)
 
 
 def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
@@ -231,20 +197,14 @@ def _time_layers(looks: Mapping[str, Spec]) -> list[Spec]:
     label = {"type": "text", "dx": 5, "align": "left", "y": 4}
     box = {**y, "field": "at"}
     line = {"type": "rule", "color": vega.BLUE}
+    facts = vega.tooltip("run", "minutes", "why")
     return [
         vega.layer("mean", vega.TARGET_RULE, x=x, tooltip=vega.tooltip("label")),
         vega.layer("mean", label, x=x, text={"field": "label"}),
         vega.layer("box", line, y=box, x={**x, "field": "least"}, x2={"field": "most"}),
         vega.layer("box", half, y=box, x={**x, "field": "low"}, x2={"field": "high"}),
         vega.layer("box", median, y=box, x={**x, "field": "median"}),
-        vega.layer(
-            "runs",
-            vega.dots(60, 0.85),
-            x=x,
-            y=y,
-            **looks,
-            tooltip=vega.tooltip("run", "minutes", "why"),
-        ),
+        vega.layer("runs", vega.dots(60, 0.85), x=x, y=y, **looks, tooltip=facts),
     ]
 
 
@@ -257,12 +217,8 @@ _INIT_SHARE = 0.3  # of the longest run: the longest part of an initialisation t
 _LANE_HEIGHT = 15  # pixels
 _TRAINING = "training"
 _COLORS = {Phase.INIT: vega.GREY, _TRAINING: vega.BLUE, Phase.EVALUATION: vega.ORANGE}
-_LANE: Spec = vega.nominal(
-    "run",
-    title=None,
-    sort={"field": "order", "op": "min"},
-    axis={"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False},
-)
+_AXIS = {"labelLimit": 110, "labelOverlap": False, "ticks": False, "domain": False}
+_LANE: Spec = vega.nominal("run", title=None, sort={"field": "order", "op": "min"}, axis=_AXIS)
 
 
 def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
@@ -275,31 +231,26 @@ def timeline(drawn: DrawnSet, max_spans: int) -> Chart | None:
     lengths = (to_finite(r.row.minutes) or stop for r, stop in zip(drawn.runs, stops, strict=True))
     longest = max(_SHORTEST, *lengths)
     earliest = max(min(row["start"] for row in rows), -_INIT_SHARE * longest)
-    edges = [
+    edges: list[dict[str, Any]] = [
         {"run": run.name, "order": index, "stop": span.stop}
         for index, run in enumerate(drawn.runs)
         for span in vega.thinned(run.spans(Phase.EPOCH, Phase.BLOCK), max_spans)
     ]
     decimals = _DECIMALS - math.floor(math.log10(longest))
     logged = max(len(run.spans(phase)) for run in drawn.runs for phase in Phase)
-    partly = (
-        f" Of up to {logged} spans of a phase, {max_spans} are shown." if logged > max_spans else ""
+    text = (
+        f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at {_INIT_SHARE:.0%} of the"
+        " longest run), training, evaluations, and the ends of epochs or blocks as lines."
     )
+    if logged > max_spans:
+        text += f" Of up to {logged} spans of a phase, {max_spans} are shown."
     layers = _timeline_layers(round(earliest, decimals), round(longest, decimals))
-    return Chart(
-        name="timeline",
-        title="Timeline of the runs",
-        description=(
-            f"{len(drawn.runs)} runs: initialisation before minute 0 (cut at"
-            f" {_INIT_SHARE:.0%} of the longest run), training, evaluations, and the ends of epochs"
-            f" or blocks as lines.{partly}"
-        ),
-        spec=vega.view(layers, _LANE_HEIGHT * len(drawn.runs)),
-        data={
-            "spans": [_as_drawn(row, decimals) for row in rows],
-            "edges": [_as_drawn(row, decimals) for row in edges],
-        },
-    )
+    spec = vega.view(layers, _LANE_HEIGHT * len(drawn.runs))
+    data = {
+        "spans": [r | {name: round(r[name], decimals) for name in ("start", "stop")} for r in rows],
+        "edges": [edge | {"stop": round(edge["stop"], decimals)} for edge in edges],
+    }
+    return Chart("timeline", "Timeline of the runs", text, spec, data)
 
 
 def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]:
@@ -311,29 +262,16 @@ def _bars(index: int, run: DrawnRun, max_spans: int) -> Iterator[dict[str, Any]]
             yield {**lane, "phase": phase.value, "start": span.start, "stop": span.stop}
 
 
-def _as_drawn(row: Mapping[str, Any], decimals: int) -> Mapping[str, Any]:
-    """Return a row with no more decimals than a chart can show."""
-    return {
-        name: round(value, decimals) if isinstance(value, float) else value
-        for name, value in row.items()
-    }
-
-
 def _timeline_layers(earliest: float, latest: float) -> list[Spec]:
     x = vega.quantitative("", "minutes from run_start", domain=[earliest, latest])
     edge = {"type": "tick", "color": "currentColor", "opacity": 0.45, "thickness": 1, "clip": True}
+    bar = {"type": "bar", "height": {"band": 0.75}, "clip": True}
     scale = {"domain": list(_COLORS), "range": list(_COLORS.values())}
+    color, facts = vega.nominal("phase", scale=scale), vega.tooltip("run", "phase", "start", "stop")
+    at = {name: {"y": _LANE, "x": {**x, "field": name}} for name in ("start", "stop")}
     return [
-        vega.layer(
-            "spans",
-            {"type": "bar", "height": {"band": 0.75}, "clip": True},
-            y=_LANE,
-            x={**x, "field": "start"},
-            x2={"field": "stop"},
-            color=vega.nominal("phase", scale=scale),
-            tooltip=vega.tooltip("run", "phase", "start", "stop"),
-        ),
-        vega.layer("edges", edge, y=_LANE, x={**x, "field": "stop"}),
+        vega.layer("spans", bar, **at["start"], x2={"field": "stop"}, color=color, tooltip=facts),
+        vega.layer("edges", edge, **at["stop"]),
     ]
 
 
@@ -358,9 +296,9 @@ def rcp(drawn: DrawnSet) -> Chart | None:
     test, rules = drawn.row.rcp, drawn.rules
     if test is None or rules is None:
         return None
-    runs = rules.runs
-    reference = reference_points(
-        drawn.usage, drawn.ruleset, rules.name, runs=runs.required, drop=runs.drop
+    runs, ruleset = rules.runs, load_round(drawn.usage, drawn.row.round).ruleset
+    reference = points.reference_points(
+        drawn.usage, ruleset, rules.name, runs=runs.required, drop=runs.drop
     )
     if not reference:
         return None
@@ -375,8 +313,7 @@ def points_chart(
 ) -> Chart:
     """Return the chart of reference points alone, for submissions of ``required`` runs."""
     data = _data(tuple(reference), required)
-    present = {point["kind"] for point in data["points"]}
-    kinds = [*(kind for kind in (_MEAN, _PRUNED) if kind in present), _LIMIT]
+    kinds = [_LIMIT, *(point["kind"] for point in data["points"])]
     means = "their means, and the smallest acceptable mean"
     return replace(_chart(data, [], unit, kinds, means), subject=subject)
 
@@ -397,15 +334,15 @@ def _own(test: RcpRow, system: str | None) -> Rows:
     if test.mean is None or not math.isfinite(test.mean) or test.batch_size <= 0:
         return []
     limit = None if test.minimum is None else vega.rounded(test.minimum, 7)
-    margin = "" if test.margin_percent is None else margin_in_words(test.margin_percent)
+    margin = "" if test.margin_percent is None else points.margin_in_words(test.margin_percent)
     return [
         {
             "batch": test.batch_size,
             "mean": vega.rounded(test.mean, 7),
             "kind": _PASS if test.official_pass else _FAIL,
             "name": system,
-            "limit": NO_LIMIT if test.no_limit_reason else limit,
-            "margin": NO_LIMIT if test.no_limit_reason else margin,
+            "limit": points.NO_LIMIT if test.no_limit_reason else limit,
+            "margin": points.NO_LIMIT if test.no_limit_reason else margin,
         }
     ]
 
@@ -416,7 +353,7 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
 
     A page stores rows that are the same only once.
     """
-    hull = prune(reference)
+    hull = points.prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
     runs: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
@@ -425,25 +362,24 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             shown = {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
             runs[value > _FAR * median(point.to_converge)].append(shown)
     return {
-        "points": [_point(point, _MEAN if point.name in kept else _PRUNED) for point in reference],
+        "points": [
+            {
+                "batch": p.batch_size,
+                "mean": vega.rounded(p.mean, 7),
+                "limit": vega.rounded(p.minimum, 7) if points.has_limit(p) else points.NO_LIMIT,
+                "kind": _MEAN if p.name in kept else _PRUNED,
+                "name": p.name,
+            }
+            for p in reference
+        ],
         "runs": runs[False],
         "far": runs[True],
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
         # None breaks the line where there is no lower limit.
         "limit": [
-            _on_line(point.batch_size, point.minimum if has_limit(point) else None, _LIMIT)
+            _on_line(point.batch_size, point.minimum if points.has_limit(point) else None, _LIMIT)
             for point in along
         ],
-    }
-
-
-def _point(point: ReferencePoint, kind: str) -> Mapping[str, Any]:
-    return {
-        "batch": point.batch_size,
-        "mean": vega.rounded(point.mean, 7),
-        "limit": vega.rounded(point.minimum, 7) if has_limit(point) else NO_LIMIT,
-        "kind": kind,
-        "name": point.name,
     }
 
 
@@ -468,27 +404,18 @@ def _spec(unit: str, kinds: Sequence[str]) -> Spec:
     # Browsers may have a wider font.
     y = vega.quantitative("mean", f"{unit} to converge", {"titlePadding": 14}, padding=10)
     looks = vega.styled("kind", _KINDS, kinds, legend={"columns": 2})
-    line = {"x": x, "y": y, "color": looks["color"]}
+    place = {"x": x, "y": y}
+    line = {**place, "color": looks["color"]}
     tick = {"type": "tick", "orient": "horizontal", "color": vega.GREY, "opacity": 0.45}
     facts = ("name", "batch", "mean", "limit")
+    of_point, of_own = vega.tooltip(*facts, "kind"), vega.tooltip(*facts, "margin", "kind")
     label = {"type": "text", "dy": 20, "fontWeight": "bold"}
-    return vega.view(
-        [
-            vega.layer("runs", tick, x=x, y=y),
-            vega.layer("hull", {"type": "line", "size": 2}, **line),
-            vega.layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
-            vega.layer(
-                "points", vega.dots(60), x=x, y=y, **looks, tooltip=vega.tooltip(*facts, "kind")
-            ),
-            vega.layer(
-                "own",
-                vega.dots(220),
-                x=x,
-                y=y,
-                **looks,
-                tooltip=vega.tooltip(*facts, "margin", "kind"),
-            ),
-            vega.layer("own", label, x=x, y=y, text=vega.nominal("margin")),
-        ],
-        260,
-    )
+    layers = [
+        vega.layer("runs", tick, **place),
+        vega.layer("hull", {"type": "line", "size": 2}, **line),
+        vega.layer("limit", {"type": "line", "strokeDash": [6, 4], "size": 2}, **line),
+        vega.layer("points", vega.dots(60), **place, **looks, tooltip=of_point),
+        vega.layer("own", vega.dots(220), **place, **looks, tooltip=of_own),
+        vega.layer("own", label, **place, text=vega.nominal("margin")),
+    ]
+    return vega.view(layers, 260)

@@ -1,11 +1,18 @@
-"""The results of all rounds, published and of a user, by benchmark, as their page shows them."""
+"""The results of all rounds, published and of a user, by benchmark, and the HTML of their page.
+
+The page is made by the same measures as that of a report (``html``). What can be read without
+scripts is plain HTML: the benchmarks, the fastest results of each round, and the gains of the same
+accelerators. The table of all results is data: it would be 2 MB as HTML, and its rows are made when
+they come into view.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import groupby
-from math import isfinite
+from itertools import groupby, starmap
+from math import isfinite, log
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -13,8 +20,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Checked
-from mlperf_pkg.checks.descriptions import as_published, batch_size_of
+from mlperf_pkg.checks.descriptions import as_published, batch_size_of, category
 from mlperf_pkg.checks.names import plain_name, words_of
+from mlperf_pkg.commands.charts.chart import rounded
+from mlperf_pkg.commands.page.html import columns, compact
+from mlperf_pkg.commands.page.template import file, filled, packed, raw
 from mlperf_pkg.published.model import PublishedSet, comparable, known_division
 from mlperf_pkg.published.results import PublishedResults
 from mlperf_pkg.render.table import by_key
@@ -24,6 +34,10 @@ from mlperf_pkg.rulebook.load import load_benchmark, submission_date
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, first_name
 
+MAX_BYTES = 300_000
+
+_TITLE = "MLPerf Training and HPC: all rounds"
+_WIDTH, _HEIGHT = 160, 44  # of a small chart, in pixels
 _NO_ACCELERATOR = "processors alone"
 _POWER_LIMIT = re.compile(r" ?\(\d+ ?W\)")
 _FAMILY = re.compile(r"(\S+) .+\((.+)\)")
@@ -59,15 +73,10 @@ class Entry(Struct, frozen=True):
         return self.row.score_minutes or 0.0
 
     @property
-    def accelerators(self) -> int:
-        """The number of accelerators, 0 if it is not known."""
-        return self.row.accelerators or 0
-
-    @property
     def hardware(self) -> str:
         """The number and the name of the accelerators."""
-        number = f"{self.accelerators:,} \u00d7 " if self.accelerators else ""
-        return f"{number}{self.accelerator}"
+        number = self.row.accelerators
+        return f"{number:,} \u00d7 {self.accelerator}" if number else self.accelerator
 
     @property
     def year(self) -> float:
@@ -118,7 +127,7 @@ class Series(Struct, frozen=True):
     @property
     def record_moore(self) -> float:
         """The gain in the time from the first entry to the fastest by Moore's law."""
-        return moore_gain(self.best.year - self.entries[0].year)
+        return float(2 ** ((self.best.year - self.entries[0].year) / _DOUBLING))
 
 
 class Span(Struct, frozen=True):
@@ -139,23 +148,24 @@ class Span(Struct, frozen=True):
     @property
     def overall(self) -> Series:
         """The fastest of each round."""
-        return Series("overall", _fastest(self.entries, _round))
+        return _fastest("overall", self.entries)
 
     @property
     def on_eight(self) -> Series:
         """The fastest of each round on eight accelerators."""
-        eight = (entry for entry in self.entries if entry.accelerators == EIGHT)
-        return Series(f"on {EIGHT} accelerators", _fastest(eight, _round))
+        eight = (entry for entry in self.entries if entry.row.accelerators == EIGHT)
+        return _fastest(f"on {EIGHT} accelerators", eight)
 
     @property
     def gains(self) -> list[Series]:
         """The same number of the same accelerators in several rounds, most rounds first."""
-        groups = by_key((entry.hardware, entry) for entry in self.entries if entry.accelerators)
-        series = (Series(name, _fastest(group, _round)) for name, group in groups.items())
-        return sorted(
-            (one for one in series if one.is_line),
-            key=lambda one: (-len(one.entries), one.entries[0].accelerators != EIGHT, one.name),
-        )
+        groups = by_key((one.hardware, one) for one in self.entries if one.row.accelerators)
+
+        def key(series: Series) -> tuple[int, bool, str]:
+            first = series.entries[0].row
+            return -len(series.entries), first.accelerators != EIGHT, series.name
+
+        return sorted(filter(attrgetter("is_line"), starmap(_fastest, groups.items())), key=key)
 
 
 class Trend(Struct, frozen=True):
@@ -218,14 +228,11 @@ class History(Struct, frozen=True):
             (False, True): f"HPC, latest round {newest.get('hpc', '')}",
             (False, False): "HPC, earlier rounds",
         }
-        for kind, heading in headings.items():
-            trends = [
-                trend
-                for trend in self.trends
-                if kind == (trend.usage == TRAINING, trend.rounds[-1] == newest[trend.usage])
-            ]
-            if trends:
-                yield heading, sorted(trends, key=lambda trend: -trend.newest)
+        trends = sorted(self.trends, key=lambda trend: -trend.newest)
+        by_kind = by_key(
+            ((one.usage == TRAINING, one.rounds[-1] == newest[one.usage]), one) for one in trends
+        )
+        yield from ((headings[kind], by_kind[kind]) for kind in headings if kind in by_kind)
 
 
 def year_of(usage: str, round_: str) -> float:
@@ -234,22 +241,12 @@ def year_of(usage: str, round_: str) -> float:
     return day.year + (day - date(day.year, 1, 1)).days / _DAYS
 
 
-def moore_gain(years: float) -> float:
-    """Return how many times as fast Moore's law makes a computer in these years."""
-    return float(2 ** (years / _DOUBLING))
-
-
-def _fastest(entries: Iterable[Entry], key: Callable[[Entry], Any]) -> tuple[Entry, ...]:
-    """Return the fastest entry of each key, by key."""
-    groups = by_key((key(entry), entry) for entry in entries)
-    return tuple(
-        min(groups[value], key=lambda entry: (entry.minutes, entry.row.path))
-        for value in sorted(groups)
+def _fastest(name: str, entries: Iterable[Entry]) -> Series:
+    """Return the fastest of the entries of each round, which are in the order of rounds."""
+    by_round = by_key((entry.row.round, entry) for entry in entries).values()
+    return Series(
+        name, tuple(min(group, key=lambda one: (one.minutes, one.row.path)) for group in by_round)
     )
-
-
-def _round(entry: Entry) -> Any:
-    return version_of(entry.row.round)
 
 
 # ---- from the published results -----------------------------------------------------------
@@ -339,7 +336,8 @@ def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
     by_name = by_key(((entry.row.usage, name), entry) for name, entry in named)
     for (usage, first), group in by_name.items():
         spans = []
-        for target, members in groupby(sorted(group, key=_round), key=_target):
+        ordered = sorted(group, key=lambda entry: version_of(entry.row.round))
+        for target, members in groupby(ordered, key=_target):
             by_kind = by_key((entry.is_new, entry) for entry in members)
             if False in by_kind:
                 spans.append(Span(target, tuple(by_kind[False]), tuple(by_kind.get(True, ()))))
@@ -353,3 +351,109 @@ def _trends(entries: Sequence[Entry]) -> Iterator[Trend]:
 def _target(entry: Entry) -> str:
     rules = load_benchmark(entry.row.usage, entry.row.round, entry.row.benchmark)
     return explain.target(rules) if rules else "unknown"
+
+
+# ---- as HTML ------------------------------------------------------------------------------
+
+
+def history_html(history: History, home: str = "") -> str:
+    """Return the page; ``home`` is as in ``html``.
+
+    Raises:
+        MissingPackageError: Jinja is not installed.
+    """
+    values = {
+        "history": history,
+        "title": _TITLE,
+        "fastest": fastest,
+        "small_chart": small_chart,
+        "table": raw(packed(_table(history))),
+        "home": home,
+    }
+    style, scripts = file("page.css") + file("history.css"), ("charts.js", "plot.js", "history.js")
+    return filled("history.html", values, title=_TITLE, style=style, scripts=scripts)
+
+
+def fastest(trend: Trend, rounds: list[str], *, eight: bool) -> Iterator[tuple[str, Entry | None]]:
+    """Yield a cell for each round: its class, ``new`` where the target is new, and the entry."""
+    entries: dict[str, tuple[str, Entry]] = {}
+    for number, span in enumerate(trend.spans):
+        series = span.on_eight if eight else span.overall
+        for index, entry in enumerate(series.entries):
+            entries[entry.row.round] = ("new" if number and not index else "", entry)
+    for round_ in rounds:
+        yield entries.get(round_, ("", None))
+
+
+def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Return the lines of a small chart of minutes over time: the class and the points of each.
+
+    It is logarithmic in minutes.
+    """
+    shown = [
+        (kind, series.entries)
+        for span in trend.spans
+        for kind, series in (("eight", span.on_eight), ("overall", span.overall))
+        if series.entries
+    ]
+    minutes = [log(entry.minutes) for _, entries in shown for entry in entries]
+    years = [entry.year for _, entries in shown for entry in entries]
+
+    def place(entry: Entry) -> tuple[float, float]:
+        x = _share(entry.year, min(years), max(years))
+        y = _share(log(entry.minutes), max(minutes), min(minutes))
+        return round(5 + x * (_WIDTH - 10), 1), round(5 + y * (_HEIGHT - 10), 1)
+
+    return [(kind, list(map(place, entries))) for kind, entries in shown]
+
+
+def _share(value: float, least: float, most: float) -> float:
+    return 0.5 if least == most else (value - least) / (most - least)
+
+
+def _table(history: History) -> str:
+    """Return the rows of all entries, and what draws the benchmarks that have trends, as JSON.
+
+    The rows of a trend have its id and the number of their span: only they can be compared.
+    """
+    places = {
+        entry.index: (trend.id, number)
+        for trend in history.trends
+        for number, span in enumerate(trend.spans)
+        for entry in (*span.entries, *span.new)
+    }
+    ranked = (entry.row for entry in history.entries if entry.is_ranked)
+    rounds = {(row.usage, row.round) for row in ranked}
+    rows = [_row(entry, *places.get(entry.index, ("", 0))) for entry in history.entries]
+    trends = [trend for _, group in history.groups for trend in group]
+    benchmarks = {t.id: {"title": t.title, "usage": t.usage, "names": t.names} for t in trends}
+    years = {f"{usage} {name}": rounded(year_of(usage, name), 7) for usage, name in sorted(rounds)}
+    return compact({"rows": columns(rows), "benchmarks": benchmarks, "years": years})
+
+
+def _row(entry: Entry, trend: str, span: int) -> Mapping[str, Any]:
+    row = entry.row
+    names = ("usage", "round", "submitter", "system", "system_name", "benchmark")
+    more = ("accelerators", "nodes", "framework", "runs", "path")
+    return {
+        "trend": trend,
+        "span": span,
+        **{name: getattr(row, name) for name in (*names, *more)},
+        "scaling": row.scaling or "",
+        "division": known_division(row.division),
+        "status": category(row.status) or row.status,
+        "accelerator": entry.accelerator,
+        "processor": row.host_processor,
+        "batch": row.global_batch_size,
+        "minutes": _number(row.score_minutes),
+        "unscaled": _number(row.unscaled_minutes),
+        "official": _number(row.official_minutes),
+        "energy": _number(row.energy_joules),
+        "own": "yours" if entry.own else "others",
+        "new": entry.is_new,
+        "public": entry.is_public,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else rounded(value, 8)

@@ -23,14 +23,14 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.charts.benchmarks import convergence
 from mlperf_pkg.commands.charts.chart import CONFIG, Chart, Rows, prepared
-from mlperf_pkg.commands.charts.drawing import Detail, set_charts
+from mlperf_pkg.commands.charts.drawing import set_charts
 from mlperf_pkg.commands.page.content import Content, amount
 from mlperf_pkg.commands.page.template import file, filled, packed, short
 from mlperf_pkg.render import findings
 from mlperf_pkg.results.report import as_json
 
 MAX_BYTES = 2_000_000
-_DETAILS = (Detail(), Detail(points=50, spans=15), Detail(points=15, spans=5))
+_DETAILS = ((150, 40), (50, 15), (15, 5))  # points and spans of a run, as for ``set_charts``
 _DATA = 'id="charts">'  # which no value contains: their quotation marks are escaped
 
 
@@ -43,7 +43,7 @@ def html(content: Content, runtime: str, home: str = "") -> str:
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    charts = _charts(content, _DETAILS[0])
+    charts = _charts(content, *_DETAILS[0])
     text = filled(
         "page.html",
         {
@@ -62,7 +62,7 @@ def html(content: Content, runtime: str, home: str = "") -> str:
     data = packed(payload(charts))
     for detail in _DETAILS[1:] if room > 0 else _DETAILS[-1:]:
         if len(data) > room:
-            data = packed(payload(_charts(content, detail)))
+            data = packed(payload(_charts(content, *detail)))
     return text.replace(_DATA, f"{_DATA}{data}", 1)
 
 
@@ -75,22 +75,21 @@ def _labels(content: Content) -> str:
     return f"@media screen and (max-width: 40rem) {{{''.join(labels)}}}"
 
 
-def _charts(content: Content, detail: Detail) -> Mapping[str, Sequence[Chart]]:
+def _charts(content: Content, points: int, spans: int) -> Mapping[str, Sequence[Chart]]:
     """Return the charts by the id of the element that shows them."""
     charts = {}
     for group in content.benchmarks:
-        members = [(section.entry.drawn, section.entry.accelerator) for section in group.sections]
-        common = partial(convergence, group.title, members, content.looks, detail.points)
+        members = [(section.drawn, section.accelerator) for section in group.sections]
+        common = partial(convergence, group.title, members, content.looks, points)
         charts[group.id] = _packable(group.id, prepared("convergence", group.id, common))
     for section in content.sections:
-        charts[section.id] = _packable(section.id, set_charts(section.entry.drawn, detail))
+        charts[section.id] = _packable(section.id, set_charts(section.drawn, points, spans))
     return charts
 
 
 def _packable(element: str, charts: Sequence[Chart]) -> list[Chart]:
     """Return the charts of an element in the form of a page, so that their rows are not kept."""
-    pack = partial(packable, packed_rows={})
-    return [p for one in charts for p in prepared(one.name, element, partial(map, pack, [one]))]
+    return [p for one in charts for p in prepared(one.name, element, partial(map, packable, [one]))]
 
 
 # ---- the data of charts: compressed JSON, with the parts that charts share stored once -----
@@ -100,20 +99,10 @@ _MOST_DECIMALS = 8
 _EXACT = 2**53 / 10**_MOST_DECIMALS  # numbers below it are exact in units of the last decimal
 
 
-def packable(chart: Chart, packed_rows: dict[int, dict[str, list[Any]]]) -> Chart:
-    """Return a chart with short strings, and with its data as ``columns`` returns them.
-
-    ``packed_rows`` keeps the columns by the ``id`` of their rows, which many charts share.
-    """
-    for rows in chart.data.values():
-        if id(rows) not in packed_rows:
-            packed_rows[id(rows)] = columns(rows)
-    return replace(
-        chart,
-        title=short(chart.title),
-        description=short(chart.description),
-        data={name: packed_rows[id(rows)] for name, rows in chart.data.items()},
-    )
+def packable(chart: Chart) -> Chart:
+    """Return a chart with short strings, and with its data as ``columns`` returns them."""
+    texts = {"title": short(chart.title), "description": short(chart.description)}
+    return replace(chart, **texts, data={name: columns(rows) for name, rows in chart.data.items()})
 
 
 def payload(charts: Mapping[str, Sequence[Chart]]) -> str:

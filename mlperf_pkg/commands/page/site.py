@@ -2,12 +2,9 @@
 
 from collections.abc import Container, Mapping, Sequence
 
-from msgspec import Struct
-
 from mlperf_pkg import __version__
 from mlperf_pkg.commands.page.content import Content
-from mlperf_pkg.commands.page.history import published_history
-from mlperf_pkg.commands.page.history_html import history_html
+from mlperf_pkg.commands.page.history import history_html, published_history
 from mlperf_pkg.commands.page.html import html
 from mlperf_pkg.commands.page.template import file, filled
 from mlperf_pkg.infra.text import unused
@@ -18,13 +15,6 @@ INDEX, HISTORY = "index", "history"
 _TITLE = "MLPerf results"
 
 
-class SitePage(Struct, frozen=True):
-    """A page of a site, and the files of its review if it has one."""
-
-    content: Content
-    review: Mapping[str, str] = {}
-
-
 def page_name(content: Content, taken: Container[str]) -> str:
     """Return the name of a page that is not ``taken``: ``training-2.0``."""
     report = content.report
@@ -32,35 +22,31 @@ def page_name(content: Content, taken: Container[str]) -> str:
 
 
 def files(
-    pages: Mapping[str, SitePage],
+    pages: Mapping[str, tuple[Content, Mapping[str, str]]],
     published: PublishedResults | None,
     own: Sequence[PublishedSet],
     runtime: str,
 ) -> dict[str, str]:
-    """Return the files of a site; ``pages`` are by name, ``runtime`` is as for ``html``.
+    """Return the files of a site; ``pages`` are by name, each with the files of its review.
 
+    ``runtime`` is as for ``html``.
     The page of all rounds marks ``own`` result sets, unless all of them are published.
 
     Raises:
         MissingPackageError: Jinja is not installed.
     """
-    values = {
-        "pages": pages,
-        "history": HISTORY if published else "",
-        "title": _TITLE,
-        "version": __version__,
-    }
-    style = file("page.css")
+    about = {"history": HISTORY if published else "", "title": _TITLE, "version": __version__}
+    style, values = file("page.css"), {"pages": pages, **about}
     texts = {INDEX: filled("site.html", values, title=_TITLE, style=style)}
     if published:
         history = published_history(published, own)
         if not any(entry.is_new for entry in history.own):
             history = published_history(published)
         texts[HISTORY] = history_html(history, f"{INDEX}.html")
-    texts |= {name: html(page.content, runtime, f"{INDEX}.html") for name, page in pages.items()}
+    texts |= {name: html(page, runtime, f"{INDEX}.html") for name, (page, _) in pages.items()}
     reviews = {
         f"{name}-review/{part}": text
-        for name, page in pages.items()
-        for part, text in page.review.items()
+        for name, (_, review) in pages.items()
+        for part, text in review.items()
     }
     return {f"{name}.html": text for name, text in texts.items()} | reviews

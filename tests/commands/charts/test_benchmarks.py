@@ -1,17 +1,11 @@
 """The charts of a benchmark: scores and convergence."""
 
-from itertools import pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.charts.benchmarks import (
-    OTHERS,
-    PALETTE,
-    Looks,
-    convergence,
-    scoreboard,
-)
+from mlperf_pkg.commands.charts.benchmarks import OTHERS, PALETTE, Looks, convergence, scoreboard
+from mlperf_pkg.render.table import by_key
 from tests.helpers.charts import drawn
 from tests.helpers.reports import result_set
 
@@ -25,11 +19,10 @@ def test_the_scoreboard_is_by_benchmark_and_time() -> None:
     ]
     boards = dict(scoreboard(rows))
     assert list(boards) == ["bert", "ssd"]
-    shown = [(e["set"], e["minutes"], e["division"]) for e in boards["bert"].data["scores"]]
+    bert = boards["bert"]
+    shown = [(e["set"], e["minutes"], e["division"]) for e in bert.data["scores"]]
     assert shown == [("ACME: quick", 1.0, "open"), ("ACME: slow", 9.0, "closed")]
-    assert (
-        boards["bert"].description == "2 scores from 1.000 minutes (ACME quick) to 9.000 minutes."
-    )
+    assert bert.description == "2 scores from 1.000 minutes (ACME quick) to 9.000 minutes."
 
 
 def luminance(color: str) -> float:
@@ -38,16 +31,14 @@ def luminance(color: str) -> float:
     return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
-
-
 def test_looks_differ_in_shape_and_can_be_seen_on_light_and_dark() -> None:
-    assert len({look.shape for look in PALETTE}) == len({look.color for look in PALETTE})
-    assert len({look.shape for look in PALETTE}) == len(PALETTE)
+    """With a contrast of at least 3."""
+    assert (
+        len({one.shape for one in PALETTE}) == len({one.color for one in PALETTE}) == len(PALETTE)
+    )
+    light, dark = (luminance(back) + 0.05 for back in ("#ffffff", "#15181c"))
     for look in PALETTE:
-        assert all(contrast(look.color, back) >= 3 for back in ("#ffffff", "#15181c"))
+        assert 3 * dark <= luminance(look.color) + 0.05 <= light / 3
 
 
 def test_the_most_frequent_accelerators_have_looks_of_their_own() -> None:
@@ -68,15 +59,10 @@ def sets(*names: str) -> list[Any]:
 
 def test_convergence_is_a_line_for_each_set() -> None:
     (chart,) = convergence("bert", sets("a", "b"), Looks(["X1"]), 5)
-    rows = chart.data["points"]
-    assert len({row["set"] for row in rows}) == 2
-    of_one = [row["at"] for row in rows if row["set"] == rows[0]["set"]]
-    assert all(before < after for before, after in pairwise(of_one))
-    assert len(of_one) <= 6
+    lines = by_key((row["set"], row["at"]) for row in chart.data["points"])
+    assert len(lines) == 2
+    assert all(line == sorted(set(line)) and len(line) <= 6 for line in lines.values())
     assert chart.data["target"] == [{"target": 0.72}]
-
-
-def test_the_convergence_of_one_set_is_not_drawn_again() -> None:
-    assert list(convergence("bert", sets("a"), Looks(["X1"]), 5)) == []
     without = [(replace(one, runs=()), name) for one, name in sets("a", "b")]
-    assert list(convergence("bert", without, Looks(["X1"]), 5)) == []
+    for none in (sets("a"), without):  # that of one set is not drawn again
+        assert list(convergence("bert", none, Looks(["X1"]), 5)) == []

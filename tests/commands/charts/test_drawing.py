@@ -12,7 +12,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.charts import drawing
 from mlperf_pkg.commands.charts.benchmarks import scoreboard
 from mlperf_pkg.commands.charts.chart import Chart
-from mlperf_pkg.commands.charts.drawing import Detail, set_charts
+from mlperf_pkg.commands.charts.drawing import set_charts
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results.rcp import prune, reference_points
 from mlperf_pkg.results.report import RcpRow
 from tests.helpers.charts import charts, drawn
@@ -32,25 +33,17 @@ def test_which_charts_there_are() -> None:
         assert list(charts(drawn(benchmark, round_))) == names
 
 
-def test_curves_show_every_evaluation_and_the_target() -> None:
+def test_curves_show_every_evaluation_and_the_target_or_say_that_they_do_not() -> None:
     one = drawn("bert")
     chart = charts(one)["curves"]
     assert chart.data["target"] == [{"target": 0.72, "label": "target 0.72"}]
     assert len(chart.data["points"]) == sum(len(run.curve.evaluations) for run in one.runs)
-    first = one.runs[0]
-    assert chart.data["points"][0] == {
-        "run": "result_0.txt",
-        "state": first.state,
-        "at": first.curve.evaluations[0].position,
-        "value": first.curve.evaluations[0].values[""],
-    }
-
-
-def test_curves_thin_out_and_say_so() -> None:
-    one = drawn("bert")
-    chart = set_charts(one, Detail(points=2, spans=3))[0]
-    assert len(chart.data["points"]) <= 3 * len(one.runs)
-    assert "of a run, 2 are shown" in chart.description
+    first, state = one.runs[0].curve.evaluations[0], one.runs[0].state
+    point = {"run": "result_0.txt", "state": state, "at": first.position, "value": first.values[""]}
+    assert chart.data["points"][0] == point
+    thin = set_charts(one, 2, 3)[0]
+    assert len(thin.data["points"]) <= 3 * len(one.runs)
+    assert "of a run, 2 are shown" in thin.description
 
 
 def test_the_chart_of_times_marks_dropped_runs() -> None:
@@ -59,8 +52,8 @@ def test_the_chart_of_times_marks_dropped_runs() -> None:
     assert (states.count("counts"), states.count("dropped")) == (8, 2)
     (box,) = chart.data["box"]
     counted = sorted(e["minutes"] for e in chart.data["runs"] if e["state"] == "counts")
-    assert (box["least"], box["most"]) == (counted[0], counted[-1])
-    assert box["low"] <= box["median"] <= box["high"]
+    assert counted[0] == box["least"] < box["low"] < box["median"] < box["high"] < box["most"]
+    assert box["most"] == counted[-1]
     assert chart.description.startswith("10 runs with a time, 8 of them count, 2 are dropped")
 
 
@@ -94,10 +87,9 @@ def test_the_rcp_chart_shows_all_points_the_hull_and_the_limit() -> None:
 def test_a_point_without_a_limit_breaks_the_line_and_an_outlier_is_left_out() -> None:
     chart = charts(drawn("gpt3", "4.1"))["rcp"]
     limits = {point["batch"]: point["mean"] for point in chart.data["limit"]}
-    assert limits[3072] is None
-    assert limits[4096] is not None
-    (point,) = (point for point in chart.data["points"] if point["batch"] == 3072)
-    assert point["limit"] == "no lower limit"
+    assert (limits[3072], limits[4096] is None) == (None, False)
+    of_points = {point["batch"]: point["limit"] for point in chart.data["points"]}
+    assert of_points[3072] == "no lower limit"
     assert max(run["mean"] for run in chart.data["runs"]) < 2e9
     assert "1 reference run beyond 3 times the median not shown" in chart.description
 
@@ -116,20 +108,17 @@ def test_the_own_point_of_the_rcp_chart() -> None:
     for test, expected in RCP:
         one = drawn("bert")
         own = charts(replace(one, row=replace(one.row, rcp=test)))["rcp"].data["own"]
-        assert len(own) == len(expected)
-        assert all(
-            point.items() >= fields.items() for point, fields in zip(own, expected, strict=True)
-        )
+        pairs = zip(own, expected, strict=True)
+        assert all(point.items() >= fields.items() for point, fields in pairs)
 
 
 def test_the_timeline_begins_with_initialisation() -> None:
     one = drawn("bert")
     chart = charts(one)["timeline"]
-    spans = [span for span in chart.data["spans"] if span["run"] == "result_0.txt"]
-    assert {span["phase"] for span in spans} == {"initialisation", "training", "evaluation"}
-    training = next(span for span in spans if span["phase"] == "training")
-    assert one.runs[0].row.minutes == pytest.approx(training["stop"], rel=1e-3)
-    assert min(span["start"] for span in spans) < 0
+    spans = by_key((s["phase"], s) for s in chart.data["spans"] if s["run"] == "result_0.txt")
+    assert spans.keys() == {"initialisation", "training", "evaluation"}
+    assert spans["training"][0]["stop"] == pytest.approx(one.runs[0].row.minutes, rel=1e-3)
+    assert spans["initialisation"][0]["start"] < 0
 
 
 def test_text_of_strangers_is_in_the_data_alone() -> None:
@@ -148,9 +137,7 @@ def test_a_set_has_its_runs_with_their_curves_which_are_read_if_asked_for(tmp_pa
     checked, with_curves = (check([str(tree)], Options(curves=curves)) for curves in (False, True))
     assert not any(run.curve for run in checked.runs)
     assert with_curves.report == checked.report
-    sets = drawing.drawn_sets(with_curves)
-    assert [(drawn.row.benchmark, len(drawn.runs), drawn.ruleset) for drawn in sets] == [
-        ("bert", 10, "2.0.0"),
-        ("resnet", 5, "2.0.0"),
-    ]
+    sets = list(drawing.drawn_sets(with_curves))
+    about = [(drawn.row.benchmark, len(drawn.runs), drawn.usage) for drawn in sets]
+    assert about == [("bert", 10, "training"), ("resnet", 5, "training")]
     assert all(run.curve.evaluations and run.curve.spans for drawn in sets for run in drawn.runs)

@@ -1,54 +1,134 @@
-"""What a page says: the columns of its table, its findings and their lines."""
+"""What a page says: its result sets, the cards of a round, the columns of its table, its findings."""
 
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options, Rank, Standing
-from mlperf_pkg.commands.page.content import choices, columns, excerpts
+from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.commands.page.content import Card, Section, cards, choices, columns, excerpts
 from mlperf_pkg.config import Price
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, Verdict, Verdicts
 from mlperf_pkg.infra.source import Source, raw_lines
 from mlperf_pkg.render.table import Table
-from tests.commands.page.test_entries import entry
+from mlperf_pkg.submission.membership import submitters
+from tests.helpers.charts import drawn
 from tests.helpers.logs import line_of
+from tests.helpers.published import published_set
 from tests.helpers.trees import simulated, write_set
 
-STANDING = Standing("2.0", 8, Rank(3, 12), "X1", Rank(1, 2))
+
+def section(
+    minutes: float | None, accelerators: int | None, submitter: str | None = "ACME", **changes: Any
+) -> Section:
+    one = drawn("resnet")
+    row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
+    names = {"path": "s.json", "id": "s", "system_name": "s", "status": "Available on-premise"}
+    known: dict[str, Any] = {"submitter": submitter, "division": "closed", "findings": (), **names}
+    contents = {"accelerator_model_name": "X1"}
+    system = SystemFile(contents=contents, accelerators=accelerators, **known)
+    return Section(replace(one, row=row), system)
 
 
-def test_a_column_without_values_is_left_out() -> None:
-    titles = [column.heading for column in columns([entry(5.0, 8)])]
-    rare = {"Round", "Nodes", "Batch size", "Energy (kJ)", "Price (USD)", "Published rank"}
-    assert not rare & set(titles)
-    assert titles[:3] == ["Benchmark", "Accelerators", "Minutes"]
+def of(*sections: Section, record: tuple[Any, ...] = ()) -> tuple[Card, ...]:
+    names = submitters(item.row.submitter or "" for item in sections)
+    return cards([replace(s, id=f"s{index}") for index, s in enumerate(sections)], record, names)
 
 
-def test_values() -> None:
-    full = entry(5.0, 8, energy_joules=1_234_567.0, submitter=None)
-    full = replace(full, price=Price(149000, "a list"), standing=STANDING)
-    full = replace(full, settings={"global_batch_size": "3072"})
-    shown = columns([full, entry(6.0, 16)])
-    cells = zip(shown, Table(shown).spans(full), strict=True)
-    row = {column.heading: text for column, (text, _) in cells}
-    assert (
-        row.items()
-        >= {
-            "Energy (kJ)": "1,235",
-            "Price (USD)": "149,000",
-            "Published rank": "3 of 12",
-            "Batch size": "3072",
-            "Availability": "onprem",
-            "Minutes": "5.000",
-            "Submitter": "-",
-        }.items()
+OPENED = section(1.0, 8, division="open")
+CARDS = [
+    ((section(1.0, 64), section(1.1, 64, "acme"), section(5.0, 8, "Other"), section(12.0, 2)),
+     "4 results, 2 submitters",
+     {"Winner": ("1.000", "s0", ""), "Runner-up": ("5.000", "s2", "5 times as long"),
+      "Per accelerator": ("24.0", "s3", "")}),
+    ((OPENED,), "1 result, 1 submitter, open division",
+     {"Winner": ("1.000", "s0", ""), "Per accelerator": ("8.0", "s0", "")}),
+    ((OPENED, section(5.0, 8), section(None, 8), section(5.0, None), section(float("inf"), 8),
+      section(5.0, 8, scaling="weak")), "1 result, 1 submitter",
+     {"Winner": ("5.000", "s1", ""), "Per accelerator": ("40.0", "s1", "")}),
+]  # fmt: skip
+
+
+def test_a_card() -> None:
+    """Of another submitter or none; Open results count only where there are no others."""
+    for sections, about, best in CARDS:
+        (card,) = of(*sections)
+        assert (card.title, card.about) == ("resnet", about)
+        assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
+    assert of(section(None, 8)) == ()
+
+
+def earlier(minutes: float | None, accelerators: int = 8, **fields: Any) -> Any:
+    defaults = {"round": "1.1", "benchmark": "resnet", "division": "closed", "usage": "training"}
+    return published_set(
+        **{**defaults, "score_minutes": minutes, "accelerators": accelerators, **fields}
     )
 
 
+RECORD = (
+    earlier(10.0),
+    earlier(8.0, 64),
+    *(earlier(1.0, 8, **{name: other}) for name, other in [
+        ("round", "1.0"), ("round", "2.1"), ("benchmark", "bert"), ("division", "open")]),
+    earlier(None),
+)  # fmt: skip
+CHANGES: list[tuple[dict[str, Any], tuple[Any, ...], str]] = [
+    ({}, RECORD, "60 % faster than 1.1"),
+    ({}, (earlier(5.02),), "unchanged since 1.1"),
+    ({}, (earlier(4.0),), "25 % slower than 1.1"),
+    ({}, (earlier(2.5),), "2 times as long as in 1.1"),
+    # In round 2.0, ssd became another model with another data set.
+    ({"benchmark": "ssd"}, (earlier(10.0, benchmark="ssd"),), ""),
+    ({"benchmark": "rgat", "round": "5.0"}, (earlier(10.0, benchmark="gnn", round="4.1"),),
+     "2 times as fast as in 4.1"),
+]  # fmt: skip
+
+
+def test_the_change_is_since_the_latest_round_with_the_same_target() -> None:
+    for fields, record, change in CHANGES:
+        (card,) = of(section(5.0, 8, **fields), record=record)
+        assert card.best[0].change == change
+
+
+def test_a_set_that_fails_says_so() -> None:
+    verdict = Verdicts(official=Verdict.FAIL, rules=Verdict.PASS)
+    (card,) = of(section(5.0, 8, verdict=verdict))
+    assert card.best[0].point.fails == "official"
+
+
+def test_columns() -> None:
+    """One without values is left out."""
+    titles = [column.heading for column in columns([section(5.0, 8)])]
+    rare = {"Round", "Nodes", "Batch size", "Energy (kJ)", "Price (USD)", "Published rank"}
+    assert not rare & set(titles)
+    assert titles[:3] == ["Benchmark", "Accelerators", "Minutes"]
+    standing = Standing("2.0", 8, Rank(3, 12), "X1", Rank(1, 2))
+    full = section(5.0, 8, energy_joules=1_234_567.0, submitter=None)
+    full = replace(full, price=Price(149000, "a list"), standing=standing)
+    full = replace(full, settings={"global_batch_size": "3072"})
+    shown = columns([full, section(6.0, 16)])
+    cells = zip(shown, Table(shown).spans(full), strict=True)
+    row = {column.heading: text for column, (text, _) in cells}
+    expected = {
+        "Energy (kJ)": "1,235",
+        "Price (USD)": "149,000",
+        "Published rank": "3 of 12",
+        "Batch size": "3072",
+        "Availability": "onprem",
+        "Minutes": "5.000",
+        "Submitter": "-",
+    }
+    assert row.items() >= expected.items()
+    facts = dict(full.facts)
+    assert facts["Published"] == "3 of 12 in 2.0 on 8 accelerators, 1 of 2 with X1"
+    assert facts["Price"] == "149,000 US dollars (a list)"
+
+
 def test_numbers_to_filter_by_are_in_their_order() -> None:
-    entries = [entry(5.0, size) for size in (1024, 8, 16)]
-    assert choices(columns(entries), entries) == {"Accelerators": ["8", "16", "1,024"]}
+    sections = [section(5.0, size) for size in (1024, 8, 16)]
+    assert choices(columns(sections), sections) == {"Accelerators": ["8", "16", "1,024"]}
 
 
 def test_excerpts_are_the_lines_of_findings(tmp_path: Path) -> None:
@@ -63,17 +143,10 @@ def test_excerpts_are_the_lines_of_findings(tmp_path: Path) -> None:
     assert '"run_start"' in text
 
 
-def lines_of(data: bytes, *numbers: int) -> dict[int, str]:
-    return raw_lines(Source("log", data), numbers, 10)
-
-
 def test_raw_lines() -> None:
     data = b"one\r\n\xff\n" + b"x" * (3 << 20) + b"\n  four \nfive"
-    assert lines_of(data, 1, 2, 3, 4, 5, 6) == {
-        1: "one",
-        2: "\ufffd",
-        3: "xxxxxxx...",
-        4: "four",
-        5: "five",
-    }
-    assert lines_of(data) == {}
+    for numbers, lines in [
+        (range(1, 7), {1: "one", 2: "\ufffd", 3: "xxxxxxx...", 4: "four", 5: "five"}),
+        ((), {}),
+    ]:
+        assert raw_lines(Source("log", data), numbers, 10) == lines

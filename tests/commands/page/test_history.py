@@ -1,23 +1,33 @@
-"""Published results over rounds: what is compared, what is not, and figures that others published."""
+"""Published results over rounds: what is compared, figures that others published, and their page."""
 
-from pathlib import Path
+import base64
+import json
+import re
+import zlib
 from typing import Any
 
 import pytest
 
-from mlperf_pkg.commands.compare.published import read_rounds
-from mlperf_pkg.commands.compare.ratios import Row, all_prices, compare
-from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.page.history import (
+    MAX_BYTES,
     History,
     Series,
     Trend,
     history,
-    moore_gain,
+    history_html,
+    published_history,
+    small_chart,
     year_of,
 )
 from mlperf_pkg.published.model import PublishedSet
+from mlperf_pkg.published.results import published_results
+from tests.commands.page.test_html import assert_policy_of_page
 from tests.helpers.published import published_set
+
+
+@pytest.fixture(scope="module")
+def record() -> History:
+    return published_history(published_results())
 
 
 def entry(round_: str, minutes: float, benchmark: str = "resnet", **fields: Any) -> PublishedSet:
@@ -26,12 +36,11 @@ def entry(round_: str, minutes: float, benchmark: str = "resnet", **fields: Any)
     values = {
         "round": round_,
         "benchmark": benchmark,
-        "score_minutes": minutes,
-        "unscaled_minutes": minutes,
         "system": f"{minutes}x{number}",
         "path": path,
     }
-    return published_set(**{**values, **fields})
+    scores = {"score_minutes": minutes, "unscaled_minutes": minutes}
+    return published_set(**{**values, **scores, **fields})
 
 
 def of(*sets: PublishedSet, own: tuple[PublishedSet, ...] = ()) -> History:
@@ -48,29 +57,20 @@ def by_round(series: Series) -> dict[str, float]:
 
 
 def test_the_fastest_of_each_round_overall_and_on_eight_accelerators() -> None:
-    [span] = trend_of(
-        entry("2.0", 20.0),
-        entry("2.0", 18.0),
-        entry("2.0", 3.0, accelerators=64),
-        entry("3.0", 9.0),
-    ).spans
+    sets = (entry("2.0", 20.0), entry("2.0", 18.0), entry("3.0", 9.0))
+    [span] = trend_of(*sets, entry("2.0", 3.0, accelerators=64)).spans
     assert by_round(span.overall) == {"2.0": 3.0, "3.0": 9.0}
     assert by_round(span.on_eight) == {"2.0": 18.0, "3.0": 9.0}
     assert (span.on_eight.gain, span.overall.gain, span.overall.record_gain) == (2.0, 1 / 3, 1.0)
 
 
-NOT_RANKED: list[dict[str, Any]] = [
-    {"division": "open"},
-    {"division": ""},
-    {"score_minutes": None},
-    {"score_minutes": float("inf")},
-    {"path": "ACME/results/box/weak/resnet"},
-]
-
-
 def test_some_results_are_in_the_table_only() -> None:
-    for fields in NOT_RANKED:
-        result = of(entry("2.0", 20.0), entry("2.0", **{"minutes": 1.0, **fields}))
+    for name, value in (
+        *(("division", division) for division in ("open", "")),
+        *(("score_minutes", score) for score in (None, float("inf"))),
+        ("path", "ACME/results/box/weak/resnet"),
+    ):
+        result = of(entry("2.0", 20.0), entry("2.0", 1.0, "resnet", **{name: value}))
         assert len(result.entries) == 2
         assert by_round(result.trends[0].latest.overall) == {"2.0": 20.0}
 
@@ -78,11 +78,12 @@ def test_some_results_are_in_the_table_only() -> None:
 def test_another_target_is_never_compared() -> None:
     trend = trend_of(entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert"))
     assert [span.rounds for span in trend.spans] == [["0.7"], ["1.0"]]
-    assert [span.target for span in trend.spans] == [
-        "at least 0.712 and below 1.0",
-        "at least 0.72 and below 1.0",
-    ]
+    targets = ["at least 0.712 and below 1.0", "at least 0.72 and below 1.0"]
+    assert [span.target for span in trend.spans] == targets
     assert not any(span.overall.is_line for span in trend.spans)
+    text = history_html(of(entry("0.7", 50.0, "bert"), entry("1.0", 21.0, "bert")))
+    assert text.count('<td class="n new">') == 2  # overall and on 8 accelerators
+    assert [kind for kind, _ in small_chart(trend)] == ["eight", "overall"] * 2
 
 
 def test_a_benchmark_keeps_its_trend_under_another_name() -> None:
@@ -93,18 +94,13 @@ def test_a_benchmark_keeps_its_trend_under_another_name() -> None:
 
 def test_the_same_accelerators_are_the_same_in_every_spelling() -> None:
     names = ["NVIDIA A100-SXM4-80GB (400W)", "NVIDIA A100-SXM-80GB", "A100-SXM4-80GB"]
-    sets = [
-        entry(round_, minutes, accelerator_model=name)
-        for round_, minutes, name in zip(
-            ["1.0", "1.1", "2.0"], [30.0, 25.0, 20.0], names, strict=True
-        )
-    ]
+    rounds = zip(["1.0", "1.1", "2.0"], [30.0, 25.0, 20.0], names, strict=True)
+    sets = [entry(name, minutes, accelerator_model=model) for name, minutes, model in rounds]
     [gain] = trend_of(*sets, entry("2.0", 10.0, accelerator_model="B1")).latest.gains
     assert (gain.name, gain.gain, len(gain.entries)) == ("8 \u00d7 A100-SXM4-80GB", 1.5, 3)
 
 
 NAMES = [
-    ("NVIDIA Blackwell Ultra GPU (GB300)", "NVIDIA GB300"),
     ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "NVIDIA B200-SXM-180GB"),
     ("NVIDIA A100-PCIE-40GB (250W)", "NVIDIA A100-PCIE-40GB"),
     ("H100 NVL Tensor Core GPU (PCIe)", "H100 NVL Tensor Core GPU (PCIe)"),
@@ -112,14 +108,11 @@ NAMES = [
 ]
 
 
-def test_an_accelerator_is_shown_by_its_model() -> None:
+def test_an_accelerator_is_shown_by_its_model_and_processors_where_there_is_none() -> None:
     for model, shown in NAMES:
         assert of(entry("5.0", 9.0, accelerator_model=model)).entries[0].accelerator == shown
-
-
-def test_processors_are_shown_where_there_is_no_accelerator() -> None:
-    sets = [entry("2.0", 90.0, accelerator_model="N/A", accelerators=None, host_processor="CPU 9")]
-    assert [one.hardware for one in of(*sets).entries] == ["CPU 9"]
+    none = {"accelerator_model": "N/A", "accelerators": None, "host_processor": "CPU 9"}
+    assert of(entry("2.0", 90.0, "resnet", **none)).entries[0].hardware == "CPU 9"
 
 
 def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
@@ -128,10 +121,8 @@ def test_own_results_are_marked_compete_with_nobody_and_count_once() -> None:
     # Checked again, from the folder of the submission, with other reference points.
     again = entry("5.0", 20.5, "bert", unscaled_minutes=20.0, system="20.0x8", path="results/bert")
     result = of(published, own=(again, mine))
-    assert [(one.own, one.is_new, one.minutes) for one in result.entries] == [
-        (True, False, 20.0),
-        (True, True, 10.0),
-    ]
+    entries = [(one.own, one.is_new, one.minutes) for one in result.entries]
+    assert entries == [(True, False, 20.0), (True, True, 10.0)]
     [trend] = result.trends
     assert by_round(trend.latest.overall) == {"5.0": 20.0}
     assert [one.minutes for one in trend.latest.new] == [10.0]
@@ -144,8 +135,9 @@ def test_a_permalink_is_escaped() -> None:
 
 
 def test_moores_law_doubles_in_two_years() -> None:
-    assert (moore_gain(0), moore_gain(2), moore_gain(4)) == (1, 2, 4)
+    span = trend_of(entry("2.0", 20.0), entry("3.1", 10.0), entry("4.0", 9.0)).latest
     assert year_of("training", "2.0") == pytest.approx(2022.37, abs=0.02)
+    assert span.overall.record_moore == pytest.approx(2, abs=0.02)
 
 
 # ---- the record in this package, and what others published --------------------------------------
@@ -154,40 +146,52 @@ def test_moores_law_doubles_in_two_years() -> None:
 def test_the_fastest_resnet_of_each_round(record: History) -> None:
     [trend] = [one for one in record.trends if one.id == "resnet"]
     [span] = trend.spans
-    best = {
-        one.row.round: (round(one.minutes, 3), one.row.submitter) for one in span.overall.entries
-    }
-    assert best == {
-        "0.7": (0.472, "Google"),
-        "1.0": (0.229, "Google"),
-        "1.1": (0.347, "NVIDIA"),
-        "2.0": (0.191, "Google"),
-        "2.1": (0.319, "NVIDIA"),
-        "3.0": (0.183, "NVIDIA_CoreWeave"),
-        "3.1": (0.183, "NVIDIA"),
-        "4.0": (0.183, "NVIDIA"),
-    }
-
-
-def test_the_ipu_systems_of_one_kind_are_one_series(record: History) -> None:
-    [trend] = [one for one in record.trends if one.id == "resnet"]
+    best = [
+        f"{one.row.round} {one.minutes:.3f} {one.row.submitter}" for one in span.overall.entries
+    ]
+    assert ", ".join(best) == (
+        "0.7 0.472 Google, 1.0 0.229 Google, 1.1 0.347 NVIDIA, 2.0 0.191 Google, 2.1 0.319 NVIDIA,"
+        " 3.0 0.183 NVIDIA_CoreWeave, 3.1 0.183 NVIDIA, 4.0 0.183 NVIDIA"
+    )
+    # The IPU systems of one kind are one series.
     [series] = [one for one in trend.latest.gains if one.name == "16 \u00d7 Graphcore IPU GC200"]
     assert series.gain == pytest.approx(1.310, abs=0.0006)
 
 
-def per_dollar(benchmark: str) -> float:
-    systems = ("ipu-pod16*", "dgxa100_ngc*")
-    wanted = Filter((benchmark,), systems, ("closed",))
-    rows: tuple[Row, ...] = compare(
-        read_rounds(["1.0"], [], wanted, None),
-        all_prices(None, {}, Path()),
-        lambda result: result.system.startswith("dgx"),
-    )
-    [ratio] = [row.performance_per_dollar for row in rows if not row.baseline]
-    assert ratio is not None
-    return ratio
+# ---- the page: its policy, its size, and that every value in it is escaped ----------------------
 
 
-def test_performance_per_dollar_of_an_ipu_pod16_against_a_dgx_a100() -> None:
-    assert per_dollar("resnet") == pytest.approx(1.561, abs=0.0006)
-    assert per_dollar("bert") == pytest.approx(1.266, abs=0.0006)
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e{{ 7 * 7 }}"
+
+
+def unpacked(page: str, element: str) -> Any:
+    match = re.search(f'id="{element}">([^<]*)<', page)
+    assert match
+    return json.loads(zlib.decompress(base64.b64decode(match[1]), 31))
+
+
+def test_the_page_of_the_record(record: History) -> None:
+    """Within its budget, allowing its scripts alone, with links to the rows of its table."""
+    page = history_html(record)
+    assert len(page.encode()) < MAX_BYTES
+    assert_policy_of_page(page)
+    links = set(re.findall('href="(#r=[^"]*)"', page))
+    assert len(links) > 200
+    assert links <= {one.link for one in record.entries}
+
+
+def test_no_text_of_a_result_is_markup() -> None:
+    fields = ("submitter", "system", "system_name", "accelerator_model", "framework", "status")
+    hostile = entry("5.0", 9.0, path=f"{HOSTILE}/resnet", **dict.fromkeys(fields, HOSTILE))
+    text = history_html(of(entry("4.1", 20.0), hostile))
+    assert "<img" not in text
+    assert text.count("<script") == 2
+    assert "\u202e" not in text
+
+
+def test_own_results_are_named_first() -> None:
+    mine = entry("5.0", 10.0, "bert", path="MINE/results/mine/bert")
+    text = history_html(of(entry("5.0", 20.0, "bert"), own=(mine,)))
+    assert "<b>Your results</b> (1, 1 not published)" in text
+    assert "bert 5.0, 10.000 min on 8 \u00d7 A1" in text
+    assert unpacked(text, "data")["rows"]["own"] == ["v", "others", 1, "yours", 1]
