@@ -69,12 +69,9 @@ def watch(
             open_sessions = [one for one in open_sessions if not (one.done or one.given_up)]
             if not open_sessions:
                 break
-            states = [
-                progress.words(datetime.now()) if (progress := session.progress) else "not started"
-                for session in open_sessions
-            ]
-            named = zip(open_sessions, states, strict=True)
-            refresh([visible(f"{session.path}: {state}") for session, state in named])
+            now, progress = datetime.now(), [(one.path, one.progress) for one in open_sessions]
+            states = ((path, p.words(now) if p else "not started") for path, p in progress)
+            refresh([visible(f"{path}: {state}") for path, state in states])
             sleep(interval_s)
     given_up = GIVEN_UP if any(session.given_up for session in sessions) else 0
     return LOST if any(session.lost for session in sessions) else given_up

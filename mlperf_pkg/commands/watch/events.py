@@ -3,7 +3,6 @@
 import json as jsonlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from msgspec import Struct
 
@@ -19,10 +18,14 @@ _METHODS = {Method.REFERENCE: "by the reference", Method.CURVE: "roughly, by the
 
 
 class Event(Struct, frozen=True):
-    """Something that happened to the log ``path``; ``event`` is its name in JSON."""
+    """Something that happened to the log ``path``; the tag names its kind in JSON."""
 
-    event: ClassVar[str] = ""
     path: str
+
+    @property
+    def event(self) -> str:
+        """The name of its kind."""
+        return str(self.__struct_config__.tag)
 
     def lines(self, now: datetime) -> Iterator[str]:
         """Yield the event as text; ``now`` is the local time."""
@@ -33,10 +36,9 @@ class Event(Struct, frozen=True):
         raise NotImplementedError
 
 
-class State(Event, frozen=True):
+class State(Event, frozen=True, tag="state"):
     """A change of the file: ``change`` in one word, ``message`` in a sentence."""
 
-    event: ClassVar[str] = "state"
     change: str
     message: str
 
@@ -45,10 +47,9 @@ class State(Event, frozen=True):
         return self.message
 
 
-class Identified(Event, frozen=True):
+class Identified(Event, frozen=True, tag="run"):
     """The log has named its benchmark, so that its rules are known."""
 
-    event: ClassVar[str] = "run"
     benchmark: str
     division: str
     round: str
@@ -61,10 +62,9 @@ class Identified(Event, frozen=True):
         return f"{subject} ({self.round_reason}); target {self.target or 'unknown'}"
 
 
-class Found(Event, frozen=True):
+class Found(Event, frozen=True, tag="finding"):
     """A finding that no later record can change."""
 
-    event: ClassVar[str] = "finding"
     finding: Finding
 
     def lines(self, _: datetime) -> Iterator[str]:
@@ -75,10 +75,9 @@ class Found(Event, frozen=True):
         yield from (f"  {remark}" for remark in findings.remarks(finding))
 
 
-class Open(Event, frozen=True):
+class Open(Event, frozen=True, tag="open"):
     """At ``run_start``: the keys that the rules require and that are not logged yet."""
 
-    event: ClassVar[str] = "open"
     missing: tuple[str, ...]
 
     def words(self, _: datetime) -> str:
@@ -86,13 +85,12 @@ class Open(Event, frozen=True):
         return f"not logged at run_start; expected by the end: {', '.join(self.missing)}"
 
 
-class Evaluated(Event, frozen=True):
+class Evaluated(Event, frozen=True, tag="evaluation"):
     """One evaluation, ``minutes`` after ``run_start``.
 
     ``position`` is how far the run had trained, in ``unit``; ``met`` says that the target is met.
     """
 
-    event: ClassVar[str] = "evaluation"
     minutes: float
     position: float
     unit: str
@@ -107,10 +105,9 @@ class Evaluated(Event, frozen=True):
         return f"{duration(self.minutes)}, {trained}: {values}{reached}"
 
 
-class Progress(Event, frozen=True):
+class Progress(Event, frozen=True, tag="progress"):
     """How far the run is; ``forecast`` is None if its end cannot be predicted."""
 
-    event: ClassVar[str] = "progress"
     minutes: float
     forecast: Forecast | None
 
@@ -132,10 +129,9 @@ class Progress(Event, frozen=True):
         )
 
 
-class Lost(Event, frozen=True):
+class Lost(Event, frozen=True, tag="lost"):
     """The run is lost: it can no longer count."""
 
-    event: ClassVar[str] = "lost"
     reason: str
 
     def words(self, _: datetime) -> str:
@@ -143,10 +139,9 @@ class Lost(Event, frozen=True):
         return f"LOST: {self.reason}"
 
 
-class Ended(Event, frozen=True):
+class Ended(Event, frozen=True, tag="end"):
     """``run_stop`` was logged, and the file no longer grows."""
 
-    event: ClassVar[str] = "end"
     status: str | None
     minutes: float | None
     lost: bool

@@ -6,7 +6,7 @@ mostly too early, as metrics flatten. So the reference decides until a run has t
 and the curve only without a reference or after it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from io import BytesIO
 from itertools import pairwise
@@ -32,8 +32,8 @@ _MS_PER_MINUTE = 60_000
 _DEVIATIONS = 2
 _RECENT, _FEWEST = 5, 3  # evaluations that a curve takes at most, and at least
 _IN_SAMPLES = ("samples", "tokens")
+_LARGEST_POWER = 700  # of e in a double
 _FARTHEST = 10  # times the training so far: a curve that needs more predicts nothing
-_LOWER, _UPPER = ("at_least", "above"), ("at_most", "below")
 
 
 # ---- the training so far ------------------------------------------------------------------
@@ -83,7 +83,7 @@ class CourseReader(Struct):
         reader = LogReader(BytesIO(lines), "", lambda _: None)
         for number, record in enumerate(reader):
             if record is not None and isinstance(record.key, str) and isfinite(record.time_ms):
-                self._see(record, number, reader)
+                self._see(record, self._lines + reader.line_of(number))
         self._lines += lines.count(b"\n")
 
     def course(self, rules: Benchmark | None) -> Course:
@@ -97,7 +97,7 @@ class CourseReader(Struct):
             mark=replace(mark, values={}) if mark else None,
         )
 
-    def _see(self, record: Record, number: int, reader: LogReader) -> None:
+    def _see(self, record: Record, line: int) -> None:
         time_ms = float(record.time_ms)
         self.last_ms = max(time_ms, self.last_ms or time_ms)
         if record.key == "run_start" and self.start_ms is None:
@@ -108,27 +108,22 @@ class CourseReader(Struct):
         elif self.start_ms is None:
             return
         elif record.key in evaluations.KEYS:
-            self._evaluations.append((record, self._lines + reader.line_of(number)))
+            self._evaluations.append((record, line))
         elif record.key == "tracked_stats" and position_of(record, None):
-            self._mark = (record, self._lines + reader.line_of(number))
+            self._mark = (record, line)
 
 
-def _joined(logged: Iterator[Evaluation]) -> Iterator[Evaluation]:
-    """Yield the evaluations; those of one position with different metrics as one."""
-    last: Evaluation | None = None
-    for evaluation in logged:
-        if (
-            last
-            and (evaluation.position, evaluation.unit) == (last.position, last.unit)
-            and not evaluation.values.keys() & last.values.keys()
-        ):
-            last = replace(evaluation, values={**last.values, **evaluation.values})
-            continue
-        if last:
-            yield last
-        last = evaluation
-    if last:
-        yield last
+def _joined(logged: Iterable[Evaluation]) -> list[Evaluation]:
+    """Return the evaluations; those of one position with different metrics are one."""
+    joined: list[Evaluation] = []
+    for one in logged:
+        last = joined[-1] if joined else one
+        is_there = (last.position, last.unit) == (one.position, one.unit)
+        if is_there and last.values.keys().isdisjoint(one.values):
+            joined[-1] = replace(one, values={**last.values, **one.values})
+        else:
+            joined.append(one)
+    return joined
 
 
 # ---- the goal -----------------------------------------------------------------------------
@@ -148,18 +143,20 @@ class Goal(Struct, frozen=True):
 
     def met(self, values: Mapping[str, float]) -> bool:
         """Return whether an evaluation meets each bound."""
-        return all(
-            name in values and self.limit(name, values[name]) is None for name in self.bounds
-        )
+        return values.keys() >= self.bounds.keys() and not self.short(values)
+
+    def short(self, values: Mapping[str, float]) -> list[str]:
+        """Return the metrics of an evaluation that violate their bounds."""
+        return [n for n in self.bounds if n in values and self.limit(n, values[n]) is not None]
 
     def limit(self, name: str, value: float) -> float | None:
         """Return the bound of a metric that ``value`` violates, None if it violates none."""
         bounds = self.bounds.get(name, {})
-        lower = next((bounds[name] for name in _LOWER if name in bounds), None)
-        upper = next((bounds[name] for name in _UPPER if name in bounds), None)
-        if lower is not None and value < lower:
-            return float(lower)
-        return float(upper) if upper is not None and value > upper else None
+        lower = float(bounds.get("at_least", bounds.get("above", -inf)))
+        upper = float(bounds.get("at_most", bounds.get("below", inf)))
+        if lower <= value <= upper:
+            return None
+        return lower if value < lower else upper
 
 
 def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
@@ -186,7 +183,7 @@ def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> Referenc
     low = next((p for p in reversed(points) if p.batch_size <= batch_size), points[0])
     high = next((p for p in points if p.batch_size >= batch_size), points[-1])
     if low.batch_size >= high.batch_size:
-        return low if low.batch_size <= batch_size else high
+        return low
     return ReferencePoint.between(low, high, batch_size, runs=runs.required)
 
 
@@ -222,35 +219,33 @@ _End = tuple[float, float, float | None, Method]
 
 def forecast(course: Course, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
-    pace, last, start = _pace(course), course.latest, course.start_ms
-    if pace is None or last is None or start is None or goal.met(last.values):
+    last, start_ms = course.latest, course.start_ms
+    if last is None or start_ms is None or goal.met(last.values):
         return None
+    pace = _pace(course.evaluations, last, start_ms)
     # Positions must count training: some BERT logs repeat one epoch instead.
     rising = all(a.position < b.position for a, b in pairwise(course.evaluations))
     if not rising or (last.unit in _IN_SAMPLES and last.position < (course.batch_size or 0)):
         return None
     end = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
-    if end is None:
+    if end is None or pace is None:
         return None
     upcoming = last.position + course.interval
 
     def minutes(position: float) -> float:
         left = max(position, upcoming) - last.position
-        return (last.time_ms + left * pace - start) / _MS_PER_MINUTE
+        return (last.time_ms + left * pace - start_ms) / _MS_PER_MINUTE
 
     expected, nearest, farthest, method = end
     high = None if farthest is None else minutes(farthest)
     return Forecast(minutes(expected), minutes(nearest), high, method)
 
 
-def _pace(course: Course) -> float | None:
+def _pace(evaluations: Sequence[Evaluation], last: Evaluation, start_ms: float) -> float | None:
     """Return the milliseconds per unit of training, with evaluations; None if unknown."""
-    last = course.latest
-    if course.start_ms is None or last is None:
-        return None
-    time_ms, trained = last.time_ms - course.start_ms, last.position
-    if len(course.evaluations) > 1:
-        first = course.evaluations[0]
+    time_ms, trained = last.time_ms - start_ms, last.position
+    if len(evaluations) > 1:
+        first = evaluations[0]
         time_ms, trained = last.time_ms - first.time_ms, last.position - first.position
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
@@ -268,10 +263,7 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     recent = evaluations[-_RECENT:]
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
-    values = recent[-1].values
-    there = (name for name in goal.bounds if name in values)
-    short = [name for name in there if goal.limit(name, values[name]) is not None]
-    if not short:
+    if not (short := goal.short(recent[-1].values)):
         return None
     bent = max(_reached(recent, goal, name, log, _exp) for name in short)
     straight = max(_reached(recent, goal, name, float, float) for name in short)
@@ -281,10 +273,7 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
 
 
 def _exp(power: float) -> float:
-    try:
-        return exp(power)
-    except OverflowError:
-        return inf
+    return exp(min(power, _LARGEST_POWER))
 
 
 def _reached(

@@ -40,20 +40,15 @@ _SHARE = 10  # judging takes at most one tenth of the time
 
 
 class Change(StrEnum):
-    """What happened to a file since the last poll."""
+    """What happened to a file since the last poll, other than that it grew."""
 
-    NONE = "none"
-    GROWN = "grown"
     MISSING = "missing"
     TRUNCATED = "truncated"
     REPLACED = "replaced"
 
 
-class News(Struct, frozen=True):
-    """A change and the new bytes; after TRUNCATED and REPLACED, those of the new contents."""
-
-    change: Change
-    data: bytes = b""
+News = tuple[Change | None, bytes]
+"""A change and the new bytes; after TRUNCATED and REPLACED, those of the new contents."""
 
 
 class Follower:
@@ -76,23 +71,30 @@ class Follower:
         Raises:
             OSError: the file cannot be read now, or the path is that of something else.
         """
-        opened = self._open()
-        if opened is None:
-            return self._rest(Change.MISSING)
+        try:
+            opened = open_file(self._path)
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+            data = self._read()
+            return None if data else Change.MISSING, data
         status = os.fstat(opened.fileno())
         identity = (status.st_dev, status.st_ino)
         if self._identity in (None, identity):
             self._hold(opened, identity)
             opened.seek(self._offset - len(self._mark))
             is_same = opened.read(len(self._mark)) == self._mark
-            changed = status.st_size < self._offset or not is_same
-            return self._restart(Change.TRUNCATED) if changed else self._rest(Change.NONE)
-        rest = self._rest(Change.NONE)
-        if rest.data:
+            if status.st_size >= self._offset and is_same:
+                return None, self._read()
+            change = Change.TRUNCATED
+        elif rest := self._read():
             opened.close()
-            return rest
-        self._hold(opened, identity)
-        return self._restart(Change.REPLACED)
+            return None, rest
+        else:
+            self._hold(opened, identity)
+            change = Change.REPLACED
+        self._offset, self._mark = 0, b""
+        return change, self._read()
 
     def close(self) -> None:
         """Stop reading."""
@@ -100,25 +102,9 @@ class Follower:
             self._stream.close()
             self._stream = None
 
-    def _open(self) -> BinaryIO | None:
-        try:
-            return open_file(self._path)
-        except OSError as error:
-            if error.errno in _GONE:
-                return None
-            raise
-
     def _hold(self, stream: BinaryIO, identity: tuple[int, int]) -> None:
         self.close()
         self._stream, self._identity = stream, identity
-
-    def _restart(self, change: Change) -> News:
-        self._offset, self._mark = 0, b""
-        return News(change, self._read())
-
-    def _rest(self, otherwise: Change) -> News:
-        data = self._read()
-        return News(Change.GROWN if data else otherwise, data)
 
     def _read(self) -> bytes:
         if self._stream is None:
@@ -295,7 +281,6 @@ class Session:
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
         self._last_error, self._last_data = "", clock()
-        self._unpacker = Unpacker()
         self._log = _Log(judge, clock)
 
     @property
@@ -336,18 +321,17 @@ class Session:
         grown = False
         try:
             while True:
-                news = self._follower.poll()
-                yield from self._changed(news.change)
-                grown = grown or bool(news.data)
-                for text in self._unpacker.take(news.data):
-                    self._log.take(text)
-                if len(news.data) < BLOCK_BYTES:
+                change, data = self._follower.poll()
+                yield from self._changed(change)
+                grown = grown or bool(data)
+                self._log.take(data)
+                if len(data) < BLOCK_BYTES:
                     break
         except OSError as error:
             yield from self._unreadable(f"cannot be read: {error.strerror or error}: trying again")
             return
-        if self._unpacker.problem:
-            yield from self._unreadable(self._unpacker.problem)
+        if problem := self._log.unpacker.problem:
+            yield from self._unreadable(problem)
             return
         self._last_error = ""
         if grown:
@@ -364,7 +348,7 @@ class Session:
             yield events.State(self.path, "silent", message)
         self._idle = idle
 
-    def _changed(self, change: Change) -> Iterator[events.Event]:
+    def _changed(self, change: Change | None) -> Iterator[events.Event]:
         exists = change is not Change.MISSING
         if exists is not self._exists:
             if not exists:
@@ -374,7 +358,6 @@ class Session:
                 yield events.State(self.path, "appeared", "the file appeared")
             self._exists = exists
         if change in (Change.TRUNCATED, Change.REPLACED):
-            self._unpacker = Unpacker()
             self._log = _Log(self._judge, self._clock)
             again = "it again" if change is Change.TRUNCATED else "the new one"
             message = f"the file was {change}: reading {again} from the start"
@@ -392,7 +375,7 @@ class _Log:
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
         self._judge, self._clock = judge, clock
-        self._lines = Lines()
+        self.unpacker, self._lines = Unpacker(), Lines()
         self._reader = CourseReader()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
@@ -400,15 +383,14 @@ class _Log:
         self._next_judgement, self._judged_partial = 0.0, b""
         self._reported: set[tuple[str, Severity]] = set()
         self._evaluations = self._too_long = 0
-        self._unjudged = False
-        self._started = self._described = False
-        self.done = self.lost = False
+        self._unjudged = self._started = self._described = self.done = self.lost = False
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes."""
-        lines = self._lines.add(data)
-        self._reader.take(lines)
-        self._unjudged = self._unjudged or TOKEN[:6] in lines
+        """Take the next bytes of the file."""
+        for text in self.unpacker.take(data):
+            lines = self._lines.add(text)
+            self._reader.take(lines)
+            self._unjudged = self._unjudged or _LIKE_TOKEN in lines
 
     def report(self, *, quiet: bool) -> Iterator[events.Event]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""

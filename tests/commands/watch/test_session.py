@@ -29,7 +29,6 @@ from mlperf_pkg.commands.watch.session import (
     Follower,
     Judge,
     Lines,
-    News,
     Session,
     certain,
     missing,
@@ -62,13 +61,13 @@ def append(path: Path, data: bytes) -> None:
 
 
 def test_a_file_that_appears_and_grows(file: Path, follower: Follower) -> None:
-    assert follower.poll() == News(Change.MISSING)
+    assert follower.poll() == (Change.MISSING, b"")
     file.write_bytes(b"")
-    assert follower.poll() == News(Change.NONE)
+    assert follower.poll() == (None, b"")
     for data in (b"one\ntw", b"o\n"):
         append(file, data)
-        assert follower.poll() == News(Change.GROWN, data)
-    assert follower.poll() == News(Change.NONE)
+        assert follower.poll() == (None, data)
+    assert follower.poll() == (None, b"")
 
 
 @pytest.mark.parametrize("new", [b"", b"new", b"other", b"much more than there was before"])
@@ -76,8 +75,8 @@ def test_a_truncated_file_is_read_again(file: Path, follower: Follower, new: byt
     file.write_bytes(b"first")
     follower.poll()
     file.write_bytes(new)
-    assert follower.poll() == News(Change.TRUNCATED, new)
-    assert follower.poll() == News(Change.NONE)
+    assert follower.poll() == (Change.TRUNCATED, new)
+    assert follower.poll() == (None, b"")
 
 
 def test_a_file_moved_away_is_read_to_its_end_first(file: Path, follower: Follower) -> None:
@@ -86,8 +85,8 @@ def test_a_file_moved_away_is_read_to_its_end_first(file: Path, follower: Follow
     append(file, b" last")
     file.rename(file.with_suffix(".1"))
     file.write_bytes(b"new")
-    assert follower.poll() == News(Change.GROWN, b" last")
-    assert follower.poll() == News(Change.REPLACED, b"new")
+    assert follower.poll() == (None, b" last")
+    assert follower.poll() == (Change.REPLACED, b"new")
 
 
 def test_a_file_that_is_gone_may_come_back(file: Path, follower: Follower) -> None:
@@ -96,13 +95,13 @@ def test_a_file_that_is_gone_may_come_back(file: Path, follower: Follower) -> No
     aside = file.with_suffix(".aside")
     append(file, b" more")
     file.rename(aside)
-    assert follower.poll() == News(Change.GROWN, b" more")
-    assert follower.poll() == News(Change.MISSING)
+    assert follower.poll() == (None, b" more")
+    assert follower.poll() == (Change.MISSING, b"")
     aside.rename(file)
-    assert follower.poll() == News(Change.NONE)
+    assert follower.poll() == (None, b"")
     file.unlink()
     file.write_bytes(b"new")
-    assert follower.poll() == News(Change.REPLACED, b"new")
+    assert follower.poll() == (Change.REPLACED, b"new")
 
 
 def test_a_large_file_comes_in_blocks(
@@ -110,7 +109,7 @@ def test_a_large_file_comes_in_blocks(
 ) -> None:
     monkeypatch.setattr(session, "BLOCK_BYTES", 4)
     file.write_bytes(b"one two three")
-    assert [follower.poll().data for _ in range(5)] == [b"one ", b"two ", b"thre", b"e", b""]
+    assert [follower.poll()[1] for _ in range(5)] == [b"one ", b"two ", b"thre", b"e", b""]
 
 
 LINES = st.lists(
