@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import BinaryIO
 
 from msgspec import Struct, field
@@ -264,11 +263,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        judge: Judge,
-        clock: Callable[[], float] = monotonic,
-        idle_s: float = inf,
-        timeout_s: float = inf,
+        self, judge: Judge, clock: Callable[[], float], idle_s: float = inf, timeout_s: float = inf
     ) -> None:
         """Start to follow ``judge.path``; ``clock`` counts seconds.
 
