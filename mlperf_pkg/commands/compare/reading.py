@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, scores
@@ -37,7 +37,6 @@ from mlperf_pkg.submission.find import find_part, labels
 _Key = tuple[AnyPath, str, int]
 """The identity of a result: its folder or file, its name, and its number among equal names."""
 
-_COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _ROUND = re.compile(r"v?(\d{1,4}\.\d{1,4})")
 _SUFFIX = ".csv"
@@ -75,7 +74,7 @@ def read_results(
     arguments: Sequence[str],
     result_filter: Filter,
     options: Options,
-    noted: Callable[[Checked], Checked] = lambda checked: checked,
+    noted: Callable[[Checked], Checked],
 ) -> list[Result]:
     """Return the results in all arguments that ``result_filter`` takes, none of them twice.
 
@@ -149,7 +148,7 @@ def _result(
         note=row.score_note,
         rules=row.verdict.rules,
         accelerators=system.accelerators if system else None,
-        nodes=_count(description.get("number_of_nodes")),
+        nodes=(system.nodes or None) if system else None,
         hardware=hardware_of(description.get("accelerator_model_name")),
         framework=framework_of(description.get("framework")),
         unit=("tokens" if rules.unit == "tokens" else "samples") if rules else None,
@@ -161,11 +160,6 @@ def _result(
         availability=status.strip() or None if isinstance(status, str) else None,
         hyperparameters={**dict(batch_size), **first.hyperparameters},
     )
-
-
-def _count(value: Any) -> int | None:
-    text = str(value).strip()
-    return int(text) or None if _COUNT.fullmatch(text) else None
 
 
 def hardware_of(value: Any) -> str | None:
@@ -263,6 +257,8 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
 # ---- how fast a run trained ---------------------------------------------------------------
 
 _PRECISIONS = frozenset({"precision", "precision_mode", "numerical_precision"})
+_THROUGHPUTS = frozenset({"throughput", "tracked_stats"})
+_READ = evaluations.KEYS | _PRECISIONS | _THROUGHPUTS | {"global_batch_size", "train_samples"}
 _X_Y = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 # No benchmark converges in fewer steps: a smaller number does not count samples. Some runs of
 # BERT log the number of a step or an epoch.
@@ -290,15 +286,17 @@ def read_training(source: Source, run: Run) -> Training:
     Raises:
         OSError: the log cannot be read.
     """
-    rules = load_benchmark(run.usage, run.round, run.benchmark)
-    reading = _Reading(run, rules)
     with source.open() as stream:
-        for record in LogReader(stream, source.label, lambda _: None):
-            if record is not None and isinstance(record.key, str):
-                reading.take(record)
-    rate = _rate(reading, run, rules) if rules else None
-    logged = median(reading.throughputs) if reading.throughputs else None
-    return Training(rate, logged, tuple(reading.precisions))
+        reader = LogReader(stream, source.label, lambda _: None)
+        records = [r for r in reader if r and isinstance(r.key, str) and r.key in _READ]
+    throughputs = [_throughput(r.value) for r in records if r.key in _THROUGHPUTS]
+    logged = [rate for rate in throughputs if rate is not None]
+    precisions = [p for r in records if r.key in _PRECISIONS for p in _precision(r.value)]
+    return Training(
+        samples_per_second=_rate(run, records),
+        logged_throughput=median(logged) if logged else None,
+        precision=tuple(dict.fromkeys(precisions)),
+    )
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -307,53 +305,8 @@ def mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(numbers) / len(numbers) if numbers else None
 
 
-class _Reading(Struct):
-    """The state of the pass; ``batch`` and ``samples`` are the last logged numbers.
-
-    ``trained`` is a number of samples that was logged after ``run_start``.
-    """
-
-    run: Run
-    rules: Benchmark | None
-    converged_ms: float | None = None
-    last_ms: float | None = None
-    batch: float | None = None
-    samples: float | None = None
-    trained: float | None = None
-    throughputs: list[float] = field(default_factory=list)
-    precisions: dict[str, None] = field(default_factory=dict)
-
-    def take(self, record: Record) -> None:
-        if record.key in evaluations.KEYS:
-            self._evaluation(record)
-        elif record.key == "train_samples":
-            value = record.value
-            self.samples = _positive(value[-1] if isinstance(value, list) and value else value)
-            if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
-                self.trained = self.samples
-        elif record.key == "global_batch_size":
-            self.batch = _positive(record.value)
-        elif record.key in _PRECISIONS:
-            self.precisions |= dict.fromkeys(_precision(record.value))
-        elif record.key in ("throughput", "tracked_stats"):
-            self._throughput(record.value)
-
-    def _evaluation(self, record: Record) -> None:
-        start, stop = self.run.start_ms, self.run.stop_ms
-        if start is None or stop is None or not start < record.time_ms <= stop:
-            return
-        self.last_ms = float(record.time_ms)
-        position = position_of(record, self.rules)
-        reached = to_finite(self.run.convergence.to_converge)
-        if position is None or reached is None:
-            return
-        if round(position.amount, _DECIMALS) == round(reached, _DECIMALS):
-            self.converged_ms = self.last_ms
-
-    def _throughput(self, value: Any) -> None:
-        rate = _positive(value.get("throughput") if isinstance(value, dict) else value)
-        if rate is not None:
-            self.throughputs.append(rate)
+def _throughput(value: Any) -> float | None:
+    return _positive(value.get("throughput") if isinstance(value, dict) else value)
 
 
 def _positive(value: Any) -> float | None:
@@ -372,15 +325,28 @@ def _precision(value: Any) -> list[str]:
 # ---- samples per second -------------------------------------------------------------------
 
 
-def _rate(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
-    end = reading.converged_ms or reading.last_ms or run.stop_ms
-    if not run.converged or run.start_ms is None or end is None:
+def _rate(run: Run, records: Sequence[Record]) -> float | None:
+    rules = load_benchmark(run.usage, run.round, run.benchmark)
+    start, stop = run.start_ms, run.stop_ms
+    if rules is None or not run.converged or start is None or stop is None:
         return None
-    samples, seconds = _trained(reading, run, rules), (end - run.start_ms) / 1000
-    return _positive(samples / seconds) if samples and seconds > 0 else None
+    evaluated = [r for r in records if r.key in evaluations.KEYS and start < r.time_ms <= stop]
+    converged = [r for r in evaluated if _is_converged(r, run, rules)]
+    end = float((converged or evaluated)[-1].time_ms) if evaluated else stop
+    samples = _trained(run, rules, records, start)
+    return _positive(samples / ((end - start) / 1000)) if samples else None
 
 
-def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
+def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:
+    position, reached = position_of(record, rules), to_finite(run.convergence.to_converge)
+    if position is None or reached is None:
+        return False
+    return round(position.amount, _DECIMALS) == round(reached, _DECIMALS)
+
+
+def _trained(
+    run: Run, rules: Benchmark, records: Sequence[Record], start_ms: float
+) -> float | None:
     """The samples until convergence; None if the log does not say."""
     reached = _positive(run.convergence.to_converge) if run.convergence.converged else None
     if reached is None or rules.unit == "tokens":
@@ -388,10 +354,20 @@ def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
     if rules.unit == "epochs":
         # The data set of the Closed division has the size in the rules: some logs count batches.
         epochs, of_rules = rules.epochs, run.division == "closed" and rules.epochs.samples
-        size, done = of_rules or reading.samples, reached - rules.epochs.numbered_from
+        size, done = of_rules or _samples(records), reached - rules.epochs.numbered_from
         is_possible = done > 0 and (epochs.at_most is None or done <= epochs.at_most)
         return done * size if size is not None and is_possible else None
+    sizes = [_positive(r.value) for r in records if r.key == "global_batch_size"]
+    batch = sizes[-1] if sizes else None
     if rules.unit == "steps":
-        return reached * reading.batch if reading.batch else None
-    plausible = not reading.batch or reached >= _FEWEST_STEPS * reading.batch
-    return reached if plausible else reading.trained
+        return reached * batch if batch else None
+    if not batch or reached >= _FEWEST_STEPS * batch:
+        return reached
+    return _samples([r for r in records if r.time_ms > start_ms])
+
+
+def _samples(records: Sequence[Record]) -> float | None:
+    """The last number of samples that was logged."""
+    values = [r.value for r in records if r.key == "train_samples"]
+    last = values[-1] if values else None
+    return _positive(last[-1] if isinstance(last, list) and last else last)
