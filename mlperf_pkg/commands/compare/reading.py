@@ -37,6 +37,7 @@ from mlperf_pkg.submission.find import find_part, labels
 _Key = tuple[AnyPath, str, int]
 """The identity of a result: its folder or file, its name, and its number among equal names."""
 
+_COUNT = re.compile(r"[0-9]{1,9}")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _ROUND = re.compile(r"v?(\d{1,4}\.\d{1,4})")
 _SUFFIX = ".csv"
@@ -148,7 +149,7 @@ def _result(
         note=row.score_note,
         rules=row.verdict.rules,
         accelerators=system.accelerators if system else None,
-        nodes=(system.nodes or None) if system else None,
+        nodes=_count(description.get("number_of_nodes")),
         hardware=hardware_of(description.get("accelerator_model_name")),
         framework=framework_of(description.get("framework")),
         unit=("tokens" if rules.unit == "tokens" else "samples") if rules else None,
@@ -160,6 +161,11 @@ def _result(
         availability=status.strip() or None if isinstance(status, str) else None,
         hyperparameters={**dict(batch_size), **first.hyperparameters},
     )
+
+
+def _count(value: Any) -> int | None:
+    text = str(value).strip()
+    return int(text) or None if _COUNT.fullmatch(text) else None
 
 
 def hardware_of(value: Any) -> str | None:

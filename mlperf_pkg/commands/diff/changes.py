@@ -10,8 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from io import BytesIO
-from itertools import islice
+from itertools import islice, product
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -153,8 +152,9 @@ def _setting_changes(
             yield model.SettingChange(key, _by_frequency(before), _by_frequency(after))
 
 
-def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], ...]:
-    return tuple(sorted(values.items(), key=lambda item: (-item[1], item[0] or "")))
+def _by_frequency(values: Counter[str | None]) -> list[model.Setting]:
+    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0] or ""))
+    return [model.Setting(*item) for item in ordered]
 
 
 def _finding_changes(
@@ -197,6 +197,7 @@ def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -
 # ---- runs ---------------------------------------------------------------------------------
 
 _STATISTICS = frozenset({"throughput", "tracked_stats"})
+_SERIES = evaluations.KEYS | _STATISTICS | {"train_loss"}
 _CLOCK = frozenset({"init_start", "init_stop", "run_start", "run_stop"})
 _KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("evaluations", lambda key: key in evaluations.KEYS),
@@ -233,15 +234,6 @@ class _Entry(Struct, frozen=True, gc=False):
     def statement(self) -> tuple[str, str, str]:
         """What it says, whenever and wherever it was logged."""
         return self.key, self.value, self.metadata
-
-
-class _Contents(Struct, frozen=True):
-    """The records of a log, and what identifies its run."""
-
-    entries: tuple[_Entry, ...]
-    start_ms: float | None
-    seeds: frozenset[str]
-    series: Counter[tuple[str, str]]
 
 
 def same_runs(old: Sequence[model.Log], new: Sequence[model.Log]) -> model.SameRuns:
@@ -286,48 +278,53 @@ def _alike(
     """Yield each new log with the old one that it is most like, whatever was edited in it."""
     if not (old and new):
         return
-    contents = {id(log): _contents(log.source) for log in (*old, *new)}
-    ranked = [
-        (_likeness(contents[id(first)], contents[id(second)]), first.name == second.name, i, j)
-        for i, first in enumerate(old)
-        for j, second in enumerate(new)
-    ]
-    taken: tuple[set[int], set[int]] = (set(), set())
-    for likeness, _, i, j in sorted(ranked, key=lambda rank: (-rank[0], not rank[1], *rank[2:])):
-        if likeness >= _ALIKE and i not in taken[0] and j not in taken[1]:
-            taken[0].add(i)
-            taken[1].add(j)
+    before, after = ([_identity(log) for log in logs] for logs in (old, new))
+    indexes = product(range(len(old)), range(len(new)))
+    ranked = sorted(
+        (-_likeness(before[i], after[j]), old[i].name != new[j].name, i, j) for i, j in indexes
+    )
+    taken: set[tuple[str, int]] = set()
+    for unlikeness, _, i, j in ranked:
+        if -unlikeness >= _ALIKE and taken.isdisjoint({("old", i), ("new", j)}):
+            taken |= {("old", i), ("new", j)}
             yield old[i], new[j]
 
 
 def _edited(old: model.Log, new: model.Log) -> model.EditedRun:
-    entries = (_contents(log.source).entries for log in (old, new))
-    return model.EditedRun(old.name, new.name, tuple(_edits(*entries)))
+    return model.EditedRun(old.name, new.name, tuple(_edits(_entries(old), _entries(new))))
 
 
-def _likeness(old: _Contents, new: _Contents) -> int:
-    """Return how much identifies two runs as one: the start, the seeds, the series of values."""
-    common = (old.series & new.series).total()
-    fewest = min(old.series.total(), new.series.total())
-    is_same_series = common > 1 and 2 * common >= fewest
-    is_same_start = old.start_ms is not None and old.start_ms == new.start_ms
-    return 2 * is_same_series + is_same_start + (not old.seeds.isdisjoint(new.seeds))
+_Identity = tuple[list[float], set[str], Counter[tuple[str, str]]]
+"""What identifies the run of a log: its start, if any, its seeds, and its series of values."""
 
 
-def _contents(source: Source | None) -> _Contents:
+def _identity(log: model.Log) -> _Identity:
+    entries = _entries(log)
+    starts = [entry.time_ms for entry in entries if entry.key == "run_start"]
+    seeds = {entry.value for entry in entries if entry.key == "seed"}
+    of_series = (entry for entry in entries if entry.key in _SERIES)
+    return starts[:1], seeds, Counter((entry.key, entry.value) for entry in of_series)
+
+
+def _likeness(old: _Identity, new: _Identity) -> int:
+    """Return how much identifies two runs as one."""
+    (old_start, old_seeds, old_series), (new_start, new_seeds, new_series) = old, new
+    common = (old_series & new_series).total()
+    is_same_series = common > 1 and 2 * common >= min(old_series.total(), new_series.total())
+    is_same_start = bool(old_start) and old_start == new_start
+    return 2 * is_same_series + is_same_start + (not old_seeds.isdisjoint(new_seeds))
+
+
+def _entries(log: model.Log) -> list[_Entry]:
     """Return what a log says, as far as it can be read."""
     entries: list[_Entry] = []
-    with suppress(OSError, UserError), source.open() if source else BytesIO() as stream:
-        reader = LogReader(stream, source.label if source else "", lambda _: None)
+    source = log.source or Source("", b"")
+    with suppress(OSError, UserError), source.open() as stream:
+        reader = LogReader(stream, source.label, lambda _: None)
         for number, record in enumerate(islice(reader, _MOST_RECORDS)):
             if record is not None:
                 entries.append(_entry(record, reader.line_of(number)))
-    start_ms = next((entry.time_ms for entry in entries if entry.key == "run_start"), None)
-    seeds = frozenset(entry.value for entry in entries if entry.key == "seed")
-    keys = evaluations.KEYS | _STATISTICS | {"train_loss"}
-    of_series = (entry for entry in entries if entry.key in keys)
-    series = Counter((entry.key, entry.value) for entry in of_series)
-    return _Contents(tuple(entries), start_ms, seeds, series)
+    return entries
 
 
 def _entry(record: Any, line: int) -> _Entry:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mlperf_pkg.commands.diff import model
-from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, document, json_text
@@ -86,13 +85,7 @@ def _removed_and_added(comparison: model.Comparison) -> Iterator[str]:
         ("added", comparison.added_systems, comparison.added_sets),
     ):
         yield from (f"{word}: system {system.path}" for system in systems)
-        yield from (f"{word}: result set {_described(result_set)}" for result_set in sets)
-
-
-def _described(result_set: model.ResultSet) -> str:
-    runs = wording.counted(result_set.row.runs_found, "run")
-    score = f"{wording.minutes(result_set.row.score_minutes)} minutes"
-    return f"{_name(result_set)}, {runs}, {score}"
+        yield from (f"{word}: result set {_name(one)}, {one.in_short}" for one in sets)
 
 
 def _name(result_set: model.ResultSet) -> str:
@@ -107,9 +100,13 @@ def _name(result_set: model.ResultSet) -> str:
 
 def _groups(comparison: model.Comparison, view: View) -> Iterator[Group]:
     rows = [*map(_result, comparison.verdicts), *map(_finding, comparison.findings)]
+    between = [
+        f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
+        for finding in comparison.across_rounds
+    ]
     remarks = [
         *_messages(comparison.findings),
-        *_across_rounds(comparison.across_rounds, view),
+        *_first(between, _LISTED, "more between the rounds", view),
         *_names("file", comparison.files, view),
     ]
     if rows or remarks:
@@ -124,10 +121,7 @@ def _groups(comparison: model.Comparison, view: View) -> Iterator[Group]:
 def _entry_groups(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, below what the rules require."""
     for (title, rule, source), lines in _of_kinds(entries):
-        shown = lines if view.verbose else lines[:_ENTRIES]
-        more = len(lines) - len(shown)
-        rest = [f"and {more} more; -v shows them"] if more else []
-        yield Group(title, [], [f"Rule: {rule} ({source})", *shown, *rest])
+        yield Group(title, [], [f"Rule: {rule} ({source})", *_first(lines, _ENTRIES, "more", view)])
 
 
 def _of_kinds(
@@ -200,11 +194,11 @@ def _cut(value: str, most: int = _SHOWN) -> str:
     return value if len(value) <= most else f"{value[: most - 3]}..."
 
 
-def _values(values: Iterable[tuple[str | None, int]]) -> str:
+def _values(values: Iterable[model.Setting]) -> str:
     """Return each value with its number of runs; only the most frequent if there are many."""
     texts = [
-        f"{'not logged' if value is None else _cut(value)} ({wording.counted(number, 'run')})"
-        for value, number in values
+        f"{'not logged' if s.value is None else _cut(s.value)} ({wording.counted(s.runs, 'run')})"
+        for s in values
     ]
     if more := len(texts[_LISTED:]):
         texts[_LISTED:] = [f"and {more} other values"]
@@ -224,13 +218,11 @@ def _messages(changes: Iterable[model.FindingChange]) -> Iterator[str]:
             yield f"{word}: {change.severity} {change.code}: {change.message}"
 
 
-def _across_rounds(findings: Sequence[Finding], view: View) -> Iterator[str]:
-    """Yield the findings between the sides, or only the first if there are many."""
-    number = len(findings) if view.verbose else _LISTED
-    for finding in findings[:number]:
-        yield f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
-    if len(findings) > number:
-        yield f"and {len(findings) - number} more between the rounds; -v shows them"
+def _first(lines: list[str], most: int, others: str, view: View) -> list[str]:
+    """Return the lines, or only the first if there are many, and how many ``others`` there are."""
+    if view.verbose or len(lines) <= most:
+        return lines
+    return [*lines[:most], f"and {len(lines) - most} {others}; -v shows them"]
 
 
 def _names(noun: str, names: model.NameChanges, view: View) -> Iterator[str]:
@@ -294,24 +286,16 @@ def _set_json(result_set: model.ResultSet) -> dict[str, Any]:
 
 
 def _changed_json(change: model.SetChange) -> dict[str, Any]:
-    old, new = change.old.row.score_minutes, change.new.row.score_minutes
     return {
         "old": _set_json(change.old),
         "new": _set_json(change.new),
-        "score_percent": model.percent(old, new),
+        "score_percent": change.percent,
         "results": change.results,
-        "hyperparameters": [
-            {"key": setting.key, "old": _counted(setting.old), "new": _counted(setting.new)}
-            for setting in change.settings
-        ],
+        "hyperparameters": change.settings,
         "findings": change.findings,
         "runs": change.runs,
         "edited": change.same.edited,
     }
-
-
-def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
-    return [{"value": value, "runs": number} for value, number in values]
 
 
 def markdown(comparison: model.Comparison, view: View) -> str:

@@ -3,13 +3,14 @@
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.descriptions import SystemFile, differing
 from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.infra.source import Source
+from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.run.readers import is_hyperparameter
 
@@ -69,6 +70,12 @@ class ResultSet(Struct, frozen=True):
         return self.identity if self.is_raw else self.path
 
     @property
+    def in_short(self) -> str:
+        """The number of its runs, and its score."""
+        runs = wording.counted(self.row.runs_found, "run")
+        return f"{runs}, {wording.minutes(self.row.score_minutes)} minutes"
+
+    @property
     def fields(self) -> Mapping[str, Any]:
         """The fields of its system description; empty if there is none."""
         return (self.system.contents if self.system else None) or {}
@@ -122,12 +129,19 @@ class Change(Struct, frozen=True):
     new: Any
 
 
+class Setting(Struct, frozen=True):
+    """A value of a logged key as JSON, with its number of runs; None: not logged."""
+
+    value: str | None
+    runs: int
+
+
 class SettingChange(Struct, frozen=True):
-    """The values of a logged key as JSON, each with its number of runs; None: not logged."""
+    """The values of a logged key, the most frequent first."""
 
     key: str
-    old: tuple[tuple[str | None, int], ...]
-    new: tuple[tuple[str | None, int], ...]
+    old: list[Setting]
+    new: list[Setting]
 
 
 class Edit(Struct, frozen=True):
@@ -251,30 +265,119 @@ class SetChange(Struct, frozen=True, dict=True):
         return (old, new) if old and new and old != new else None
 
 
-class Kind(StrEnum):
-    """The kind of a change to an entry in the review."""
+_BORROWING = "training_rules, Hyperparameter Borrowing"
+_CHANGING = "submission_rules, Withdrawing results or changing division"
+_FIXING = "submission_rules, Fixing objections"
+_LIMIT = "until Wednesday of week 3"
 
-    BORROWED = "borrowed"
-    BORROWED_IN_PART = "borrowed in part"
-    HYPERPARAMETERS = "hyperparameters changed"
-    SCALE = "scale changed"
-    NODES = "nodes changed"
-    RESUBMITTED = "resubmitted"
-    COPIED = "copied"
-    RENAMED = "renamed"
-    WITHDRAWN = "withdrawn"
-    AGAIN = "withdrawn and added again"
-    ADDED = "added"
-    TO_OPEN = "moved to Open"
-    TO_CLOSED = "moved to Closed"
-    AVAILABILITY = "availability changed"
-    DESCRIPTION = "description changed"
-    AGAINST_LOGS = "description against logs"
-    SCALING = "scaling.json changed"
-    CODE = "code changed"
-    EDITED = "logs edited"
-    RUNS = "runs replaced"
-    SCORE = "score changed"
+
+class Kind(StrEnum):
+    """The kind of a change to an entry in the review, with the rule on it and the rule's source."""
+
+    def __new__(cls, name: str, rule: str, source: str) -> Self:
+        """Return the kind of a name."""
+        kind = str.__new__(cls, name)
+        kind._value_, kind.rule, kind.source = name, rule, source
+        return kind
+
+    rule: str
+    source: str
+
+    BORROWED = (
+        "borrowed",
+        "once per entry; all hyperparameters except batch sizes as a group, with the same software,"
+        " system and configuration; declared by Monday of week 3",
+        _BORROWING,
+    )
+    BORROWED_IN_PART = (
+        "borrowed in part",
+        "hyperparameters except batch sizes are replaced as a group; other changes are kept to a"
+        " minimum, with evidence that the model converges worse without them",
+        _BORROWING,
+    )
+    HYPERPARAMETERS = (
+        "hyperparameters changed",
+        "in Closed, hyperparameters change in the review only by borrowing from another submitter,"
+        " or to fix an objection",
+        _BORROWING,
+    )
+    SCALE = (
+        "scale changed",
+        "with borrowed hyperparameters, the largest scale of a benchmark on a system may change:"
+        " to a larger or faster one, up to the largest scale submitted on that system",
+        _BORROWING,
+    )
+    NODES = (
+        "nodes changed",
+        "the results table multiplies them by the accelerators in a node; the same runs ran on the"
+        " same nodes",
+        "submission_rules, <system_desc_id>.json metadata",
+    )
+    RESUBMITTED = (
+        "resubmitted",
+        "logs of an earlier round may be submitted again if the system description is the same in"
+        " both rounds and they pass the newer round's checker; they do not prove a Preview",
+        "training_rules, Results Resubmission",
+    )
+    COPIED = ("copied", "every result set has its own runs", "training_rules, Benchmark Results")
+    RENAMED = ("renamed", "the same logs and description under another name", _FIXING)
+    WITHDRAWN = ("withdrawn", f"{_LIMIT}, by amending the pull request", _CHANGING)
+    AGAIN = (
+        "withdrawn and added again",
+        "an entry that is withdrawn is not replaced after the deadline: new runs come only from"
+        " borrowing or from an objection",
+        "submission_rules, Late Submissions",
+    )
+    ADDED = (
+        "added",
+        "until the deadline, with a grace period of 60 minutes",
+        "submission_rules, Late Submissions",
+    )
+    TO_OPEN = ("moved to Open", _LIMIT, _CHANGING)
+    TO_CLOSED = ("moved to Closed", "an entry moves from Closed to Open, not back", _CHANGING)
+    AVAILABILITY = (
+        "availability changed",
+        "Available systems can be bought or rented at the submission; a Preview, which promises"
+        " that, needs new runs to become Available; parts of research, development or internal"
+        " systems become Available in the submission after next, or 221 days later",
+        "submission_rules, Research, Development, or Internal Systems",
+    )
+    DESCRIPTION = (
+        "description changed",
+        f"corrections {_LIMIT}, if the fields describe the system that executed the runs",
+        "submission_rules, <system_desc_id>.json metadata",
+    )
+    AGAINST_LOGS = (
+        "description against logs",
+        "the description is of the system that executed the runs, and the division is that of the"
+        " logs; an entry that was moved to Open keeps its logs",
+        "submission_rules, <system_desc_id>.json metadata",
+    )
+    SCALING = (
+        "scaling.json changed",
+        "the RCP checker writes the factor; another one is a decision of the review",
+        "training_rules, Score scaling",
+    )
+    CODE = (
+        "code changed",
+        f"{_LIMIT}, to fix an objection; borrowing changes only hyperparameters in it",
+        _FIXING,
+    )
+    EDITED = (
+        "logs edited",
+        "logs are as the runs wrote them; corrections need an objection",
+        _FIXING,
+    )
+    RUNS = (
+        "runs replaced",
+        "new runs only by borrowing or to fix an objection, all runs of an entry together",
+        _FIXING,
+    )
+    SCORE = (
+        "score changed",
+        "only by borrowing or to fix an objection; final on Tuesday of week 3",
+        "submission_rules, Schedule",
+    )
 
 
 class EntryVerdict(Struct, frozen=True):

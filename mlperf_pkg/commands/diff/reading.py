@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import repeat
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -55,13 +56,17 @@ def compare_paths(
     rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
     keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
     logs = _Logs(keys, checks if lending in checks else (*checks, lending))
-    alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
-    first, second = (_side(checked, logs, alone=alone) for checked in checks)
-    lenders = first.sets if lending is checks[0] else tuple(_sets(lending, logs))
+    submissions = [checked.inputs[0].submissions for checked in checks]
+    alone = all(len(of_side) == 1 for of_side in submissions)
+    # A single submission may have another name on the other side; several go by their names.
+    labels = [of_side[0].place.label if alone else None for of_side in submissions]
+    first, second = map(_side, checks, labels, repeat(logs))
+    lenders = first.sets if lending is checks[0] else tuple(_sets(lending, None, logs))
     comparison = compare(first, second)
+    submitter = submissions[0][0].name if alone else None
     return replace(
         comparison,
-        across_rounds=across_rounds((old, new), checks),
+        across_rounds=_across_rounds((old, new), checks, submitter),
         entries=entry_verdicts(comparison, first, second, lenders),
     )
 
@@ -95,11 +100,10 @@ def _digest(path: AnyPath) -> str:
         return _UNREADABLE
 
 
-def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
+def _side(checked: Checked, label: str | None, logs: _Logs) -> Side:
+    """Return a side; ``label`` is that of its submission if it is compared alone."""
     contents, places = checked.inputs[0], checked.inputs[0].places
-    # A single submission may have another name on the other side; several go by their names.
-    label = contents.submissions[0].place.label if alone else ""
-    sets = tuple(_sets(checked, logs, label, alone=alone))
+    sets = tuple(_sets(checked, label, logs))
     compared = {system.path for system in checked.systems}
     compared |= {run.path for scored in scores(checked).sets for run in scored.runs}
     return Side(
@@ -114,15 +118,13 @@ def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
     )
 
 
-def _sets(
-    checked: Checked, logs: _Logs, label: str = "", *, alone: bool = False
-) -> Iterator[ResultSet]:
+def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ResultSet]:
     places = checked.inputs[0].places
     runs = {run.path: run for run in checked.runs}
     for scored, result, context in zip(
         scores(checked).sets, checked.sets, checked.contexts, strict=True
     ):
-        described = context.system.submitter if context.system and alone else None
+        described = context.system.submitter if context.system and label is not None else None
         in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
         name = (scored.row.submitter or "") if in_tree else ""
         yield ResultSet(
@@ -161,7 +163,7 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
                 yield place.label, link or (_digest(place.path) if place.path.is_file() else "")
 
 
-def _within(label: str, path: str) -> str:
+def _within(label: str | None, path: str) -> str:
     return path.removeprefix(f"{label}/") if label else path
 
 
@@ -217,9 +219,10 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
         for record in LogReader(stream, source.label, lambda _: None):
-            key = record.key if record is not None and isinstance(record.key, str) else ""
-            if record is not None and (key in keys or is_hyperparameter(key)):
-                texts = values.setdefault(key, {})
+            if record is None or not isinstance(record.key, str):
+                continue
+            if record.key in keys or is_hyperparameter(record.key):
+                texts = values.setdefault(record.key, {})
                 if len(texts) < MAX_VALUES:
                     texts[as_text(record.value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}
@@ -228,12 +231,15 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
 # ---- findings between rounds ----------------------------------------------------------------
 
 
-def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Finding, ...]:
+def _across_rounds(
+    names: Sequence[str], checks: Sequence[Checked], submitter: str | None
+) -> tuple[Finding, ...]:
     """Return the findings between the sides; their ``names`` begin the paths.
 
-    There are none between sides of one round, which are versions of each other.
+    There are none between sides of one round, which are versions of each other. ``submitter`` is
+    the name of both sides if they are single submissions, whose names may differ.
     """
-    sides = [list(_contexts(name, checks, index)) for index, name in enumerate(names)]
+    sides = [list(_contexts(*side, submitter)) for side in zip(names, checks, strict=True)]
     contexts = [context for side in sides for context in side]
     if not has_several_rounds(contexts):
         return ()
@@ -258,14 +264,9 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
     return in_order(folded_findings)
 
 
-def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:
-    """Yield the sets of a side, with paths below its name.
-
-    If both sides are single submissions, their names may differ.
-    """
-    alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
-    submitter = checks[0].inputs[0].submissions[0].name if alone else None
-    for context in checks[index].contexts:
+def _contexts(name: str, checked: Checked, submitter: str | None) -> Iterator[SetContext]:
+    """Yield the sets of a side, with paths below its name."""
+    for context in checked.contexts:
         place = context.files.place
         label = _below(name, place.label)
         yield replace(

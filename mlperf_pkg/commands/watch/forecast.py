@@ -6,7 +6,7 @@ mostly too early, as metrics flatten. So the reference decides until a run has t
 and the curve only without a reference or after it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from io import BytesIO
 from itertools import pairwise
@@ -39,36 +39,12 @@ _FARTHEST = 10  # times the training so far: a curve that needs more predicts no
 # ---- the training so far ------------------------------------------------------------------
 
 
-class Course(Struct, frozen=True):
-    """The training so far; times are in milliseconds since the epoch.
+class Course(Struct):
+    """The training so far, from a log that grows; ``take`` gets each complete line once.
 
-    Metrics of one position that are logged in several records are one evaluation here.
-    ``mark`` is the last position of ``tracked_stats``, without values.
-    """
-
-    start_ms: float | None
-    batch_size: float | None
-    evaluations: tuple[Evaluation, ...]
-    mark: Evaluation | None
-
-    @property
-    def latest(self) -> Evaluation | None:
-        """The last evaluation; before the first one, the last position that is logged."""
-        return self.evaluations[-1] if self.evaluations else self.mark
-
-    @property
-    def interval(self) -> float:
-        """The training between the last two evaluations; 0 if there are fewer."""
-        if len(self.evaluations) < 2:  # noqa: PLR2004
-            return 0.0
-        return self.evaluations[-1].position - self.evaluations[-2].position
-
-
-class CourseReader(Struct):
-    """Reads a log that grows; ``take`` gets each complete line once.
-
-    The records are kept as they are, with their lines: what they mean depends on rules that are
-    known only later. Lines that are not records are left out; the judging of the log reports them.
+    Times are in milliseconds since the epoch. The records are kept as they are, with their lines:
+    what they mean depends on rules that are known only later. Lines that are not records are left
+    out; the judging of the log reports them.
     """
 
     start_ms: float | None = None
@@ -86,16 +62,27 @@ class CourseReader(Struct):
                 self._see(record, self._lines + reader.line_of(number))
         self._lines += lines.count(b"\n")
 
-    def course(self, rules: Benchmark | None) -> Course:
-        """Return the training so far, read by the rules of the benchmark if there are any."""
+    def evaluations(self, rules: Benchmark | None) -> list[Evaluation]:
+        """Return the evaluations, read by the rules of the benchmark if there are any.
+
+        Metrics of one position that are logged in several records are one evaluation.
+        """
+        joined: list[Evaluation] = []
+        for one in (evaluation_of(record, rules, line) for record, line in self._evaluations):
+            if not (one and one.values):
+                continue
+            last = joined[-1] if joined else one
+            is_there = (last.position, last.unit) == (one.position, one.unit)
+            if is_there and last.values.keys().isdisjoint(one.values):
+                joined[-1] = replace(one, values={**last.values, **one.values})
+            else:
+                joined.append(one)
+        return joined
+
+    def mark(self, rules: Benchmark | None) -> Evaluation | None:
+        """Return the last position of ``tracked_stats``, without values; None if there is none."""
         mark = evaluation_of(self._mark[0], rules, self._mark[1]) if self._mark else None
-        logged = (evaluation_of(record, rules, line) for record, line in self._evaluations)
-        return Course(
-            start_ms=self.start_ms,
-            batch_size=self.batch_size,
-            evaluations=tuple(_joined(one for one in logged if one and one.values)),
-            mark=replace(mark, values={}) if mark else None,
-        )
+        return replace(mark, values={}) if mark else None
 
     def _see(self, record: Record, line: int) -> None:
         time_ms = float(record.time_ms)
@@ -111,19 +98,6 @@ class CourseReader(Struct):
             self._evaluations.append((record, line))
         elif record.key == "tracked_stats" and position_of(record, None):
             self._mark = (record, line)
-
-
-def _joined(logged: Iterable[Evaluation]) -> list[Evaluation]:
-    """Return the evaluations; those of one position with different metrics are one."""
-    joined: list[Evaluation] = []
-    for one in logged:
-        last = joined[-1] if joined else one
-        is_there = (last.position, last.unit) == (one.position, one.unit)
-        if is_there and last.values.keys().isdisjoint(one.values):
-            joined[-1] = replace(one, values={**last.values, **one.values})
-        else:
-            joined.append(one)
-    return joined
 
 
 # ---- the goal -----------------------------------------------------------------------------
@@ -217,23 +191,25 @@ _End = tuple[float, float, float | None, Method]
 """The position at which a run should converge: expected, nearest and farthest, by a method."""
 
 
-def forecast(course: Course, goal: Goal) -> Forecast | None:
+def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
-    last, start_ms = course.latest, course.start_ms
+    evaluations, start_ms = course.evaluations(rules), course.start_ms
+    # Before the first evaluation, the last position that is logged.
+    last = evaluations[-1] if evaluations else course.mark(rules)
     if last is None or start_ms is None or goal.met(last.values):
         return None
-    pace = _pace(course.evaluations, last, start_ms)
     # Positions must count training: some BERT logs repeat one epoch instead.
-    rising = all(a.position < b.position for a, b in pairwise(course.evaluations))
+    rising = all(a.position < b.position for a, b in pairwise(evaluations))
     if not rising or (last.unit in _IN_SAMPLES and last.position < (course.batch_size or 0)):
         return None
-    end = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
+    interval = last.position - evaluations[-2].position if len(evaluations) > 1 else 0.0
+    end = _by_reference(last, interval, goal) or _by_curve(evaluations, goal)
+    pace = _pace(evaluations, last, start_ms)
     if end is None or pace is None:
         return None
-    upcoming = last.position + course.interval
 
     def minutes(position: float) -> float:
-        left = max(position, upcoming) - last.position
+        left = max(position, last.position + interval) - last.position
         return (last.time_ms + left * pace - start_ms) / _MS_PER_MINUTE
 
     expected, nearest, farthest, method = end
@@ -250,11 +226,11 @@ def _pace(evaluations: Sequence[Evaluation], last: Evaluation, start_ms: float) 
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
 
-def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
+def _by_reference(last: Evaluation, interval: float, goal: Goal) -> _End | None:
     point = goal.reference
     if point is None or last.unit != goal.unit or point.mean <= last.position:
         return None
-    spread = _DEVIATIONS * point.stdev + (course.interval or last.position)
+    spread = _DEVIATIONS * point.stdev + (interval or last.position)
     return point.mean, point.mean - spread, point.mean + spread, Method.REFERENCE
 
 

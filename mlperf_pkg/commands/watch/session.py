@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import events
-from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
+from mlperf_pkg.commands.watch.forecast import Course, Goal, forecast, goal_of
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source, foreign_text
@@ -371,7 +371,7 @@ class _Log:
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
         self._judge, self._clock = judge, clock
         self.unpacker, self._lines = Unpacker(), Lines()
-        self._reader = CourseReader()
+        self._course = Course()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
@@ -384,7 +384,7 @@ class _Log:
         """Take the next bytes of the file."""
         for text in self.unpacker.take(data):
             lines = self._lines.add(text)
-            self._reader.take(lines)
+            self._course.take(lines)
             self._unjudged = self._unjudged or _LIKE_TOKEN in lines
 
     def report(self, *, quiet: bool) -> Iterator[events.Event]:
@@ -404,20 +404,20 @@ class _Log:
 
     def progress(self, since: float) -> events.Progress | None:
         """Return how far the run is, ``since`` seconds after the last byte of its log."""
-        reader = self._reader
-        if reader.start_ms is None or reader.last_ms is None:
+        course = self._course
+        if course.start_ms is None or course.last_ms is None:
             return None
-        minutes = (reader.last_ms - reader.start_ms) / _MS_PER_MINUTE
+        minutes = (course.last_ms - course.start_ms) / _MS_PER_MINUTE
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
-        expected = forecast(reader.course(self._rules), self._goal) if self._goal else None
+        expected = forecast(course, self._rules, self._goal) if self._goal else None
         return events.Progress(self._judge.path, minutes, expected)
 
     def _news(self, run: Run) -> Iterator[events.Event]:
-        if run.identified or self._reader.start_ms is not None:
+        if run.identified or self._course.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
-        if self._reader.start_ms is not None and not self._started:
+        if self._course.start_ms is not None and not self._started:
             self._started = True
             if keys := missing(run):
                 yield events.Open(self._judge.path, keys)
@@ -427,7 +427,7 @@ class _Log:
 
     def _describe(self, run: Run) -> Iterator[events.Event]:
         self._rules = load_benchmark(run.usage, run.round, run.benchmark)
-        batch_size = self._reader.batch_size
+        batch_size = self._course.batch_size
         self._goal = goal_of(run, self._rules, batch_size) if self._rules else None
         if not self._described and run.benchmark:
             self._described = True
@@ -449,12 +449,12 @@ class _Log:
                     yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
     def _evaluated(self) -> Iterator[events.Event]:
-        start_ms, goal = self._reader.start_ms, self._goal
+        start_ms, goal = self._course.start_ms, self._goal
         if start_ms is None or goal is None:
             return
-        course = self._reader.course(self._rules)
-        new = course.evaluations[self._evaluations :]
-        self._evaluations = len(course.evaluations)
+        evaluations = self._course.evaluations(self._rules)
+        new = evaluations[self._evaluations :]
+        self._evaluations = len(evaluations)
         for one in new:
             minutes, met = (one.time_ms - start_ms) / _MS_PER_MINUTE, goal.met(one.values)
             yield events.Evaluated(
@@ -480,7 +480,7 @@ class _Log:
         if run is None or run.stop_ms is None:
             return
         self._run, self.done = run, True
-        self._reader.take(self._lines.partial)
+        self._course.take(self._lines.partial)
         yield from self._news(run)
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
         errors = sum(finding.is_error for finding in run.findings)

@@ -13,6 +13,7 @@ from mlperf_pkg.commands.diff.model import (
     Log,
     NameChanges,
     ResultSet,
+    Setting,
     SettingChange,
     Side,
     System,
@@ -87,7 +88,8 @@ def test_settings() -> None:
         (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
     ):
         [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
-        assert only.settings == ((SettingChange("lr", *changes),) if changes else ())
+        sides = ([Setting(*value) for value in side] for side in changes)
+        assert only.settings == ((SettingChange("lr", *sides),) if changes else ())
 
 
 @pytest.mark.parametrize(

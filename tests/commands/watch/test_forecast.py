@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Goal, Method, forecast, goal_of
+from mlperf_pkg.commands.watch.forecast import Course, Goal, Method, forecast, goal_of
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.simulate import RunPlan, simulate_run
 from tests.helpers.halfway import forecast_of, halfway
@@ -14,26 +14,27 @@ from tests.helpers.logs import good_log, line, run_of
 START = line("run_start", 0)
 
 
-def course_of(*lines: bytes, name: str = "", round_: str = "2.0") -> Course:
-    reader = CourseReader()
+def course_of(*lines: bytes) -> Course:
+    course = Course()
     for data in lines:
-        reader.take(data)
-    return reader.course(load_benchmark("training", round_, name))
+        course.take(data)
+    return course
 
 
-def points(course: Course) -> list[tuple[Any, ...]]:
-    return [(point.position, point.unit, point.values) for point in course.evaluations]
+def points(*lines: bytes, name: str, round_: str) -> list[tuple[Any, ...]]:
+    evaluations = course_of(*lines).evaluations(load_benchmark("training", round_, name))
+    return [(point.position, point.unit, point.values) for point in evaluations]
 
 
 def test_evaluations_keep_their_lines() -> None:
     evaluation = line("eval_accuracy", 1, 0.5, epoch_num=1)
     course = course_of(b"text\n\n", START, b"\n" + evaluation, evaluation)
-    assert [point.line for point in course.evaluations] == [5, 6]
+    assert [point.line for point in course.evaluations(None)] == [5, 6]
 
 
 def test_what_convergence_is_counted_by_is_the_position() -> None:
     evaluation = line("eval_accuracy", 1, 90, epoch_num=1, step_num=1000, metric="FID")
-    assert points(course_of(START, evaluation, name="stable_diffusion", round_="3.1")) == [
+    assert points(START, evaluation, name="stable_diffusion", round_="3.1") == [
         (1000, "steps", {"FID": 90.0})
     ]
 
@@ -43,29 +44,25 @@ def test_metrics_of_one_position_are_one_evaluation() -> None:
         line("eval_accuracy", minute, minute, step_num=step, metric=metric)
         for minute, (step, metric) in enumerate([(1, "FID"), (1, "CLIP"), (1, "FID"), (2, "CLIP")])
     ]
-    assert points(course_of(START, *lines, name="stable_diffusion", round_="3.1")) == [
+    assert points(START, *lines, name="stable_diffusion", round_="3.1") == [
         (1, "steps", {"FID": 0.0, "CLIP": 1.0}),
         (1, "steps", {"FID": 2.0}),
         (2, "steps", {"CLIP": 3.0}),
     ]
 
 
-def test_before_the_first_evaluation_tracked_stats_hold_the_position() -> None:
+def test_tracked_stats_hold_a_position() -> None:
     stats = line("tracked_stats", 1, {"throughput": 5}, samples_count=64)
-    course = course_of(START, stats, name="flux1", round_="5.1")
-    assert course.latest is not None
-    assert (course.latest.position, course.latest.values) == (64, {})
-    evaluation = line("eval_accuracy", 2, 0.7, samples_count=128)
-    course = course_of(START, stats, evaluation, stats, name="flux1", round_="5.1")
-    assert course.latest is not None
-    assert course.latest.position == 128
+    mark = course_of(START, stats).mark(load_benchmark("training", "5.1", "flux1"))
+    assert mark is not None
+    assert (mark.position, mark.values) == (64, {})
 
 
 def test_nothing_counts_before_run_start() -> None:
     evaluation = line("eval_accuracy", 0, 0.5, epoch_num=1)
     stats = line("tracked_stats", 0, {}, epoch_num=1)
     course = course_of(evaluation, stats, START)
-    assert (course.evaluations, course.latest) == ((), None)
+    assert (course.evaluations(None), course.mark(None)) == ([], None)
 
 
 def test_odd_records_are_left_out() -> None:
@@ -79,7 +76,7 @@ def test_odd_records_are_left_out() -> None:
         b'{"time_ms": 1, "key": [], "value": 0.5, "metadata": {}}',
         b"[" * 100_000,
     ):
-        assert course_of(START, b":::MLLOG " + record + b"\n").evaluations == ()
+        assert course_of(START, b":::MLLOG " + record + b"\n").evaluations(None) == []
 
 
 # ---- what a run is to reach ---------------------------------------------------------------
@@ -127,7 +124,7 @@ def test_half_way_by_the_reference() -> None:
         assert expected.method is Method.REFERENCE
         assert abs(expected.minutes / run.minutes - 1) < BOUND
         assert expected.low <= expected.minutes <= (expected.high or 0)
-        if len(course.evaluations) > 1:
+        if len(course.evaluations(load_benchmark(usage, round_, benchmark))) > 1:
             assert expected.low <= run.minutes <= (expected.high or 0)
 
 
@@ -168,8 +165,7 @@ def test_the_curve() -> None:
         evaluations = (
             line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
         )
-        expected = forecast(
-            course_of(START, *evaluations), Goal("", {"": {"at_least": 0.5}}, "epochs")
-        )
+        goal = Goal("", {"": {"at_least": 0.5}}, "epochs")
+        expected = forecast(course_of(START, *evaluations), None, goal)
         figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
         assert figures == minutes
