@@ -7,7 +7,7 @@ An edit is a record that only one version has, or one with another time or line 
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, product
@@ -52,7 +52,7 @@ def compare(old: model.Side, new: model.Side) -> model.Comparison:
         sets=tuple(set_change(*pair) for pair in sets),
         removed_sets=tuple(removed_sets),
         added_sets=tuple(added_sets),
-        findings=_finding_changes(old.findings, new.findings),
+        findings=tuple(_finding_changes(old.findings, new.findings)),
         files=_names(old.files, new.files),
     )
 
@@ -81,17 +81,17 @@ def paired(
 
     The first key that is unique on both sides decides.
     """
-    partners: dict[int, int] = {}
+    partners: dict[int, int] = {}  # of new items
     for key in keys:
         before, after = _unique(old, key), _unique(new, key)
         taken = set(partners.values())
-        for name, index in before.items():
-            if name in after and index not in partners and after[name] not in taken:
-                partners[index] = after[name]
-    back = {index: partner for partner, index in partners.items()}
-    pairs = [(old[back[i]], item) for i, item in enumerate(new) if i in back]
-    removed = [item for i, item in enumerate(old) if i not in partners]
-    return pairs, removed, [item for i, item in enumerate(new) if i not in back]
+        for name, index in after.items():
+            if name in before and index not in partners and before[name] not in taken:
+                partners[index] = before[name]
+    taken = set(partners.values())
+    pairs = [(old[partner], new[index]) for index, partner in sorted(partners.items())]
+    removed = [item for i, item in enumerate(old) if i not in taken]
+    return pairs, removed, [item for i, item in enumerate(new) if i not in partners]
 
 
 def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
@@ -120,7 +120,7 @@ def set_change(old: model.ResultSet, new: model.ResultSet) -> model.SetChange:
         new=new,
         results=tuple(_differing(_results(old.row), _results(new.row))),
         settings=tuple(_setting_changes(old.logs, new.logs)),
-        findings=_finding_changes(old.findings, new.findings),
+        findings=tuple(_finding_changes(old.findings, new.findings)),
         runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
         same=same_runs(old.logs, new.logs),
     )
@@ -159,28 +159,20 @@ def _by_frequency(values: Counter[str | None]) -> list[model.Setting]:
 
 def _finding_changes(
     old: Iterable[Finding], new: Iterable[Finding]
-) -> tuple[model.FindingChange, ...]:
-    """Return the codes that were found more often, or less often, than before."""
+) -> Iterator[model.FindingChange]:
+    """Yield the codes that were found more often, or less often, than before."""
     before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
-    changes = []
     for code in sorted(before.keys() | after.keys()):
         counts = [sum(f.count for f in side.get(code, ())) for side in (before, after)]
         if counts[0] != counts[1]:
             first = (after.get(code) or before[code])[0]
-            changes.append(model.FindingChange(code, first.severity, first.text, *counts))
-    return tuple(changes)
+            yield model.FindingChange(code, first.severity, first.text, *counts)
 
 
 def _without(logs: Sequence[model.Log], digests: Counter[str]) -> dict[str, str]:
     """Return the digests of logs by name, without as many of each as ``digests`` counts."""
-    left = Counter(digests)
-    rest = {}
-    for log in logs:
-        if left[log.digest]:
-            left[log.digest] -= 1
-        else:
-            rest[log.name] = log.digest
-    return rest
+    names = by_key((log.digest, log.name) for log in logs)
+    return {name: digest for digest, same in names.items() for name in same[digests[digest] :]}
 
 
 def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> model.NameChanges:
@@ -263,10 +255,9 @@ def _paired(
     pairs, rest = [], []
     for log in new:
         same = [other for other in left if key(other) is not None and key(other) == key(log)]
-        if same:
-            same.sort(key=lambda other: other.name != log.name)
-            left.remove(same[0])
-            pairs.append((same[0], log))
+        if partner := min(same, key=lambda other: other.name != log.name, default=None):
+            left.remove(partner)
+            pairs.append((partner, log))
         else:
             rest.append(log)
     return pairs, left, rest
@@ -351,9 +342,7 @@ def _split(
     old: Sequence[_Entry], new: Sequence[_Entry]
 ) -> tuple[list[tuple[_Entry, _Entry]], list[_Entry], list[_Entry]]:
     """Return the records that both logs have, as pairs, and those that only one of them has."""
-    left: dict[tuple[str, str, str], list[_Entry]] = defaultdict(list)
-    for entry in reversed(old):
-        left[entry.statement].append(entry)
+    left = by_key((entry.statement, entry) for entry in reversed(old))
     both, added = [], []
     for entry in new:
         if same := left.get(entry.statement):
@@ -365,9 +354,9 @@ def _split(
 
 
 def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[model.Edit]:
+    of_kinds = [by_key((_kind(entry.key), entry) for entry in side) for side in (removed, added)]
     for kind, _ in _KINDS:
-        gone = [entry for entry in removed if _kind(entry.key) == kind]
-        come = [entry for entry in added if _kind(entry.key) == kind]
+        gone, come = (entries.get(kind, []) for entries in of_kinds)
         if altered := list(zip(gone, come, strict=False)) if len(gone) == len(come) else []:
             texts = [
                 f"{a.key} {_short(a.value)} -> {_short(b.value)} (line {b.line})"
@@ -388,9 +377,8 @@ def _kind(key: str) -> str:
 
 
 def _listed(entries: Sequence[_Entry], where: str) -> str:
-    lines = ", ".join(str(entry.line) for entry in entries[:_MOST_LINES])
-    more = f" and {len(entries) - _MOST_LINES} more" if len(entries) > _MOST_LINES else ""
-    return f"{len(entries)}: line{'s' * (len(entries) > 1)} {lines}{more} {where}"
+    lines = wording.shortened([str(entry.line) for entry in entries], _MOST_LINES)
+    return f"{len(entries)}: line{'s' * (len(entries) > 1)} {lines} {where}"
 
 
 def _of_times(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[model.Edit]:
