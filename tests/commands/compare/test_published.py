@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.commands.compare import published
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.published import read_rounds, with_standings
-from mlperf_pkg.commands.compare.ratios import Result, Row, compare
+from mlperf_pkg.commands.compare.ratios import Row, compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.errors import UserError
@@ -49,52 +49,44 @@ def few_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "published_results", lambda: results)
 
 
-def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
+def read(*names: str, own: Any = (), **more: Any) -> list[str]:
     return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
 def test_chosen_results() -> None:
-    for names, own, more, systems in (
-        (["5.0"], (), {}, ["fast", "slow"]),
-        (["5.0"], (OWN,), {}, ["fast", "slow"]),
-        (["5.0", "4.1"], (OWN,), {}, ["fast", "old", "slow"]),
-        (["4.1"], (), {"benchmarks": ("bert",)}, ["old", "open"]),
-        (["4.1"], (), {"benchmarks": ("g*",)}, ["box"]),
-        (["4.1"], (), {"divisions": ("open",)}, ["open"]),
-        (["all"], (), {"systems": ("5.0 f*",)}, ["fast"]),
-        (["3.0"], (), {}, ["box"]),
-        (["5.0"], (replace(OWN, division="Closed"),), {}, ["fast", "slow"]),
-        (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
+    for names, more, systems in (
+        (["5.0"], {}, ["fast", "slow"]),
+        (["5.0"], {"own": (OWN,)}, ["fast", "slow"]),
+        (["5.0", "4.1"], {"own": (OWN,)}, ["fast", "old", "slow"]),
+        (["4.1"], {"benchmarks": ("bert",)}, ["old", "open"]),
+        (["4.1"], {"benchmarks": ("g*",)}, ["box"]),
+        (["4.1"], {"divisions": ("open",)}, ["open"]),
+        (["all"], {"systems": ("5.0 f*",)}, ["fast"]),
+        (["3.0"], {}, ["box"]),
+        (["5.0"], {"own": (replace(OWN, division="Closed"),)}, ["fast", "slow"]),
+        (["5.0"], {"own": (OWN,), "accelerators": (16, 7)}, ["fast"]),
+        # A published result is not compared with itself.
+        (["5.0"], {"own": (result(minutes=40.0),)}, ["fast"]),
     ):
-        assert read(*names, own=own, **more) == systems
-
-
-def test_a_published_result_is_not_compared_with_itself() -> None:
-    assert read("5.0", own=(result(minutes=40.0),)) == ["fast"]
+        assert read(*names, **more) == systems
 
 
 def test_refused() -> None:
-    for names, own, more, message in (
-        (["4.2"], (), {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
-        (["5.2"], (), {}, r"--published 5\.2: newer than the published results of this package \("),
-        (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
-        (["5.0"], (), {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
-        (["5.0"], (), {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
-        (
-            ["5.0"],
-            (),
-            {"systems": ("slwo",)},
-            r"--system, --division and --accelerators; did you mean slow\?$",
-        ),
+    for names, more, message in (
+        (["4.2"], {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
+        (["5.2"], {}, r"--published 5\.2: newer than the published results of this package \("),
+        (["al"], {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
+        (["5.0"], {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
+        (["5.0"], {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
+        (["5.0"], {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
         (
             ["3.0"],
-            (OWN,),
-            {},
+            {"own": (OWN,)},
             r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
         ),
     ):
         with pytest.raises(UserError, match=message):
-            read(*names, own=own, **more)
+            read(*names, **more)
 
 
 def rows(*names: str) -> tuple[Row, ...]:

@@ -87,11 +87,9 @@ def test_the_goal_is_met_when_each_bound_is() -> None:
     assert rules is not None
     goal = goal_of(run_of(good_log("maskrcnn")), rules, 256)
     assert set(goal.bounds) == {"BBOX", "SEGM"}
-    assert not goal.met({"BBOX": 0.5})
-    assert not goal.met({"BBOX": 0.5, "SEGM": 0.1})
-    assert goal.met({"BBOX": 0.5, "SEGM": 0.5})
-    assert goal.limit("SEGM", 0.1) == 0.339
-    assert goal.limit("SEGM", 0.5) is None
+    values = ({"BBOX": 0.5}, {"BBOX": 0.5, "SEGM": 0.1}, {"BBOX": 0.5, "SEGM": 0.5})
+    assert [goal.met(one) for one in values] == [False, False, True]
+    assert (goal.limit("SEGM", 0.1), goal.limit("SEGM", 0.5)) == (0.339, None)
 
 
 # ---- the forecast, on simulated runs ------------------------------------------------------
@@ -108,20 +106,16 @@ REFERENCED = [
 ]
 
 
-def simulated(
-    usage: str, round_: str, benchmark: str, seed: int, failure: str | None = None
-) -> bytes:
-    plan = RunPlan(round_, benchmark, "closed", "x", "y", usage=usage, failure=failure)
-    return simulate_run(plan, seed)
+def simulated(usage: str, round_: str, benchmark: str, **more: Any) -> bytes:
+    return simulate_run(RunPlan(round_, benchmark, "closed", "x", "y", usage=usage, **more), 1)
 
 
 def test_half_way_by_the_reference() -> None:
     for usage, round_, benchmark in REFERENCED:
-        course, run = halfway(simulated(usage, round_, benchmark, 1), usage, round_)
+        course, run = halfway(simulated(usage, round_, benchmark), usage, round_)
         expected = forecast_of(course, run)
-        assert expected is not None
-        assert run.minutes is not None
-        assert expected.method is Method.REFERENCE
+        assert expected
+        assert run.minutes
         assert abs(expected.minutes / run.minutes - 1) < BOUND
         assert expected.low <= expected.minutes <= (expected.high or 0)
         if len(course.evaluations(load_benchmark(usage, round_, benchmark))) > 1:
@@ -131,26 +125,21 @@ def test_half_way_by_the_reference() -> None:
 def test_half_way_by_the_curve() -> None:
     """Round 0.7 has no reference points. The simulated curves flatten: it ends later."""
     for benchmark in ("bert", "dlrm", "minigo", "resnet"):
-        course, run = halfway(simulated("training", "0.7", benchmark, 1), "training", "0.7")
+        course, run = halfway(simulated("training", "0.7", benchmark), "training", "0.7")
         expected = forecast_of(course, run)
-        assert expected is not None
-        assert run.minutes is not None
+        assert expected
+        assert run.minutes
         assert (expected.method, expected.high) == (Method.CURVE, None)
         assert expected.low <= expected.minutes
         assert 0.5 < expected.minutes / run.minutes < 1.1
 
 
-def test_a_run_beyond_the_reference_is_forecast_by_its_curve() -> None:
-    log = simulated("training", "2.0", "bert", 1, failure="diverged")
-    course, run = halfway(log, "training", "2.0", part=1.0)
-    expected = forecast_of(course, run)
-    assert expected is None or expected.method is Method.CURVE
-
-
-def test_no_forecast() -> None:
-    for part in (0.01, 1.0):
-        course, run = halfway(good_log("bert"), "training", "2.0", part)
-        assert forecast_of(course, run) is None
+def test_no_forecast_by_the_reference() -> None:
+    """At the start, at the end, and of a run that has trained beyond it."""
+    beyond = simulated("training", "2.0", "bert", failure="diverged")
+    for log, part in ((good_log("bert"), 0.01), (good_log("bert"), 1.0), (beyond, 1.0)):
+        expected = forecast_of(*halfway(log, "training", "2.0", part))
+        assert expected is None or (log is beyond and expected.method is Method.CURVE)
 
 
 def test_the_curve() -> None:
