@@ -44,10 +44,9 @@ def test_several_logs_are_followed_until_each_has_stopped(tmp_path: Path) -> Non
 
     def writer() -> None:
         for path, log in zip(paths, (GOOD, WRONG), strict=True):
-            with path.open("wb") as stream:
+            with path.open("wb", buffering=0) as stream:
                 for at in range(0, len(log), 1 + len(log) // 7):
                     stream.write(log[at : at + 1 + len(log) // 7])
-                    stream.flush()
                     time.sleep(0.02)
 
     thread = threading.Thread(target=writer)
@@ -87,11 +86,8 @@ def test_events_are_written_into_a_file(tmp_path: Path) -> None:
 
 
 def test_bad_usage() -> None:
-    for arguments, text in (
-        (("/dev/null",), "is not a file"),
-        ((__file__, "--interval", "0"), "interval"),
-    ):
-        result = call("watch", *arguments)
+    for path, interval, text in (("/dev/null", "1", "is not a file"), (__file__, "0", "interval")):
+        result = call("watch", path, "--interval", interval)
         assert (result.exit_code, text in result.stderr) == (2, True)
 
 

@@ -1,12 +1,11 @@
 """A comparison as text and Markdown."""
 
 from textwrap import dedent
-from typing import Any
 
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
-from mlperf_pkg.commands.compare.ratios import Result, Row, compare
+from mlperf_pkg.commands.compare.ratios import Result, compare
 from mlperf_pkg.config import Price
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.render import View
@@ -19,12 +18,9 @@ C = replace(A, system=LONG, path="y", minutes=800.0, rules=Verdict.FAIL, availab
 PRICES = {"dgx": Price(300_000.0, "list"), LONG: Price(300_000.0, "list")}
 
 
-def rows(*results: Result, prices: dict[str, Price] | None = None) -> tuple[Row, ...]:
-    return compare(results, prices or {}, lambda result: result.argument == 0)
-
-
-def text(*results: Result, **more: Any) -> str:
-    return COMPARE_FORMATS["text"](rows(*results, **more), View(80))
+def text(*results: Result, prices: dict[str, Price] | None = None, format_: str = "text") -> str:
+    rows = compare(results, prices or {}, lambda result: result.argument == 0)
+    return COMPARE_FORMATS[format_](rows, View(80))
 
 
 def test_text() -> None:
@@ -62,8 +58,8 @@ def test_text() -> None:
 
 
 def test_a_price_is_given_once_and_only_with_a_ratio_per_dollar() -> None:
-    other = replace(B, benchmark="resnet")
-    shown = text(A, B, C, replace(A, benchmark="resnet", path="z"), other, prices=PRICES)
+    others = (replace(one, benchmark="resnet", path="z") for one in (A, B))
+    shown = text(A, B, C, *others, prices=PRICES)
     assert shown.count("$300,000") == 1
     assert "$300,000" not in text(A, prices=PRICES)
 
@@ -86,7 +82,7 @@ def test_small_ratios_keep_a_digit() -> None:
 
 
 def test_markdown() -> None:
-    lines = COMPARE_FORMATS["markdown"](rows(A, B), View()).splitlines()
+    lines = text(A, B, format_="markdown").splitlines()
     assert lines[4] == (
         "| System | Submitter | Avail. | Accelerators | Minutes | Speed | Speed per accelerator |"
         " Speed per node | Per second | Per second /accelerator | Per second /node |"

@@ -13,6 +13,7 @@ from mlperf_pkg.rulebook.check import problem_of_source
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.workspaces import lay
 
 RATE = "lars_opt_base_learning_rate"
 WARMUP = "lars_opt_learning_rate_warmup_epochs"
@@ -32,21 +33,17 @@ def write(tree: Path, values: Mapping[str, Any], seed: int = 7, system: str = SY
     return write_set(tree / "results" / system / "resnet", logs)
 
 
-def rerun(submitter: str = "ACME", /, **values: Any) -> Edit:
+def rerun(**values: Any) -> Edit:
     """Other runs, with these values of hyperparameters."""
-    return lambda new: write(new / submitter, values, seed=9)
+    return lambda new: write(new / "ACME", values, seed=9)
 
 
-def described(submitter: str = "ACME", **fields: Any) -> Edit:
-    return lambda new: write_system(new / submitter / "systems", **fields)
+def described(**fields: Any) -> Edit:
+    return lambda new: write_system(new / "ACME/systems", **fields)
 
 
 def both(*edits: Edit) -> Edit:
-    def edit(new: Path) -> None:
-        for one in edits:
-            one(new)
-
-    return edit
+    return lambda new: [edit(new) for edit in edits]
 
 
 def renamed(new: Path) -> None:
@@ -60,11 +57,8 @@ def to_open(new: Path) -> None:
 
 
 def code(new: Path) -> None:
-    for name in ("train.py", "a/config.sh", "../README.md"):
-        file = new / "ACME/benchmarks/resnet" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(name)
-    write_system(new / "ACME/systems", cooling="water")
+    files = dict.fromkeys(("resnet/train.py", "resnet/a/config.sh", "README.md"), b"text")
+    lay(new / "ACME/benchmarks", files)
 
 
 def noted(new: Path) -> None:
@@ -115,6 +109,12 @@ def old(tmp_path: Path) -> Path:
     write_submission(root / "Other", seed=8)
     write(root / "Other", LENT, seed=8)
     return root
+
+
+@pytest.fixture
+def new(old: Path) -> Path:
+    """A copy of the round."""
+    return Path(shutil.copytree(old, old.with_name("new")))
 
 
 ACME, OTHER = f"ACME/{SET}", f"Other/{SET}"
@@ -189,7 +189,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
                 *NEW,
             ],
         ),
-        (code, ["ACME/benchmarks/resnet: code changed (None): 2 files", COOLING]),
+        (code, ["ACME/benchmarks/resnet: code changed (None): 2 files"]),
         (lambda new: remove(new / "ACME"), [f"withdrawn (True): {OF_RUN}"]),
         (
             lambda new: write_submission(new / "Late", seed=10),
@@ -234,9 +234,7 @@ EDITED: list[tuple[str, Callable[[bytes], bytes]]] = [
         ),
     ],
 )
-def test_verdicts(old: Path, tmp_path: Path, edit: Edit, verdicts: list[str]) -> None:
-    new = tmp_path / "new"
-    shutil.copytree(old, new)
+def test_verdicts(old: Path, new: Path, edit: Edit, verdicts: list[str]) -> None:
     edit(new)
     assert found(old, new) == verdicts
 
@@ -260,14 +258,12 @@ def found(*arguments: Any, round_: str = "2.0") -> list[str]:
     ],
 )
 def test_scale(
-    old: Path, tmp_path: Path, nodes: int, values: dict[str, Any], allowed: bool, text: str
+    old: Path, new: Path, nodes: int, values: dict[str, Any], allowed: bool, text: str
 ) -> None:
     """The entry of ACME on another number of nodes, as a system of its own."""
     write_system(old / "ACME/systems", "large", number_of_nodes="4")
     bert = simulated("bert")
     write_set(old / "ACME/results/large/bert", bert)
-    new = tmp_path / "new"
-    shutil.copytree(old, new)
     shutil.rmtree(new / "ACME")
     write_system(new / "ACME/systems", "pod", number_of_nodes=str(nodes), system_name="pod")
     write(new / "ACME", values, seed=9, system="pod")
@@ -290,10 +286,8 @@ def test_not_lent(tmp_path: Path) -> None:
     assert "not allowed for llama31_405b" in borrowed
 
 
-def test_one_submission_of_a_round(old: Path, tmp_path: Path) -> None:
+def test_one_submission_of_a_round(old: Path, new: Path) -> None:
     """The lender is in the round that is named, or of which the new side is a submission."""
-    new = tmp_path / "new"
-    shutil.copytree(old, new)
     rerun(**BORROWED)(new)
     for arguments in ([old, new / "ACME"], [old / "ACME", new / "ACME", "--borrowed-from", old]):
         assert found(*arguments) == [f"{SET}: {verdict}" for verdict in LOAN]

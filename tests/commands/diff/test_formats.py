@@ -16,8 +16,8 @@ from tests.helpers.reports import FAIL, PASS
 def comparison(number: int) -> Comparison:
     """Every kind of change, each in ``number`` entries, which fail now."""
     sides = [
-        a_side(*(a_set(f"results/{n}/bert", system="dgx", verdict=verdict) for n in range(number)))
-        for verdict in (PASS, FAIL)
+        a_side(*(a_set(f"results/{n}/bert", system="dgx", **row) for n in range(number)))
+        for row in ({"verdict": PASS}, {"verdict": FAIL, "score_minutes": 19.0})
     ]
     entries = (
         entry_verdict(kind, f"results/{n}/bert", "a sentence " * 20, allowed=None)
@@ -38,3 +38,4 @@ def test_a_whole_round_fits_on_a_screen_unless_all_is_asked_for() -> None:
     assert whole.count("Rule: ") == len(Kind)
     assert whole.count("results/29/bert: a sentence") == len(Kind)
     assert "lines of details" not in whole
+    assert whole.count("19.000 (-7.32 %)") == 30
