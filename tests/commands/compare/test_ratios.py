@@ -112,6 +112,7 @@ def test_a_price_is_found_by_any_name_of_the_system() -> None:
 
 def test_a_file_of_prices_is_refused_with_its_line(tmp_path: Path) -> None:
     for text, message in (
+        ("pod:\n  price_usd: cheap\n  source: x\n", ":2: pod.price_usd is 'cheap'; expected"),
         ("pod:\n  price_usd: 0\n  source: x\n", ":2: pod.price_usd is '0'; expected"),
         ("a: {price_usd: 1, source: x}\npod: {price_usd: 1}\n", ":2: pod lacks source"),
         ("pod:\n  price_usd: 1\n  source: x\n  data: 1\n", ":4: unknown key 'data'; did you mean"),
@@ -138,6 +139,5 @@ def test_the_nearest_price_counts(tmp_path: Path) -> None:
     file = write(tmp_path / "own.yaml", ("c", 3))
     prices = all_prices(file, {"b": Price(2.0, "x"), "c": Price(2.0, "x")}, tmp_path)
     assert {name: price.usd for name, price in prices.items()} == {"a": 1.0, "b": 2.0, "c": 3.0}
-
     prices = all_prices(None, {}, tmp_path / "systems")  # those of the package
     assert (prices["ipu-pod16"].usd, prices["dgx-a100-640gb"].usd) == (149000.0, 300000.0)
