@@ -57,11 +57,11 @@ def entry_verdicts(
         verdicts += copies + list(_changes(change, old.sets, () if copies else lenders))
     for item in withdrawn:
         if item.row.round in (after or before):
-            verdicts.append(entry_verdict(Kind.WITHDRAWN, item.name, item.in_short, allowed=True))
+            verdicts.append(Kind.WITHDRAWN.verdict(item.name, item.in_short, allowed=True))
     for item in added:
         copies = list(_copies(None, item, owners))
         if not copies and item.row.round in before:
-            copies = [entry_verdict(Kind.ADDED, item.name, item.in_short, allowed=None)]
+            copies = [Kind.ADDED.verdict(item.name, item.in_short)]
         verdicts += copies
     if not one_round:
         verdicts += chain.from_iterable(map(_availability, comparison.sets))
@@ -120,11 +120,11 @@ def _copies(
     for name, (original, *more) in sorted(originals.items()):
         text = f"{1 + len(more)} of {wording.counted(len(new.logs), 'run')} from {name}"
         if original.row.round == new.row.round:
-            yield entry_verdict(Kind.COPIED, new.name, text, allowed=False, other=name)
+            yield Kind.COPIED.verdict(new.name, text, allowed=False, other=name)
             continue
         problem = _problem_of_resubmission(original, new)
         text += f" of round {original.row.round}; {problem or 'with the same description'}"
-        yield entry_verdict(Kind.RESUBMITTED, new.name, text, allowed=not problem, other=name)
+        yield Kind.RESUBMITTED.verdict(new.name, text, allowed=not problem, other=name)
 
 
 def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
@@ -152,13 +152,12 @@ def _files(comparison: Comparison) -> Iterator[EntryVerdict]:
     there = list(map(_code_folder, (*files.changed, *files.added)))
     counts = Counter([*there, *map(_code_folder, files.removed)])
     for folder in sorted({*there} - {""}):
-        text = wording.counted(counts[folder], "file")
-        yield entry_verdict(Kind.CODE, folder, text, allowed=None)
+        yield Kind.CODE.verdict(folder, wording.counted(counts[folder], "file"))
     for word in ("changed", "added", "removed"):
         for path in getattr(files, word):
             folder, _, name = path.rpartition("/")
             if name == _SCALING:
-                yield entry_verdict(Kind.SCALING, folder, f"{name} {word}", allowed=None)
+                yield Kind.SCALING.verdict(folder, f"{name} {word}")
 
 
 def _code_folder(path: str) -> str:
@@ -176,12 +175,12 @@ def _changes(
     old, path = change.old, change.new.name
     divisions = [(item.row.division or "").lower() for item in (old, change.new)]
     if divisions == ["closed", "open"]:
-        yield entry_verdict(Kind.TO_OPEN, path, change.new.in_short, allowed=True)
+        yield Kind.TO_OPEN.verdict(path, change.new.in_short, allowed=True)
     elif divisions == ["open", "closed"]:
-        yield entry_verdict(Kind.TO_CLOSED, path, change.new.in_short, allowed=False)
+        yield Kind.TO_CLOSED.verdict(path, change.new.in_short, allowed=False)
     if old.name != path and not change.scales:
         kind = Kind.RENAMED if len(change.new.logs) > change.same.new else Kind.AGAIN
-        yield entry_verdict(kind, path, f"was {old.name}", allowed=None, other=old.name)
+        yield kind.verdict(path, f"was {old.name}", other=old.name)
     borrowed = list(_borrowings(change, originals, lenders))
     yield from borrowed
     yield from _description(change)
@@ -199,15 +198,13 @@ def _description(change: SetChange) -> Iterator[EntryVerdict]:
     yield from _availability(change)
     if _NODES in change.fields:
         numbers = (str(item.fields.get(_NODES)) for item in (change.old, change.new))
-        text = f"{' to '.join(numbers)} ({runs})"
-        yield entry_verdict(Kind.NODES, path, text, allowed=None)
+        yield Kind.NODES.verdict(path, f"{' to '.join(numbers)} ({runs})")
     if others := [field for field in change.fields if field not in (_NODES, "status")]:
-        text = f"{in_words(others, 's')} ({runs})"
-        yield entry_verdict(Kind.DESCRIPTION, path, text, allowed=None)
+        yield Kind.DESCRIPTION.verdict(path, f"{in_words(others, 's')} ({runs})")
     before = {finding.code for finding in change.old.findings}
     for finding in change.new.findings:
         if finding.code in _AGAINST_LOGS and finding.code not in before:
-            yield entry_verdict(Kind.AGAINST_LOGS, path, finding.text, allowed=None)
+            yield Kind.AGAINST_LOGS.verdict(path, finding.text)
 
 
 def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator[EntryVerdict]:
@@ -216,14 +213,14 @@ def _logs(change: SetChange, expected: str, *, allowed: bool | None) -> Iterator
     if same.copied:
         names = in_words([f"{run.old} as {run.new}" for run in same.copied], "s")
         text = f"{wording.counted(len(same.copied), 'run')} from this entry itself: {names}"
-        yield entry_verdict(Kind.COPIED, new.name, text, allowed=False, other=old.name)
+        yield Kind.COPIED.verdict(new.name, text, allowed=False, other=old.name)
     edits = Counter(edit.what for run in same.edited for edit in run.edits)
     logs = {what: wording.counted(number, "log") for what, number in edits.items()}
     if texts := [f"{what} in {number}" for what, number in logs.items() if what != expected]:
-        yield entry_verdict(Kind.EDITED, new.name, "; ".join(texts), allowed=None)
+        yield Kind.EDITED.verdict(new.name, "; ".join(texts))
     if same.new or change.gone > len(same.copied):
         text = f"{same.new} of {wording.counted(len(new.logs), 'run')} new, {change.gone} gone"
-        yield entry_verdict(Kind.RUNS, new.name, text, allowed=allowed)
+        yield Kind.RUNS.verdict(new.name, text, allowed=allowed)
 
 
 def _availability(change: SetChange) -> Iterator[EntryVerdict]:
@@ -233,10 +230,8 @@ def _availability(change: SetChange) -> Iterator[EntryVerdict]:
     if old and new and old != new:
         is_of_one_round = change.old.row.round == change.new.row.round
         is_early = old == "research" and new in AVAILABLE and not is_of_one_round
-        text = " to ".join(statuses)
-        yield entry_verdict(
-            Kind.AVAILABILITY, change.new.name, text, allowed=False if is_early else None
-        )
+        allowed = False if is_early else None
+        yield Kind.AVAILABILITY.verdict(change.new.name, " to ".join(statuses), allowed=allowed)
 
 
 def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]:
@@ -246,17 +241,7 @@ def _score(change: SetChange, *, allowed: bool | None) -> Iterator[EntryVerdict]
         by = "" if share is None else f"by {share:+.1f} %: "
         runs = "" if change.same.new or change.gone else ", with the same runs"
         text = f"{by}{wording.minutes(old)} to {wording.minutes(new)} minutes{runs}"
-        yield entry_verdict(Kind.SCORE, change.new.name, text, allowed=allowed)
-
-
-# ---- rules ----------------------------------------------------------------------------------
-
-
-def entry_verdict(
-    kind: Kind, entry: str, text: str, *, allowed: bool | None, other: str | None = None
-) -> EntryVerdict:
-    """Return a verdict with the rule of its kind; the arguments are its other fields."""
-    return EntryVerdict(kind, entry, text, kind.rule, kind.source, allowed, other)
+        yield Kind.SCORE.verdict(change.new.name, text, allowed=allowed)
 
 
 # ---- borrowed hyperparameters ---------------------------------------------------------------
@@ -293,8 +278,7 @@ def _borrowings(
         yield _borrowed(change, loan) if loan else _changed(change, allowed=is_open or None)
     if change.scales and is_open:
         old, new = change.scales
-        text = f"{old} to {new} accelerators"
-        yield entry_verdict(Kind.SCALE, change.new.name, text, allowed=None)
+        yield Kind.SCALE.verdict(change.new.name, f"{old} to {new} accelerators")
     elif change.scales:
         yield _scaled(change, change.scales, originals, borrowed=loan is not None)
 
@@ -305,8 +289,7 @@ def _changed(change: SetChange, *, allowed: bool | None) -> EntryVerdict:
     for key in change.hyperparameters:
         values = (sorted(v or "not logged" for v in side.get(key, (None,))) for side in sides)
         words.append(f"{key} {' -> '.join(in_words(of_side, 's') for of_side in values)}")
-    text = in_words(words, "s")
-    return entry_verdict(Kind.HYPERPARAMETERS, change.new.name, text, allowed=allowed)
+    return Kind.HYPERPARAMETERS.verdict(change.new.name, in_words(words, "s"), allowed=allowed)
 
 
 def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
@@ -318,7 +301,7 @@ def _borrowed(change: SetChange, loan: _Loan) -> EntryVerdict:
     problems = list(_problems(change))
     allowed = not problems and not different
     text = "; ".join([text, *problems])
-    return entry_verdict(kind, change.new.name, text, allowed=allowed, other=path)
+    return kind.verdict(change.new.name, text, allowed=allowed, other=path)
 
 
 def _problems(change: SetChange) -> Iterator[str]:
@@ -353,7 +336,7 @@ def _scaled(
     }
     problems = [text for text, is_problem in checks.items() if is_problem]
     text = "; ".join([f"{old} to {new} accelerators", *problems])
-    return entry_verdict(Kind.SCALE, change.new.name, text, allowed=not problems)
+    return Kind.SCALE.verdict(change.new.name, text, allowed=not problems)
 
 
 def _family(result_set: ResultSet) -> tuple[str | None, str]:

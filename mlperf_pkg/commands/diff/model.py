@@ -283,6 +283,12 @@ class Kind(StrEnum):
     rule: str
     source: str
 
+    def verdict(
+        self, entry: str, text: str, *, allowed: bool | None = None, other: str | None = None
+    ) -> "EntryVerdict":
+        """Return a verdict on a change of this kind; the arguments are its other fields."""
+        return EntryVerdict(self, entry, text, self.rule, self.source, allowed, other)
+
     BORROWED = (
         "borrowed",
         "once per entry; all hyperparameters except batch sizes as a group, with the same software,"

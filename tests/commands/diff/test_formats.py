@@ -5,7 +5,6 @@ from itertools import product
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.diff.changes import compare
-from mlperf_pkg.commands.diff.entries import entry_verdict
 from mlperf_pkg.commands.diff.formats import text
 from mlperf_pkg.commands.diff.model import Comparison, Kind
 from mlperf_pkg.render.findings import View
@@ -20,7 +19,7 @@ def comparison(number: int) -> Comparison:
         for row in ({"verdict": PASS}, {"verdict": FAIL, "score_minutes": 19.0})
     ]
     entries = (
-        entry_verdict(kind, f"results/{n}/bert", "a sentence " * 20, allowed=None)
+        kind.verdict(f"results/{n}/bert", "a sentence " * 20)
         for kind, n in product(Kind, range(number))
     )
     return replace(compare(*sides), entries=tuple(entries))
