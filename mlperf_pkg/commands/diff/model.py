@@ -207,12 +207,8 @@ class SystemChange(Struct, frozen=True):
 
 BATCH_SIZES = frozenset(
     {
-        "batchnorm_group_size",
-        "global_batch_size",
-        "gradient_accumulation_frequency",
-        "gradient_accumulation_steps",
-        "local_batch_size",
-        "model_bn_span",
+        *("batchnorm_group_size", "global_batch_size", "local_batch_size", "model_bn_span"),
+        *("gradient_accumulation_frequency", "gradient_accumulation_steps"),
         "opt_gradient_accumulation_steps",
     }
 )

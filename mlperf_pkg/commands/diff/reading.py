@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import repeat
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -174,12 +173,8 @@ MAX_VALUES = 10  # of one key in one log
 # Rules name these too, but they record what happened, not what was set. "actual_..." is "not a
 # hyperparameter, cannot be borrowed" in training_rules, Hyperparameters: minigo.
 _OUTCOMES = evaluations.KEYS | {
-    "actual_selfplay_games_per_generation",
-    "aggregated_eval_accuracy",
-    "cache_clear",
-    "config_filename",
-    "seed",
-    "weights_initialization",
+    *("actual_selfplay_games_per_generation", "aggregated_eval_accuracy", "cache_clear"),
+    *("config_filename", "seed", "weights_initialization"),
 }
 # Named in training_rules, Hyperparameter borrowing, but neither required of a log by the rulebook
 # nor compared between runs.
@@ -201,11 +196,8 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
     for name in rulebook.benchmarks:
         if benchmark := load_benchmark(usage, round_, name):
             keys.update(benchmark.variants, own_keys(benchmark))
-    return frozenset(
-        key
-        for key in keys - _OUTCOMES
-        if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
-    )
+    settings = (key for key in keys - _OUTCOMES if not key.startswith("submission_"))
+    return frozenset(key for key in settings if not key.endswith(_SUFFIXES))
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
@@ -218,10 +210,10 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     """
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
-        for record in LogReader(stream, source.label, lambda _: None):
-            if record is None or not isinstance(record.key, str):
-                continue
-            if record.key in keys or is_hyperparameter(record.key):
+        for record in filter(None, LogReader(stream, source.label, lambda _: None)):
+            if isinstance(record.key, str) and (
+                record.key in keys or is_hyperparameter(record.key)
+            ):
                 texts = values.setdefault(record.key, {})
                 if len(texts) < MAX_VALUES:
                     texts[as_text(record.value)] = None
@@ -250,18 +242,16 @@ def _across_rounds(
     }
     every, old = find_pairs(contexts, shared_runs(contexts), sources), len(sides[0])
     pairs = (p for p in every if (p.original.index < old) != (p.copy.index < old))
-    rounds = attrgetter("original.context.round.name", "copy.context.round.name")
-    findings = copies_in(contexts, (pair for pair in pairs if len({*rounds(pair)}) > 1))
+    findings = copies_in(contexts, (p for p in pairs if p.original.round != p.copy.round))
     if not any(map(has_several_rounds, sides)):
         minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
         for index, finding in check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
-    folded_findings: list[Finding] = []
-    for index, of_set in findings.items():
-        context = contexts[index]
-        runs = [run.path for run in context.runs]
-        folded_findings += folded(of_set, context.label, runs, context.id)
-    return in_order(folded_findings)
+    return in_order(
+        finding
+        for context, of_set in ((contexts[index], found) for index, found in findings.items())
+        for finding in folded(of_set, context.label, [r.path for r in context.runs], context.id)
+    )
 
 
 def _contexts(name: str, checked: Checked, submitter: str | None) -> Iterator[SetContext]:
