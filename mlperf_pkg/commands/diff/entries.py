@@ -13,9 +13,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
 from mlperf_pkg.checks.descriptions import PREVIEW, category
-from mlperf_pkg.commands.diff.changes import NAMES, paired, set_change
-from mlperf_pkg.commands.diff.model import (
-    BATCH_SIZES,
+from mlperf_pkg.commands.diff.changes import (
     Comparison,
     EntryVerdict,
     Kind,
@@ -23,7 +21,10 @@ from mlperf_pkg.commands.diff.model import (
     SetChange,
     Side,
     different_fields,
+    paired,
+    set_change,
 )
+from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording

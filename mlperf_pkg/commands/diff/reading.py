@@ -13,9 +13,9 @@ from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
-from mlperf_pkg.commands.diff.changes import as_text, compare
+from mlperf_pkg.commands.diff.changes import Comparison, ResultSet, Side, System, compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
-from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
+from mlperf_pkg.commands.diff.runs import Log, as_text
 from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.paths import AnyPath, open_file
 from mlperf_pkg.infra.source import Source

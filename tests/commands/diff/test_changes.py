@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.diff import model
-from mlperf_pkg.commands.diff.changes import compare
-from mlperf_pkg.commands.diff.model import Change, FindingChange, Log, ResultSet, Side, System
+from mlperf_pkg.commands import diff
+from mlperf_pkg.commands.diff.changes import Change, FindingChange, ResultSet, Side, System, compare
+from mlperf_pkg.commands.diff.runs import Log
 from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, PASS, finding, rcp, result_set
 
@@ -76,8 +76,8 @@ def test_settings() -> None:
         (logs("1"), logs(None), ((("1", 1),), ((None, 1),))),
     ):
         [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
-        sides = ([model.Setting(*value) for value in side] for side in changes)
-        assert only.settings == ((model.SettingChange("lr", *sides),) if changes else ())
+        sides = ([diff.changes.Setting(*value) for value in side] for side in changes)
+        assert only.settings == ((diff.changes.SettingChange("lr", *sides),) if changes else ())
 
 
 def test_results() -> None:
@@ -122,7 +122,7 @@ def test_runs_are_what_their_bytes_are() -> None:
     new = [Log(name, digest, {}) for name, digest in zip("abce", "4135", strict=True)]
     [only] = compare(a_side(a_set(logs=old)), a_side(a_set(logs=new))).sets
     # 1 and 3 are on both sides; the second 1 is gone, 2 is gone, 4 and 5 are new.
-    assert only.runs == model.NameChanges(
+    assert only.runs == diff.changes.NameChanges(
         unchanged=2, changed=(), removed=("b", "c"), added=("a", "e")
     )
 

@@ -4,9 +4,8 @@ from itertools import product
 
 from msgspec.structs import replace
 
-from mlperf_pkg.commands.diff.changes import compare
+from mlperf_pkg.commands.diff.changes import Comparison, Kind, compare
 from mlperf_pkg.commands.diff.formats import text
-from mlperf_pkg.commands.diff.model import Comparison, Kind
 from mlperf_pkg.render.findings import View
 from tests.commands.diff.test_changes import a_set, a_side
 from tests.helpers.reports import FAIL, PASS

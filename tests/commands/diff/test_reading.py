@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mlperf_pkg.commands.diff.changes import MAX_CHARACTERS
 from mlperf_pkg.commands.diff.reading import MAX_VALUES, read_settings, settings_named
+from mlperf_pkg.commands.diff.runs import MAX_CHARACTERS
 from mlperf_pkg.infra.source import Source
 from tests.helpers.logs import joined
 
