@@ -130,22 +130,19 @@ def _result(
     trainings: Sequence[Training],
     argument: int,
 ) -> Result:
+    names = ("round", "benchmark", "division", "path", "scaling", "energy_joules")
     rules = load_benchmark(first.usage, row.round, row.benchmark)
     description = (system.contents if system else None) or {}
     precisions = [name for training in trainings for name in training.precision]
     batch_size = [("global_batch_size", size) for size in first.batch_sizes[:1]]
     status = description.get("status")
     return Result(
+        **{name: getattr(row, name) for name in names},
         argument=argument,
-        round=row.round,
         submitter=row.submitter or first.text("org") or None,
         system=row.system or "unnamed system",
         system_name=system.system_name if system else None,
-        benchmark=row.benchmark,
-        division=row.division,
         minutes=row.score_minutes,
-        path=row.path,
-        scaling=row.scaling,
         note=row.score_note,
         rules=row.verdict.rules,
         accelerators=system.accelerators if system else None,
@@ -155,7 +152,6 @@ def _result(
         unit=("tokens" if rules.unit == "tokens" else "samples") if rules else None,
         samples_per_second=mean(training.samples_per_second for training in trainings),
         logged_throughput=mean(training.logged_throughput for training in trainings),
-        energy_joules=row.energy_joules,
         precision=", ".join(dict.fromkeys(precisions)) or None,
         target=target_of(rules),
         availability=status.strip() or None if isinstance(status, str) else None,
@@ -202,11 +198,7 @@ def read_published(path: Path, argument: int) -> list[Result]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(f"{path}: cannot be read: {reason}") from error
-    return list(_results(path, text, argument))
-
-
-def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader, results = csv.DictReader(io.StringIO(text, newline="")), []
     try:
         names = reader.fieldnames or ()
         minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
@@ -218,9 +210,10 @@ def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
         for row in reader:
             cells = {name: (row[name] or "").strip() for name in names}
             if cells[minutes]:
-                yield _of_line(f"{path}:{reader.line_num}", cells, minutes, argument)
+                results.append(_of_line(f"{path}:{reader.line_num}", cells, minutes, argument))
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: {error}") from error
+    return results
 
 
 def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) -> Result:

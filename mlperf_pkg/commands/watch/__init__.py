@@ -66,7 +66,7 @@ def watch(
                 write(EVENT_FORMATS[format_](event, datetime.now()))
                 if fail_fast and isinstance(event, Lost):
                     return LOST
-            open_sessions = [one for one in open_sessions if not (one.done or one.given_up)]
+            open_sessions = [one for one in open_sessions if not (one.log.done or one.given_up)]
             if not open_sessions:
                 break
             now, progress = datetime.now(), [(one.path, one.progress) for one in open_sessions]
@@ -74,7 +74,7 @@ def watch(
             refresh([visible(f"{path}: {state}") for path, state in states])
             sleep(interval_s)
     given_up = GIVEN_UP if any(session.given_up for session in sessions) else 0
-    return LOST if any(session.lost for session in sessions) else given_up
+    return LOST if any(session.log.lost for session in sessions) else given_up
 
 
 def _sessions(

@@ -46,10 +46,6 @@ class Change(StrEnum):
     REPLACED = "replaced"
 
 
-News = tuple[Change | None, bytes]
-"""A change and the new bytes; after TRUNCATED and REPLACED, those of the new contents."""
-
-
 class Follower:
     """Follows one file, which need not exist yet."""
 
@@ -61,8 +57,8 @@ class Follower:
         self._offset = 0
         self._mark = b""
 
-    def poll(self) -> News:
-        """Read the new bytes, at most ``BLOCK_BYTES``.
+    def poll(self) -> tuple[Change | None, bytes]:
+        """Read the new bytes, at most ``BLOCK_BYTES``, those of new contents after their change.
 
         A file with another inode replaces the old one once that is read to its end. A file that is
         shorter than before, or whose last bytes read differ now, was truncated.
@@ -79,31 +75,24 @@ class Follower:
             return None if data else Change.MISSING, data
         status = os.fstat(opened.fileno())
         identity = (status.st_dev, status.st_ino)
-        if self._identity in (None, identity):
-            self._hold(opened, identity)
-            opened.seek(self._offset - len(self._mark))
-            is_same = opened.read(len(self._mark)) == self._mark
-            if status.st_size >= self._offset and is_same:
-                return None, self._read()
-            change = Change.TRUNCATED
-        elif rest := self._read():
+        is_same = self._identity in (None, identity)
+        if not is_same and (rest := self._read()):
             opened.close()
             return None, rest
-        else:
-            self._hold(opened, identity)
-            change = Change.REPLACED
+        self.close()
+        self._stream, self._identity = opened, identity
+        if is_same and status.st_size >= self._offset:
+            opened.seek(self._offset - len(self._mark))
+            if opened.read(len(self._mark)) == self._mark:
+                return None, self._read()
         self._offset, self._mark = 0, b""
-        return change, self._read()
+        return Change.TRUNCATED if is_same else Change.REPLACED, self._read()
 
     def close(self) -> None:
         """Stop reading."""
         if self._stream:
             self._stream.close()
             self._stream = None
-
-    def _hold(self, stream: BinaryIO, identity: tuple[int, int]) -> None:
-        self.close()
-        self._stream, self._identity = stream, identity
 
     def _read(self) -> bytes:
         if self._stream is None:
@@ -257,9 +246,8 @@ def missing(run: Run) -> tuple[str, ...]:
 class Session:
     """Follows one log; call ``tick`` regularly for new events.
 
-    ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
-    run can no longer count, ``silent`` is the number of seconds without new bytes, ``given_up``
-    says that they were too many.
+    ``log`` is the log as far as it is written, ``silent`` is the number of seconds without new
+    bytes, ``given_up`` says that they were too many.
     """
 
     def __init__(
@@ -276,17 +264,7 @@ class Session:
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
         self._last_error, self._last_data = "", clock()
-        self._log = _Log(judge, clock)
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended."""
-        return self._log.done
-
-    @property
-    def lost(self) -> bool:
-        """Whether the run is lost."""
-        return self._log.lost
+        self.log = _Log(judge, clock)
 
     @property
     def silent(self) -> float:
@@ -296,7 +274,7 @@ class Session:
     @property
     def progress(self) -> events.Progress | None:
         """How far the run is now; None before its start."""
-        return self._log.progress(self.silent)
+        return self.log.progress(self.silent)
 
     def tick(self) -> Iterator[events.Event]:
         """Read the new bytes, and yield their events, or that there are none for too long.
@@ -305,7 +283,7 @@ class Session:
             UserError: the rulebook has no such round.
         """
         yield from self._read()
-        if not self.done:
+        if not self.log.done:
             yield from self._silence()
 
     def close(self) -> None:
@@ -319,19 +297,19 @@ class Session:
                 change, data = self._follower.poll()
                 yield from self._changed(change)
                 grown = grown or bool(data)
-                self._log.take(data)
+                self.log.take(data)
                 if len(data) < BLOCK_BYTES:
                     break
         except OSError as error:
             yield from self._unreadable(f"cannot be read: {error.strerror or error}: trying again")
             return
-        if problem := self._log.unpacker.problem:
+        if problem := self.log.unpacker.problem:
             yield from self._unreadable(problem)
             return
         self._last_error = ""
         if grown:
             self._last_data = self._clock()
-        yield from self._log.report(quiet=not grown)
+        yield from self.log.report(quiet=not grown)
 
     def _silence(self) -> Iterator[events.Event]:
         message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
@@ -353,7 +331,7 @@ class Session:
                 yield events.State(self.path, "appeared", "the file appeared")
             self._exists = exists
         if change in (Change.TRUNCATED, Change.REPLACED):
-            self._log = _Log(self._judge, self._clock)
+            self.log = _Log(self._judge, self._clock)
             again = "it again" if change is Change.TRUNCATED else "the new one"
             message = f"the file was {change}: reading {again} from the start"
             yield events.State(self.path, change.value, message)
@@ -366,7 +344,11 @@ class Session:
 
 
 class _Log:
-    """The log as far as it is written, and the events reported so far."""
+    """The log as far as it is written, and the events reported so far.
+
+    ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
+    run can no longer count.
+    """
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
         self._judge, self._clock = judge, clock
