@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.watch.forecast import Forecast, Method
+from mlperf_pkg.commands.watch.forecast import Forecast
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
@@ -14,7 +14,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 _HOUR = 60
-_METHODS = {Method.REFERENCE: "by the reference", Method.CURVE: "roughly, by the curve"}
+_METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
 
 
 class Event(Struct, frozen=True):

@@ -7,12 +7,11 @@ and the curve only without a reference or after it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from io import BytesIO
 from itertools import pairwise
 from math import exp, inf, isfinite, log
 from statistics import linear_regression
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,11 +23,9 @@ from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run import evaluations
-from mlperf_pkg.run.evaluations import Evaluation, evaluation_of, position_of
+from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
 from mlperf_pkg.run.model import Run
 
-_MS_PER_MINUTE = 60_000
 _DEVIATIONS = 2
 _RECENT, _FEWEST = 5, 3  # evaluations that a curve takes at most, and at least
 _IN_SAMPLES = ("samples", "tokens")
@@ -94,7 +91,7 @@ class Course(Struct):
             self.batch_size = self.batch_size if size is None else size
         elif self.start_ms is None:
             return
-        elif record.key in evaluations.KEYS:
+        elif record.key in KEYS:
             self._evaluations.append((record, line))
         elif record.key == "tracked_stats" and position_of(record, None):
             self._mark = (record, line)
@@ -164,11 +161,8 @@ def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> Referenc
 # ---- the forecast -------------------------------------------------------------------------
 
 
-class Method(StrEnum):
-    """The method of a forecast."""
-
-    REFERENCE = "reference"
-    CURVE = "curve"
+Method = Literal["reference", "curve"]
+"""The method of a forecast."""
 
 
 class Forecast(Struct, frozen=True):
@@ -210,7 +204,7 @@ def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | 
 
     def minutes(position: float) -> float:
         left = max(position, last.position + interval) - last.position
-        return (last.time_ms + left * pace - start_ms) / _MS_PER_MINUTE
+        return (last.time_ms + left * pace - start_ms) / MS_PER_MINUTE
 
     expected, nearest, farthest, method = end
     high = None if farthest is None else minutes(farthest)
@@ -231,7 +225,7 @@ def _by_reference(last: Evaluation, interval: float, goal: Goal) -> _End | None:
     if point is None or last.unit != goal.unit or point.mean <= last.position:
         return None
     spread = _DEVIATIONS * point.stdev + (interval or last.position)
-    return point.mean, point.mean - spread, point.mean + spread, Method.REFERENCE
+    return point.mean, point.mean - spread, point.mean + spread, "reference"
 
 
 def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
@@ -245,7 +239,7 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     straight = max(_reached(recent, goal, name, float, float) for name in short)
     if max(bent, straight) > _FARTHEST * recent[-1].position:
         return None
-    return bent, min(bent, straight), None, Method.CURVE
+    return bent, min(bent, straight), None, "curve"
 
 
 def _exp(power: float) -> float:

@@ -3,10 +3,9 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from math import inf
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from msgspec import Struct, field
 
@@ -22,7 +21,7 @@ from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.rulebook.explain import all_layers
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 
@@ -30,7 +29,6 @@ BLOCK_BYTES = 16 << 20
 _LIKE_TOKEN = TOKEN[:6]
 _MARK_BYTES = 256
 _GONE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR})
-_MS_PER_MINUTE = 60_000
 _SECONDS_PER_MINUTE = 60
 _SHARE = 10  # judging takes at most one tenth of the time
 
@@ -38,12 +36,8 @@ _SHARE = 10  # judging takes at most one tenth of the time
 # ---- the bytes ----------------------------------------------------------------------------
 
 
-class Change(StrEnum):
-    """What happened to a file since the last poll, other than that it grew."""
-
-    MISSING = "missing"
-    TRUNCATED = "truncated"
-    REPLACED = "replaced"
+Change = Literal["missing", "truncated", "replaced"]
+"""What happened to a file since the last poll, other than that it grew."""
 
 
 class Follower:
@@ -72,7 +66,7 @@ class Follower:
             if error.errno not in _GONE:
                 raise
             data = self._read()
-            return None if data else Change.MISSING, data
+            return None if data else "missing", data
         status = os.fstat(opened.fileno())
         identity = (status.st_dev, status.st_ino)
         is_same = self._identity in (None, identity)
@@ -86,7 +80,7 @@ class Follower:
             if opened.read(len(self._mark)) == self._mark:
                 return None, self._read()
         self._offset, self._mark = 0, b""
-        return Change.TRUNCATED if is_same else Change.REPLACED, self._read()
+        return "truncated" if is_same else "replaced", self._read()
 
     def close(self) -> None:
         """Stop reading."""
@@ -236,7 +230,7 @@ def missing(run: Run) -> tuple[str, ...]:
         for finding in run.findings
         if isinstance(finding, Pending) and finding.is_error and finding.line is None
     )
-    later = ("_start", "_stop", *evaluations.KEYS)
+    later = ("_start", "_stop", *KEYS)
     return tuple(sorted({key for key in absent if key and not key.endswith(later)}))
 
 
@@ -322,7 +316,7 @@ class Session:
         self._idle = idle
 
     def _changed(self, change: Change | None) -> Iterator[events.Event]:
-        exists = change is not Change.MISSING
+        exists = change != "missing"
         if exists is not self._exists:
             if not exists:
                 gone = "the file is gone" if self._exists else "the file does not exist yet"
@@ -330,11 +324,11 @@ class Session:
             elif self._exists is False:
                 yield events.State(self.path, "appeared", "the file appeared")
             self._exists = exists
-        if change in (Change.TRUNCATED, Change.REPLACED):
+        if change in ("truncated", "replaced"):
             self.log = _Log(self._judge, self._clock)
-            again = "it again" if change is Change.TRUNCATED else "the new one"
+            again = "it again" if change == "truncated" else "the new one"
             message = f"the file was {change}: reading {again} from the start"
-            yield events.State(self.path, change.value, message)
+            yield events.State(self.path, change, message)
 
     def _unreadable(self, reason: str) -> Iterator[events.Event]:
         """Report once why the file cannot be read; network storage comes and goes."""
@@ -389,7 +383,7 @@ class _Log:
         course = self._course
         if course.start_ms is None or course.last_ms is None:
             return None
-        minutes = (course.last_ms - course.start_ms) / _MS_PER_MINUTE
+        minutes = (course.last_ms - course.start_ms) / MS_PER_MINUTE
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
         expected = forecast(course, self._rules, self._goal) if self._goal else None
@@ -438,7 +432,10 @@ class _Log:
         new = evaluations[self._evaluations :]
         self._evaluations = len(evaluations)
         for one in new:
-            minutes, met = (one.time_ms - start_ms) / _MS_PER_MINUTE, goal.met(one.values)
+            minutes, met = (
+                (one.time_ms - start_ms) / MS_PER_MINUTE,
+                goal.met(one.values),
+            )
             yield events.Evaluated(
                 self._judge.path, minutes, one.position, one.unit, one.values, met
             )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import session
 from mlperf_pkg.commands.watch.events import Ended, Evaluated, Event, Found, Open, State
-from mlperf_pkg.commands.watch.session import Change, Follower, Judge, Lines, Session, certain
+from mlperf_pkg.commands.watch.session import Follower, Judge, Lines, Session, certain
 from mlperf_pkg.config import WaiverConfig
 from mlperf_pkg.findings import Basis, Finding, Waiver
 from mlperf_pkg.run.model import Run
@@ -48,7 +48,7 @@ def append(path: Path, data: bytes) -> None:
 def test_a_file_that_appears_and_grows(
     file: Path, follower: Follower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert follower.poll() == (Change.MISSING, b"")
+    assert follower.poll() == ("missing", b"")
     file.write_bytes(b"")
     assert follower.poll() == (None, b"")
     append(file, b"one\ntw")
@@ -63,7 +63,7 @@ def test_a_truncated_file_is_read_again(file: Path, follower: Follower, new: byt
     file.write_bytes(b"first")
     follower.poll()
     file.write_bytes(new)
-    assert follower.poll() == (Change.TRUNCATED, new)
+    assert follower.poll() == ("truncated", new)
     assert follower.poll() == (None, b"")
 
 
@@ -75,14 +75,14 @@ def test_a_file_moved_away_is_read_to_its_end_first(file: Path, follower: Follow
     append(file, b" more")
     file.rename(aside)
     assert follower.poll() == (None, b" more")
-    assert follower.poll() == (Change.MISSING, b"")
+    assert follower.poll() == ("missing", b"")
     aside.rename(file)
     assert follower.poll() == (None, b"")
     append(file, b" last")
     file.rename(aside)
     file.write_bytes(b"new")
     assert follower.poll() == (None, b" last")
-    assert follower.poll() == (Change.REPLACED, b"new")
+    assert follower.poll() == ("replaced", b"new")
 
 
 LINES = st.lists(
