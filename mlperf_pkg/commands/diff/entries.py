@@ -13,17 +13,8 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.copies import AVAILABLE, is_same_submitter
 from mlperf_pkg.checks.descriptions import PREVIEW, category
-from mlperf_pkg.commands.diff.changes import (
-    Comparison,
-    EntryVerdict,
-    Kind,
-    ResultSet,
-    SetChange,
-    Side,
-    different_fields,
-    paired,
-    set_change,
-)
+from mlperf_pkg.commands.diff import changes
+from mlperf_pkg.commands.diff.changes import EntryVerdict, Kind, ResultSet, SetChange, Side
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, NAMES
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.render.table import by_key
@@ -35,7 +26,7 @@ _LEAST_CHANGE = 0.05  # percent; less is shown as 0.0
 
 
 def entry_verdicts(
-    comparison: Comparison, old: Side, new: Side, lenders: Sequence[ResultSet]
+    comparison: changes.Comparison, old: Side, new: Side, lenders: Sequence[ResultSet]
 ) -> tuple[EntryVerdict, ...]:
     """Return the verdicts on the entries of submissions, in the order of their paths.
 
@@ -48,11 +39,11 @@ def entry_verdicts(
         return ()
     before, after = ({result_set.row.round for result_set in side.sets} for side in (old, new))
     one_round = len(before | after) == 1
-    changes, withdrawn, added = _pairs(comparison, one_round=one_round)
+    changed, withdrawn, added = _pairs(comparison, one_round=one_round)
     # The first set that has each run.
     owners = {log.run: item for item in reversed(old.sets) for log in item.logs}
     verdicts: list[EntryVerdict] = []
-    for change in changes:
+    for change in changed:
         copies = list(_copies(change.old, change.new, owners))
         # Who has the runs of others has borrowed nothing.
         verdicts += copies + list(_changes(change, old.sets, () if copies else lenders))
@@ -66,7 +57,7 @@ def entry_verdicts(
         verdicts += copies
     if not one_round:
         verdicts += chain.from_iterable(map(_availability, comparison.sets))
-    elif changes or withdrawn or added:
+    elif changed or withdrawn or added:
         verdicts += _files(comparison)
     kinds = tuple(Kind)
     return tuple(sorted(verdicts, key=lambda item: (item.entry, kinds.index(item.kind))))
@@ -76,27 +67,27 @@ def entry_verdicts(
 
 
 def _pairs(
-    comparison: Comparison, *, one_round: bool
+    comparison: changes.Comparison, *, one_round: bool
 ) -> tuple[list[SetChange], list[ResultSet], list[ResultSet]]:
     """Return the entries that changed, each with its counterpart of the same submitter and round.
 
     And those that were withdrawn, and added.
     """
-    changes: list[SetChange] = []
+    changed: list[SetChange] = []
     removed, added = list(comparison.removed_sets), list(comparison.added_sets)
     for change in comparison.sets:
         before, after = change.old, change.new
         names = (before.submitter, after.submitter)
         if before.row.round == after.row.round and is_same_submitter(*names):
-            changes.append(change)
+            changed.append(change)
         else:
             removed.append(before)
             added.append(after)
     for key in (_runs, _benchmark) if one_round else ():
-        both, removed, added = paired(removed, added, [key])
-        changes += [set_change(*pair) for pair in both]
+        both, removed, added = changes.paired(removed, added, [key])
+        changed += [changes.set_change(*pair) for pair in both]
     gone, come = ([item for item in items if item.submitter] for items in (removed, added))
-    return [one for one in changes if one.old.submitter and one.new.submitter], gone, come
+    return [one for one in changed if one.old.submitter and one.new.submitter], gone, come
 
 
 def _runs(result_set: ResultSet) -> Hashable:
@@ -136,7 +127,7 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
     statuses = [category(str(item.fields.get("status"))) for item in (original, new)]
     if statuses[0] == PREVIEW != statuses[1]:
         return "of a Preview"
-    if fields := different_fields(original, new):
+    if fields := changes.different_fields(original, new):
         return f"with another description: {in_words(fields, 's')}"
     return "the logs fail the rules" if new.row.verdict.rules is Verdict.FAIL else ""
 
@@ -144,7 +135,7 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
 # ---- other files --------------------------------------------------------------------------
 
 
-def _files(comparison: Comparison) -> Iterator[EntryVerdict]:
+def _files(comparison: changes.Comparison) -> Iterator[EntryVerdict]:
     """Yield the verdicts on benchmarks whose code changed, unless it was only removed.
 
     And those on sets of which a factor of the score was written or removed.

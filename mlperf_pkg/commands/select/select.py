@@ -5,9 +5,8 @@ All formats have the runs by start; all but CSV have the windows, and their medi
 
 import math
 from collections.abc import Iterator
-from enum import StrEnum
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -40,13 +39,8 @@ _CSV = [
 ]
 
 
-class State(StrEnum):
-    """The outcome for a result set."""
-
-    SELECTED = "selected"
-    NOTHING_TO_SELECT = "nothing_to_select"
-    INVALID = "invalid"
-    NOT_CHECKED = "not_checked"
+State = Literal["selected", "nothing_to_select", "invalid", "not_checked"]
+"""The outcome for a result set."""
 
 
 class SelectedSet(Struct, frozen=True):
@@ -92,17 +86,18 @@ def selections(checked: Checked) -> Selections:
 def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
     rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
     if row.runs_required is None:
-        return SelectedSet(row, runs, State.NOT_CHECKED, f"not checked: {row.score_note}")
+        return SelectedSet(row, runs, "not_checked", f"not checked: {row.score_note}")
     if rules is None or row.scaling == "weak":
         reason = row.score_note or "nothing to select: all models of weak scaling count"
         if row.score_minutes is None:
-            return SelectedSet(row, runs, State.INVALID, reason)
-        return SelectedSet(row, runs, State.NOTHING_TO_SELECT, reason, runs)
+            return SelectedSet(row, runs, "invalid", reason)
+        return SelectedSet(row, runs, "nothing_to_select", reason, runs)
     selection = select(runs, rules.runs)
     choice = selection.choice
-    state, reason = State.SELECTED if selection.chosen else State.INVALID, choice.reason
+    state: State = "selected" if selection.chosen else "invalid"
+    reason = choice.reason
     if selection.chosen and len(choice.windows) == 1:
-        state = State.NOTHING_TO_SELECT
+        state = "nothing_to_select"
         reason = f"nothing to select: {len(runs)} of {row.runs_required} runs"
     return SelectedSet(row, selection.runs, state, reason, selection.chosen, choice)
 
@@ -195,7 +190,7 @@ def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
 
 def _window_rows(selected: SelectedSet) -> Iterator[Any]:
     choice = selected.choice
-    if choice is None or selected.state is State.NOTHING_TO_SELECT:
+    if choice is None or selected.state == "nothing_to_select":
         return
     for window in choice.windows:
         runs, minutes = f"runs {window.first + 1} to {window.last + 1}", _minutes(window.minutes)
@@ -212,11 +207,11 @@ def _minutes(value: float) -> str:
 
 
 def _remarks(selected: SelectedSet) -> Iterator[str]:
-    if selected.state is State.INVALID:
+    if selected.state == "invalid":
         yield f"no valid result: {selected.reason}"
     elif selected.reason:
         yield selected.reason
-    if selected.state is State.SELECTED:
+    if selected.state == "selected":
         yield f"submit {', '.join(name(run.path) for run in selected.chosen)}"
     without_start = sum(run.start_ms is None for run in selected.runs)
     if selected.choice and without_start:

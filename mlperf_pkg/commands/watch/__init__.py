@@ -7,7 +7,7 @@ one log as it grows and judges it, ``forecast`` predicts its end, ``events`` put
 import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -133,12 +133,11 @@ def display(*, refreshing: bool) -> Iterator[tuple[_Write, _Refresh]]:
 
 
 def _refuse_closed() -> None:
-    if not hasattr(select, "poll"):  # Windows
-        return
-    waiting = select.poll()
-    try:
+    closed: list[tuple[int, int]] = []
+    # There is no poll on Windows, or standard output is not a file of the operating system.
+    with suppress(AttributeError, OSError, ValueError):
+        waiting = select.poll()
         waiting.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # not a file of the operating system
-        return
-    if waiting.poll(0):
+        closed = waiting.poll(0)
+    if closed:
         raise BrokenPipeError
