@@ -32,10 +32,8 @@ def published(*lines: str) -> Path:
 
 
 def compared(*arguments: str | Path) -> list[dict[str, Any]]:
-    result = call("compare", *arguments, "--format", "json")
-    assert result.exit_code in (0, 1), result.output
-    rows: list[dict[str, Any]] = json.loads(result.stdout)["results"]
-    return rows
+    rows = json.loads(call("compare", *arguments, "--format", "json").stdout)["results"]
+    return list(rows)
 
 
 def test_a_submission_against_published_scores(tree: Path) -> None:

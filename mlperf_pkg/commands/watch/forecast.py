@@ -20,7 +20,6 @@ from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
@@ -101,13 +100,12 @@ class Course(Struct):
 
 
 class Goal(Struct, frozen=True):
-    """The target in words, the bounds of each metric by its name, and the unit of convergence.
+    """The bounds of each metric by its name, and the unit of convergence.
 
     ``reference`` is how far the reference trains at the run's batch size, None if no reference
     point says.
     """
 
-    target: str
     bounds: Mapping[str, Mapping[str, Any]]
     unit: str
     reference: ReferencePoint | None = None
@@ -137,7 +135,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
         UserError: the rulebook has no such round.
     """
     bounds = rules.target.get("fields", {"": rules.target})
-    return Goal(explain.target(rules), bounds, rules.unit, _reference(run, rules, batch_size))
+    return Goal(bounds, rules.unit, _reference(run, rules, batch_size))
 
 
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:

@@ -18,7 +18,7 @@ from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.rulebook.explain import all_layers
+from mlperf_pkg.rulebook.explain import all_layers, target
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE
@@ -407,9 +407,9 @@ class _Log:
         self._goal = goal_of(run, self._rules, batch_size) if self._rules else None
         if not self._described and run.benchmark:
             self._described = True
-            target = self._goal.target if self._goal else ""
+            goal = target(self._rules) if self._rules else ""
             yield events.Identified(
-                self._judge.path, run.benchmark, run.division, run.round, run.round_reason, target
+                self._judge.path, run.benchmark, run.division, run.round, run.round_reason, goal
             )
 
     def _findings(self, findings: list[Finding]) -> Iterator[events.Event]:

@@ -38,19 +38,16 @@ def test_ratios_are_relative_to_the_baseline() -> None:
 
 def test_what_is_not_known_has_no_ratio() -> None:
     for changes, lacking in (
-        (
-            {"minutes": None},
-            {"speed", "speed_per_accelerator", "speed_per_node", "performance_per_dollar"},
-        ),
-        ({"accelerators": None}, {"speed_per_accelerator", "samples_per_second_per_accelerator"}),
-        ({"nodes": 0}, {"speed_per_node", "samples_per_second_per_node"}),
-        ({"system": "c"}, {"performance_per_dollar"}),
-        ({"energy_joules": None}, {"performance_per_joule"}),
+        ({"minutes": None}, "speed speed_per_accelerator speed_per_node performance_per_dollar"),
+        ({"accelerators": None}, "speed_per_accelerator samples_per_second_per_accelerator"),
+        ({"nodes": 0}, "speed_per_node samples_per_second_per_node"),
+        ({"system": "c"}, "performance_per_dollar"),
+        ({"energy_joules": None}, "performance_per_joule"),
     ):
         result = replace(B, **changes)
         row = rows(A, result)[result.name]
         names = [name for name in row.__struct_fields__ if name.startswith(("s", "performance"))]
-        assert {name for name in names if getattr(row, name) is None} == lacking
+        assert [name for name in names if getattr(row, name) is None] == lacking.split()
 
 
 def test_only_results_of_one_group_are_compared() -> None:

@@ -154,7 +154,7 @@ def test_the_curve() -> None:
         evaluations = (
             line("eval_accuracy", n, value, epoch_num=n) for n, value in enumerate(values, 1)
         )
-        goal = Goal("", {"": {"at_least": 0.5}}, "epochs")
+        goal = Goal({"": {"at_least": 0.5}}, "epochs")
         expected = forecast(course_of(START, *evaluations), None, goal)
         figures = expected and (round(expected.minutes, 1), round(expected.low, 1))
         assert figures == minutes
