@@ -288,8 +288,9 @@ def read_training(source: Source, run: Run) -> Training:
     with source.open() as stream:
         reader = LogReader(stream, source.label, lambda _: None)
         records = [r for r in reader if r and isinstance(r.key, str) and r.key in _READ]
-    throughputs = [_throughput(r.value) for r in records if r.key in _THROUGHPUTS]
-    logged = [rate for rate in throughputs if rate is not None]
+    values = [r.value for r in records if r.key in _THROUGHPUTS]
+    rates = [_positive(v.get("throughput") if isinstance(v, dict) else v) for v in values]
+    logged = [rate for rate in rates if rate is not None]
     precisions = [p for r in records if r.key in _PRECISIONS for p in _precision(r.value)]
     return Training(
         samples_per_second=_rate(run, records),
@@ -302,10 +303,6 @@ def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values other than None; None if there are none."""
     numbers = [value for value in values if value is not None]
     return math.fsum(numbers) / len(numbers) if numbers else None
-
-
-def _throughput(value: Any) -> float | None:
-    return _positive(value.get("throughput") if isinstance(value, dict) else value)
 
 
 def _positive(value: Any) -> float | None:

@@ -6,7 +6,7 @@ mostly too early, as metrics flatten. So the reference decides until a run has t
 and the curve only without a reference or after it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import pairwise
 from math import exp, inf, isfinite, log
@@ -114,9 +114,10 @@ class Goal(Struct, frozen=True):
         """Return whether an evaluation meets each bound."""
         return values.keys() >= self.bounds.keys() and not self.short(values)
 
-    def short(self, values: Mapping[str, float]) -> list[str]:
-        """Return the metrics of an evaluation that violate their bounds."""
-        return [n for n in self.bounds if n in values and self.limit(n, values[n]) is not None]
+    def short(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the bounds that an evaluation violates, by metric."""
+        limits = {name: self.limit(name, values[name]) for name in self.bounds if name in values}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
     def limit(self, name: str, value: float) -> float | None:
         """Return the bound of a metric that ``value`` violates, None if it violates none."""
@@ -231,37 +232,23 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     recent = evaluations[-_RECENT:]
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
-    if not (short := goal.short(recent[-1].values)):
-        return None
-    bent = max(_reached(recent, goal, name, log, _exp) for name in short)
-    straight = max(_reached(recent, goal, name, float, float) for name in short)
-    if max(bent, straight) > _FARTHEST * recent[-1].position:
+    bent = straight = 0.0
+    for name, limit in goal.short(recent[-1].values).items():
+        points = [(one.position, one.values[name]) for one in recent if name in one.values]
+        straight = max(straight, _reached(points, limit))
+        power = _reached([(log(position), value) for position, value in points], limit)
+        bent = max(bent, exp(min(power, _LARGEST_POWER)))
+    if not 0 < max(bent, straight) <= _FARTHEST * recent[-1].position:
         return None
     return bent, min(bent, straight), None, "curve"
 
 
-def _exp(power: float) -> float:
-    return exp(min(power, _LARGEST_POWER))
-
-
-def _reached(
-    recent: Sequence[Evaluation],
-    goal: Goal,
-    name: str,
-    scale: Callable[[float], float],
-    inverse: Callable[[float], float],
-) -> float:
-    """Return the position at which a line through the values reaches the bound, or infinity.
-
-    ``scale`` is that of training, over which the values are taken to be a line.
-    """
-    measured = [evaluation for evaluation in recent if name in evaluation.values]
-    values = [evaluation.values[name] for evaluation in measured]
-    limit = goal.limit(name, values[-1])
-    if limit is None or len(measured) < _FEWEST:
+def _reached(points: Sequence[tuple[float, float]], limit: float) -> float:
+    """Return where a line through points, moved to the last one, reaches a limit, or infinity."""
+    if len(points) < _FEWEST:
         return inf
-    positions = [scale(evaluation.position) for evaluation in measured]
-    slope = linear_regression(positions, values).slope
-    if slope == 0 or (limit - values[-1]) / slope <= 0:
+    slope = linear_regression(*zip(*points, strict=True)).slope
+    position, value = points[-1]
+    if slope == 0 or (limit - value) / slope <= 0:
         return inf
-    return inverse(positions[-1] + (limit - values[-1]) / slope)
+    return position + (limit - value) / slope

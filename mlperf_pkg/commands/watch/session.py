@@ -160,7 +160,10 @@ class Lines:
         self._skipping = False
         self.partial = b""
         self._hold(data[cut:])
-        lines = b"".join(map(_kept, whole))
+        # Of a line that holds no record only its LF is kept, by which lines are counted.
+        lines = b"".join(
+            one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole
+        )
         self.text += lines
         return lines
 
@@ -171,11 +174,6 @@ class Lines:
         if len(self.partial) > MAX_LINE_BYTES:
             self.partial, self._skipping = b"", True
             self.too_long += 1
-
-
-def _kept(line: bytes) -> bytes:
-    """Return a line if it may hold a record, else its LF, by which lines are counted."""
-    return line if _LIKE_TOKEN in line else b"\n" * line.endswith(b"\n")
 
 
 # ---- the verdict so far -------------------------------------------------------------------
