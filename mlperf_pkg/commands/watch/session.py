@@ -161,9 +161,8 @@ class Lines:
         self.partial = b""
         self._hold(data[cut:])
         # Of a line that holds no record only its LF is kept, by which lines are counted.
-        lines = b"".join(
-            one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole
-        )
+        kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
+        lines = b"".join(kept)
         self.text += lines
         return lines
 
