@@ -1,6 +1,6 @@
 """The published results of this package: as results to compare, and to rank scores among."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -27,10 +27,6 @@ from mlperf_pkg.rulebook.model import is_round_name, version_of
 ALL = "all"
 
 _Sets = Mapping[int, PublishedSet]  # by their index
-_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
-
-_Peers = tuple[str, str, str | None, int]
-"""The benchmark, division, scaling and number of accelerators of results that rank together."""
 
 
 def read_rounds(
@@ -213,7 +209,8 @@ def _standing(
     )
 
 
-def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> _Peers:
+def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> Hashable:
+    """Return what results have in common that rank together."""
     return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
 
 

@@ -54,8 +54,21 @@ class Course(Struct):
         """Read more complete lines."""
         reader = LogReader(BytesIO(lines), "", lambda _: None)
         for number, record in enumerate(reader):
-            if record is not None and isinstance(record.key, str) and isfinite(record.time_ms):
-                self._see(record, self._lines + reader.line_of(number))
+            if not (record and isinstance(record.key, str) and isfinite(record.time_ms)):
+                continue
+            time_ms = float(record.time_ms)
+            self.last_ms = max(time_ms, self.last_ms or time_ms)
+            if record.key == "run_start" and self.start_ms is None:
+                self.start_ms = time_ms
+            elif record.key == "global_batch_size":
+                size = to_finite(record.value)
+                self.batch_size = self.batch_size if size is None else size
+            elif self.start_ms is None:
+                continue
+            elif record.key in KEYS:
+                self._evaluations.append((record, self._lines + reader.line_of(number)))
+            elif record.key == "tracked_stats" and position_of(record, None):
+                self._mark = (record, self._lines + reader.line_of(number))
         self._lines += lines.count(b"\n")
 
     def evaluations(self, rules: Benchmark | None) -> list[Evaluation]:
@@ -79,21 +92,6 @@ class Course(Struct):
         """Return the last position of ``tracked_stats``, without values; None if there is none."""
         mark = evaluation_of(self._mark[0], rules, self._mark[1]) if self._mark else None
         return replace(mark, values={}) if mark else None
-
-    def _see(self, record: Record, line: int) -> None:
-        time_ms = float(record.time_ms)
-        self.last_ms = max(time_ms, self.last_ms or time_ms)
-        if record.key == "run_start" and self.start_ms is None:
-            self.start_ms = time_ms
-        elif record.key == "global_batch_size":
-            size = to_finite(record.value)
-            self.batch_size = self.batch_size if size is None else size
-        elif self.start_ms is None:
-            return
-        elif record.key in KEYS:
-            self._evaluations.append((record, line))
-        elif record.key == "tracked_stats" and position_of(record, None):
-            self._mark = (record, line)
 
 
 # ---- the goal -----------------------------------------------------------------------------

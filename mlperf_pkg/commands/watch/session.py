@@ -151,28 +151,22 @@ class Lines:
     def add(self, data: bytes) -> bytes:
         """Take more bytes, and return the lines that they complete, as in ``text``."""
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        if not cut:
-            self._hold(data)
-            return b""
-        whole = (self.partial + data[:cut]).splitlines(keepends=True)
-        if self._skipping:
-            whole[0] = b"\n" * whole[0].endswith(b"\n")
-        self._skipping = False
-        self.partial = b""
-        self._hold(data[cut:])
-        # Of a line that holds no record only its LF is kept, by which lines are counted.
-        kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
-        lines = b"".join(kept)
-        self.text += lines
-        return lines
-
-    def _hold(self, data: bytes) -> None:
-        if self._skipping:
-            return
-        self.partial += data
+        lines = b""
+        if cut:
+            whole = (self.partial + data[:cut]).splitlines(keepends=True)
+            if self._skipping:
+                whole[0] = b"\n" * whole[0].endswith(b"\n")
+            self.partial, self._skipping = b"", False
+            # Of a line that holds no record only its LF is kept, by which lines are counted.
+            kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
+            lines = b"".join(kept)
+            self.text += lines
+        if not self._skipping:
+            self.partial += data[cut:]
         if len(self.partial) > MAX_LINE_BYTES:
             self.partial, self._skipping = b"", True
             self.too_long += 1
+        return lines
 
 
 # ---- the verdict so far -------------------------------------------------------------------
