@@ -8,7 +8,7 @@ import pytest
 from mlperf_pkg.commands.select.select import SELECT_FORMATS
 from tests.helpers.logs import edited, without
 from tests.helpers.program import call
-from tests.helpers.trees import simulated, write_set
+from tests.helpers.trees import simulated, simulated_models, write_set
 
 SEVEN = simulated(runs=7)
 CHESS = edited(SEVEN[0], "submission_benchmark", value="chess")
@@ -36,8 +36,7 @@ def last_fail(number: int) -> tuple[bytes, ...]:
 )
 def test_text(tmp_path: Path, logs: tuple[bytes, ...], status: int, text: str) -> None:
     result = call("select", write_set(tmp_path, logs))
-    assert result.exit_code == status
-    assert text in " ".join(result.stdout.split())
+    assert (result.exit_code, text in " ".join(result.stdout.split())) == (status, True)
 
 
 def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
@@ -51,6 +50,15 @@ def test_the_order_is_that_of_start_not_of_names(tmp_path: Path) -> None:
     assert numbers == list(range(window["first"], window["last"] + 1))
     assert window["minutes"] == only["minutes"] == only["median_minutes"]
     assert only["state"] == "selected"
+
+
+@pytest.mark.parametrize(
+    ("models", "status", "text"), [(10, 0, "all models of weak"), (9, 1, "only 9 of 10 models")]
+)
+def test_weak_scaling(tmp_path: Path, models: int, status: int, text: str) -> None:
+    write_set(tmp_path / "ACME/results/box/weak/cosmoflow", simulated_models(models))
+    result = call("select", tmp_path / "ACME", "--usage", "hpc", "--round", "3.0")
+    assert (result.exit_code, text in result.stdout) == (status, True)
 
 
 def test_formats(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_fail_fast_does_not_wait_for_the_end(tmp_path: Path) -> None:
 
 def test_a_silent_log_is_given_up(tmp_path: Path) -> None:
     exit_code, output = watch(tmp_path / "none", "--idle", "0.001", "--timeout", "0.004")
-    assert (exit_code, output.count("nothing new for"), "given up" in output) == (2, 2, True)
+    assert (exit_code, "nothing new for" in output, "given up" in output) == (2, True, True)
 
 
 def test_events_are_written_into_a_file(tmp_path: Path) -> None:
@@ -104,9 +104,7 @@ def test_a_folder_is_refused_with_the_command_for_its_logs(
         lay(tmp_path, files)
         result = call("watch", "folder")
         assert result.exit_code == 2
-        assert result.stderr.endswith(
-            f": is a folder; expected log files: mlperf-pkg watch {paths}\n"
-        )
+        assert f": is a folder; expected log files: mlperf-pkg watch {paths}\n" in result.stderr
 
 
 @pytest.fixture
