@@ -62,8 +62,8 @@ def watch(
         write, refresh = stack.enter_context(display(refreshing=refreshing))
         open_sessions = sessions
         while True:
-            for event in (event for session in open_sessions for event in session.tick()):
-                write(EVENT_FORMATS[format_](event, datetime.now()))
+            for path, event in ((one.path, event) for one in open_sessions for event in one.tick()):
+                write(EVENT_FORMATS[format_](path, event, datetime.now()))
                 if fail_fast and isinstance(event, Lost):
                     return LOST
             open_sessions = [one for one in open_sessions if not (one.log.done or one.given_up)]

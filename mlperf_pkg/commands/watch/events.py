@@ -18,18 +18,16 @@ _METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
 
 
 class Event(Struct, frozen=True):
-    """Something that happened to the log ``path``; the tag names its kind in JSON."""
-
-    path: str
+    """Something that happened to a log; the tag names its kind in JSON."""
 
     @property
     def event(self) -> str:
         """The name of its kind."""
         return str(self.__struct_config__.tag)
 
-    def lines(self, now: datetime) -> Iterator[str]:
-        """Yield the event as text; ``now`` is the local time."""
-        yield f"{self.path}: {self.words(now)}"
+    def lines(self, path: str, now: datetime) -> Iterator[str]:
+        """Yield the event of the log ``path`` as text; ``now`` is the local time."""
+        yield f"{path}: {self.words(now)}"
 
     def words(self, _: datetime) -> str:
         """Return what happened."""
@@ -67,7 +65,7 @@ class Found(Event, frozen=True, tag="finding"):
 
     finding: Finding
 
-    def lines(self, _: datetime) -> Iterator[str]:
+    def lines(self, _: str, __: datetime) -> Iterator[str]:
         """Yield the finding as ``check`` does."""
         finding = self.finding
         place, severity = findings.location(finding), wording.severity(finding)
@@ -156,14 +154,15 @@ class Ended(Event, frozen=True, tag="end"):
         return f"ended with {self.status or 'no status'}: {minutes}, {', '.join(counts)}{lost}"
 
 
-def text(event: Event, now: datetime) -> str:
-    """Return an event as one or more complete lines; ``now`` is the local time."""
-    return "".join(f"{visible(line)}\n" for line in event.lines(now))
+def text(path: str, event: Event, now: datetime) -> str:
+    """Return an event of a log as one or more complete lines; ``now`` is the local time."""
+    return "".join(f"{visible(line)}\n" for line in event.lines(path, now))
 
 
-def json(event: Event, _: datetime) -> str:
-    """Return an event as one line of JSON."""
-    return jsonlib.dumps({"event": event.event, **as_json(event)}, allow_nan=False) + "\n"
+def json(path: str, event: Event, _: datetime) -> str:
+    """Return an event of a log as one line of JSON."""
+    fields = {"event": event.event, "path": as_json(path), **as_json(event)}
+    return jsonlib.dumps(fields, allow_nan=False) + "\n"
 
 
 EVENT_FORMATS = {"text": text, "json": json}

@@ -301,9 +301,9 @@ class Session:
         idle = self.silent >= self._idle_s
         if self.silent >= self._timeout_s:
             self.given_up = True
-            yield events.State(self.path, "given_up", f"{message}: given up")
+            yield events.State("given_up", f"{message}: given up")
         elif idle and not self._idle:
-            yield events.State(self.path, "silent", message)
+            yield events.State("silent", message)
         self._idle = idle
 
     def _changed(self, change: Change | None) -> Iterator[events.Event]:
@@ -311,21 +311,21 @@ class Session:
         if exists is not self._exists:
             if not exists:
                 gone = "the file is gone" if self._exists else "the file does not exist yet"
-                yield events.State(self.path, "missing", f"{gone}: waiting for it")
+                yield events.State("missing", f"{gone}: waiting for it")
             elif self._exists is False:
-                yield events.State(self.path, "appeared", "the file appeared")
+                yield events.State("appeared", "the file appeared")
             self._exists = exists
         if change in ("truncated", "replaced"):
             self.log = _Log(self._judge, self._clock)
             again = "it again" if change == "truncated" else "the new one"
             message = f"the file was {change}: reading {again} from the start"
-            yield events.State(self.path, change, message)
+            yield events.State(change, message)
 
     def _unreadable(self, reason: str) -> Iterator[events.Event]:
         """Report once why the file cannot be read; network storage comes and goes."""
         if reason != self._last_error:
             self._last_error = reason
-            yield events.State(self.path, "unreadable", reason)
+            yield events.State("unreadable", reason)
 
 
 class _Log:
@@ -365,7 +365,7 @@ class _Log:
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
             message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
-            yield events.State(self._judge.path, "skipped", message)
+            yield events.State("skipped", message)
         if quiet and not self.done:
             yield from self._last()
 
@@ -378,7 +378,7 @@ class _Log:
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
         expected = forecast(course, self._rules, self._goal) if self._goal else None
-        return events.Progress(self._judge.path, minutes, expected)
+        return events.Progress(minutes, expected)
 
     def _news(self, run: Run) -> Iterator[events.Event]:
         if run.identified or self._course.start_ms is not None:
@@ -387,7 +387,7 @@ class _Log:
         if self._course.start_ms is not None and not self._started:
             self._started = True
             if keys := missing(run):
-                yield events.Open(self._judge.path, keys)
+                yield events.Open(keys)
         yield from self._evaluated()
         if run.stop_ms is not None and run.status != "success":
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
@@ -399,9 +399,8 @@ class _Log:
         if not self._described and run.benchmark:
             self._described = True
             goal = target(self._rules) if self._rules else ""
-            yield events.Identified(
-                self._judge.path, run.benchmark, run.division, run.round, run.round_reason, goal
-            )
+            names = (run.benchmark, run.division, run.round, run.round_reason)
+            yield events.Identified(*names, goal)
 
     def _findings(self, findings: list[Finding]) -> Iterator[events.Event]:
         """Report each kind of finding once."""
@@ -409,7 +408,7 @@ class _Log:
             kind = (finding.code, finding.severity)
             if kind not in self._reported:
                 self._reported.add(kind)
-                yield events.Found(self._judge.path, finding)
+                yield events.Found(finding)
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
                 elif finding.fails(Basis.OFFICIAL):
@@ -427,16 +426,14 @@ class _Log:
                 (one.time_ms - start_ms) / MS_PER_MINUTE,
                 goal.met(one.values),
             )
-            yield events.Evaluated(
-                self._judge.path, minutes, one.position, one.unit, one.values, met
-            )
+            yield events.Evaluated(minutes, one.position, one.unit, one.values, met)
         if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
             yield progress
 
     def _lose(self, reason: str) -> Iterator[events.Event]:
         if not self.lost:
             self.lost = True
-            yield events.Lost(self._judge.path, reason)
+            yield events.Lost(reason)
 
     def _last(self) -> Iterator[events.Event]:
         """Yield the end, if the log has ended.
@@ -455,4 +452,4 @@ class _Log:
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
         errors = sum(finding.is_error for finding in run.findings)
         warnings = sum(f.severity is Severity.WARNING and not f.waiver for f in run.findings)
-        yield events.Ended(self._judge.path, run.status, run.minutes, self.lost, errors, warnings)
+        yield events.Ended(run.status, run.minutes, self.lost, errors, warnings)
