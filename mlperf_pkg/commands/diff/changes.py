@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from mlperf_pkg.checks.descriptions import SystemFile, differing
 from mlperf_pkg.commands.diff.runs import BATCH_SIZES, Log, SameRuns, same_runs
@@ -393,7 +394,7 @@ def compare(old: Side, new: Side) -> Comparison:
     systems, removed_systems, added_systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
     sets, removed_sets, added_sets = paired(old.sets, new.sets, _SET_KEYS)
     return Comparison(
-        verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
+        verdicts=tuple(_differing(asdict(old.verdict), asdict(new.verdict))),
         systems=tuple(
             SystemChange(before, after, tuple(_differing(before.fields, after.fields)))
             for before, after in systems
@@ -485,12 +486,8 @@ def _results(row: ResultSetRow) -> dict[str, Any]:
         **{name.removesuffix("_found"): getattr(row, name) for name in of_set + of_score},
         "rcp": wording.rcp_state(row),
         "rcp_margin_percent": row.rcp and row.rcp.margin_percent,
-        **_verdicts(row.verdict),
+        **asdict(row.verdict),
     }
-
-
-def _verdicts(verdicts: Verdicts) -> dict[str, Any]:
-    return {"official": verdicts.official, "rules": verdicts.rules}
 
 
 def _setting_changes(old: Sequence[Log], new: Sequence[Log]) -> Iterator[SettingChange]:

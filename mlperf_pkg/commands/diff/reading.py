@@ -45,9 +45,8 @@ def compare_paths(
     before, after = (check([path], options) for path in (old, new))
     lending = check([borrowed_from], options) if borrowed_from else before
     olds, news = (checked.inputs[0].submissions for checked in (before, after))
-    is_alone = [item.place.label for item in news] == [""]
-    is_round = is_alone and not any(item.place.label == "" for item in olds)
-    own = next((o.place for o in olds if o.name == news[0].name), None) if is_round else None
+    names = [(item.place.label, item.name) for item in news]
+    own = next((o.place for o in olds if o.place.label and names == [("", o.name)]), None)
     if own:
         old, of_round = str(own.path), before.report
         before = check([old], replace(options, usage=of_round.usage, round=of_round.round))

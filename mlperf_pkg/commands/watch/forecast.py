@@ -114,17 +114,13 @@ class Goal(Struct, frozen=True):
 
     def short(self, values: Mapping[str, float]) -> dict[str, float]:
         """Return the bounds that an evaluation violates, by metric."""
-        limits = {name: self.limit(name, values[name]) for name in self.bounds if name in values}
-        return {name: limit for name, limit in limits.items() if limit is not None}
-
-    def limit(self, name: str, value: float) -> float | None:
-        """Return the bound of a metric that ``value`` violates, None if it violates none."""
-        bounds = self.bounds.get(name, {})
-        lower = float(bounds.get("at_least", bounds.get("above", -inf)))
-        upper = float(bounds.get("at_most", bounds.get("below", inf)))
-        if lower <= value <= upper:
-            return None
-        return lower if value < lower else upper
+        limits = {}
+        for name, bounds in self.bounds.items():
+            lower = float(bounds.get("at_least", bounds.get("above", -inf)))
+            upper = float(bounds.get("at_most", bounds.get("below", inf)))
+            if name in values and not lower <= values[name] <= upper:
+                limits[name] = lower if values[name] < lower else upper
+        return limits
 
 
 def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:

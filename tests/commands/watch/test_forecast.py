@@ -89,7 +89,7 @@ def test_the_goal_is_met_when_each_bound_is() -> None:
     assert set(goal.bounds) == {"BBOX", "SEGM"}
     values = ({"BBOX": 0.5}, {"BBOX": 0.5, "SEGM": 0.1}, {"BBOX": 0.5, "SEGM": 0.5})
     assert [goal.met(one) for one in values] == [False, False, True]
-    assert (goal.limit("SEGM", 0.1), goal.limit("SEGM", 0.5)) == (0.339, None)
+    assert goal.short({"SEGM": 0.1}) == {"SEGM": 0.339}
 
 
 # ---- the forecast, on simulated runs ------------------------------------------------------
