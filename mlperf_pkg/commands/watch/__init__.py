@@ -26,8 +26,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.find import find_input
 
 LOST, GIVEN_UP = 1, 2
-_Write = Callable[[str], None]
-_Refresh = Callable[[Sequence[str]], None]
+_Display = tuple[Callable[[str], None], Callable[[Sequence[str]], None]]
 
 
 def watch(
@@ -109,7 +108,7 @@ def _command_for(folder: str) -> str:
 
 
 @contextmanager
-def display(*, refreshing: bool) -> Iterator[tuple[_Write, _Refresh]]:
+def display(*, refreshing: bool) -> Iterator[_Display]:
     """Yield two functions: to write text that stays, and to update the status lines below it.
 
     The second raises BrokenPipeError if standard output was closed by its reader, which would go

@@ -20,11 +20,6 @@ _METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
 class Event(Struct, frozen=True):
     """Something that happened to a log; the tag names its kind in JSON."""
 
-    @property
-    def event(self) -> str:
-        """The name of its kind."""
-        return str(self.__struct_config__.tag)
-
     def lines(self, path: str, now: datetime) -> Iterator[str]:
         """Yield the event of the log ``path`` as text; ``now`` is the local time."""
         yield f"{path}: {self.words(now)}"
@@ -161,7 +156,7 @@ def text(path: str, event: Event, now: datetime) -> str:
 
 def json(path: str, event: Event, _: datetime) -> str:
     """Return an event of a log as one line of JSON."""
-    fields = {"event": event.event, "path": as_json(path), **as_json(event)}
+    fields = {"event": event.__struct_config__.tag, "path": as_json(path), **as_json(event)}
     return jsonlib.dumps(fields, allow_nan=False) + "\n"
 
 

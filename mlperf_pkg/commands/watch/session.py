@@ -40,16 +40,14 @@ Change = Literal["missing", "truncated", "replaced"]
 """What happened to a file since the last poll, other than that it grew."""
 
 
-class Follower:
-    """Follows one file, which need not exist yet."""
+class Follower(Struct):
+    """Follows the file ``path`` from its first byte; it need not exist yet."""
 
-    def __init__(self, path: Path) -> None:
-        """Start before the first byte."""
-        self._path = path
-        self._stream: BinaryIO | None = None
-        self._identity: tuple[int, int] | None = None
-        self._offset = 0
-        self._mark = b""
+    path: Path
+    _stream: BinaryIO | None = None
+    _identity: tuple[int, int] | None = None
+    _offset: int = 0
+    _mark: bytes = b""
 
     def poll(self) -> tuple[Change | None, bytes]:
         """Read the new bytes, at most ``BLOCK_BYTES``, those of new contents after their change.
@@ -61,7 +59,7 @@ class Follower:
             OSError: the file cannot be read now, or the path is that of something else.
         """
         try:
-            opened = open_file(self._path)
+            opened = open_file(self.path)
         except OSError as error:
             if error.errno not in _GONE:
                 raise
@@ -103,14 +101,12 @@ class Follower:
         return data
 
 
-class Unpacker:
+class Unpacker(Struct):
     """Takes the bytes of a file as it grows; ``problem`` says why its text cannot be read."""
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self.problem: str | None = None
-        self._head: bytes | None = b""
-        self._decompressor: Decompressor | None = None
+    problem: str | None = None
+    _head: bytes | None = b""
+    _decompressor: Decompressor | None = None
 
     def take(self, data: bytes) -> Iterator[bytes]:
         """Yield the text of the next bytes; nothing while they may be the start of a format."""
@@ -133,7 +129,7 @@ class Unpacker:
             self.problem = str(error)
 
 
-class Lines:
+class Lines(Struct):
     """The complete lines of a growing log, without the text of those that hold no record.
 
     ``text`` is what ``LogReader`` reads: each record is on its true line. ``partial`` is the line
@@ -141,12 +137,10 @@ class Lines:
     skipped. A line ends with CR, LF or CRLF, as in ``LogReader``.
     """
 
-    def __init__(self) -> None:
-        """Start at the beginning of a log."""
-        self.text = bytearray()
-        self.partial = b""
-        self.too_long = 0
-        self._skipping = False
+    text: bytearray = field(default_factory=bytearray)
+    partial: bytes = b""
+    too_long: int = 0
+    _skipping: bool = False
 
     def add(self, data: bytes) -> bytes:
         """Take more bytes, and return the lines that they complete, as in ``text``."""

@@ -220,7 +220,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 def kinds(events: list[Event]) -> list[str]:
-    return [event.event for event in events]
+    return [str(event.__struct_config__.tag) for event in events]
 
 
 def changes(events: list[Event]) -> list[str]:
@@ -305,7 +305,7 @@ def test_a_storage_error_is_reported_once(log: Log, monkeypatch: pytest.MonkeyPa
     log.tick(GOOD)
     with monkeypatch.context() as patched:
         fail = Mock(side_effect=OSError(5, "Input/output error"))
-        patched.setattr(log.session._follower, "poll", fail)
+        patched.setattr(Follower, "poll", fail)
         assert changes(log.tick()) == ["unreadable"]
         assert log.tick() == []
     assert kinds(log.tick())[-1] == "end"
