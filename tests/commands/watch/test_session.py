@@ -354,11 +354,7 @@ def test_what_is_no_text(log: Log, data: bytes, message: str) -> None:
     assert problem.message.startswith(message)
 
 
-def to_itself(path: Path) -> None:
-    path.symlink_to(path.name)
-
-
-@pytest.mark.parametrize("other", [Path.mkdir, os.mkfifo, to_itself])
+@pytest.mark.parametrize("other", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path.name)])
 def test_a_log_that_becomes_something_else(log: Log, other: Callable[[Path], object]) -> None:
     """It is reported once, and followed again when it is a file."""
     log.tick(GOOD[:-20])
