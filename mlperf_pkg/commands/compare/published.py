@@ -98,8 +98,7 @@ def _refuse_unknown(
 
 
 def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
-    rounds = dict.fromkeys(row.round for row in sets)
-    return f"; published in {', '.join(rounds)}" if rounds else "; published in none"
+    return f"; published in {', '.join(dict.fromkeys(row.round for row in sets)) or 'none'}"
 
 
 def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
