@@ -143,7 +143,7 @@ def text(rows: Sequence[Row], view: View) -> str:
         if used := _used(columns, of_table):
             # The table of scores has a column for the submitter.
             name = _naming(of_table, owned=columns is not _SPEED)
-            groups = _titled(of_table, rows, name, columns is _SPEED, columns is _RATES)
+            groups = _titled(of_table, rows, name, columns)
             terminal.table(Table((_named(title, name), *used), groups), apart=True)
     if settings := hyperparameters(shown, view):
         terminal.table(Table(_SETTINGS, settings), apart=True)
@@ -170,18 +170,18 @@ def markdown(rows: Sequence[Row], view: View) -> str:
 
 
 def _titled(
-    rows: Sequence[Row],
-    all_rows: Sequence[Row],
-    name: _Naming,
-    remarked: bool = True,
-    unit: bool = True,
+    rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming, columns: Sequence[Column] = ()
 ) -> list[Group]:
-    """Return the groups with remarks, and the units of their rates."""
+    """Return the groups with their remarks, and the units of their rates.
+
+    Remarks are below the ``columns`` of scores, units below those of rates; both if there are none.
+    """
     groups = []
     for members in _in_groups(rows):
-        remarks = list(_remarks(members, all_rows, name)) if remarked else []
-        units = sorted({row.result.unit for row in members if row.result.unit}) if unit else []
-        remarks += [f"{' or '.join(units)} per second"] if units else []
+        remarks = list(_remarks(members, all_rows, name)) if columns in ((), _SPEED) else []
+        units = sorted({row.result.unit for row in members if row.result.unit})
+        if units and columns in ((), _RATES):
+            remarks.append(f"{' or '.join(units)} per second")
         groups.append(Group(members[0].result.group.title, members, remarks))
     return groups
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, scores
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import to_finite
@@ -72,12 +72,9 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 def read_results(
-    arguments: Sequence[str],
-    result_filter: Filter,
-    options: Options,
-    noted: Callable[[Checked], Checked],
+    arguments: Sequence[str], wanted: Filter, options: Options, noted: Callable[[Checked], Checked]
 ) -> list[Result]:
-    """Return the results in all arguments that ``result_filter`` takes, none of them twice.
+    """Return the results in all arguments that ``wanted`` takes, none of them twice.
 
     ``noted`` receives each check and returns it.
 
@@ -92,26 +89,26 @@ def read_results(
             published = read_published(path, index)
             new = {(path.resolve(), score.path, 1): score for score in published}
         else:
-            wanted = lambda files: result_filter.accepts_benchmark(files.benchmark)  # noqa: E731
-            checked = noted(check_inputs((find_part(argument, prefix, wanted),), options))
-            new = dict(_results_of(checked, index, result_filter))
+            part = find_part(
+                argument, prefix, lambda files: wanted.accepts_benchmark(files.benchmark)
+            )
+            checked = noted(check_inputs((part,), options))
+            new = dict(_results_of(checked, index, wanted))
         results = {**new, **results}
     ordered = sorted(results.values(), key=lambda result: result.argument)
-    return [result for result in ordered if result_filter.accepts(result)]
+    return [result for result in ordered if wanted.accepts(result)]
 
 
 # ---- reading ------------------------------------------------------------------------------
 
 
-def _results_of(
-    checked: Checked, argument: int, result_filter: Filter
-) -> Iterator[tuple[_Key, Result]]:
+def _results_of(checked: Checked, argument: int, wanted: Filter) -> Iterator[tuple[_Key, Result]]:
     runs = {run.path: run for run in checked.runs}
     places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         row = scored.row
-        if result_filter.accepts_benchmark(row.benchmark) and scored.runs:
+        if wanted.accepts_benchmark(row.benchmark) and scored.runs:
             first = runs[scored.runs[0].path]
             named = (places[first.path].path.resolve().parent, context.identity)
             numbers[named] += 1
@@ -119,19 +116,16 @@ def _results_of(
             counting = [run.path for run in scored.runs if run.dropped is None]
             counting = [] if row.scaling == "weak" else counting
             trainings = [read_training(places[path].source, runs[path]) for path in counting]
-            result = _result(row, first, context.system, trainings, argument)
+            result = _result(row, first, context, trainings, argument)
             yield (*named, numbers[named]), result
 
 
 def _result(
-    row: ResultSetRow,
-    first: Run,
-    system: SystemFile | None,
-    trainings: Sequence[Training],
-    argument: int,
+    row: ResultSetRow, first: Run, context: SetContext, trainings: Sequence[Training], argument: int
 ) -> Result:
     names = ("round", "benchmark", "division", "path", "scaling", "energy_joules")
     rules = load_benchmark(first.usage, row.round, row.benchmark)
+    system = context.system
     description = (system.contents if system else None) or {}
     precisions = [name for training in trainings for name in training.precision]
     batch_size = [("global_batch_size", size) for size in first.batch_sizes[:1]]
