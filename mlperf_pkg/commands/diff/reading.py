@@ -248,7 +248,7 @@ def _across_rounds(
             findings.setdefault(index, []).append(finding)
     return in_order(
         finding
-        for context, of_set in ((contexts[index], found) for index, found in findings.items())
+        for context, of_set in ((contexts[index], of_set) for index, of_set in findings.items())
         for finding in folded(of_set, context.label, [r.path for r in context.runs], context.id)
     )
 

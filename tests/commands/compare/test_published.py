@@ -133,8 +133,8 @@ def remarks(own: Checked, *rows: PublishedSet, monkeypatch: pytest.MonkeyPatch) 
     """The rank of the own set among published ones, without what they have in common."""
     monkeypatch.setattr(published, "published_results", lambda: results_of(*rows))
     text = SCORE_FORMATS["text"](with_standings(scores(own), own), View(100))
-    found = (line.strip() for line in text.splitlines() if "published" in line)
-    return [line.removeprefix("published: ").replace(" on 16 accelerators", "") for line in found]
+    lines = (line.strip() for line in text.splitlines() if "published" in line)
+    return [line.removeprefix("published: ").replace(" on 16 accelerators", "") for line in lines]
 
 
 FAST, SLOW, ITSELF = ((factor, dict[str, Any]()) for factor in (0.5, 2.0, 1.0))
