@@ -83,15 +83,14 @@ def read_results(
     """
     results: dict[_Key, Result] = {}
     new: dict[_Key, Result]
+    accepts = wanted.accepts_benchmark
     for index, (argument, prefix) in enumerate(zip(arguments, labels(arguments), strict=True)):
         path = Path(argument)
         if path.suffix.lower() == _SUFFIX and path.is_file():
             published = read_published(path, index)
             new = {(path.resolve(), score.path, 1): score for score in published}
         else:
-            part = find_part(
-                argument, prefix, lambda files: wanted.accepts_benchmark(files.benchmark)
-            )
+            part = find_part(argument, prefix, lambda files: accepts(files.benchmark))
             checked = noted(check_inputs((part,), options))
             new = dict(_results_of(checked, index, wanted))
         results = {**new, **results}

@@ -119,9 +119,8 @@ def _side(checked: Checked, label: str | None, logs: _Logs) -> Side:
 def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ResultSet]:
     places = checked.inputs[0].places
     runs = {run.path: run for run in checked.runs}
-    for scored, result, context in zip(
-        scores(checked).sets, checked.sets, checked.contexts, strict=True
-    ):
+    rows = zip(scores(checked).sets, checked.sets, checked.contexts, strict=True)
+    for scored, result, context in rows:
         described = context.system.submitter if context.system and label is not None else None
         in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
         name = (scored.row.submitter or "") if in_tree else ""

@@ -262,8 +262,16 @@ class Session:
             UserError: the rulebook has no such round.
         """
         yield from self._read()
-        if not self.log.done:
-            yield from self._silence()
+        if self.log.done:
+            return
+        message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
+        idle = self.silent >= self._idle_s
+        if self.silent >= self._timeout_s:
+            self.given_up = True
+            yield events.State("given_up", f"{message}: given up")
+        elif idle and not self._idle:
+            yield events.State("silent", message)
+        self._idle = idle
 
     def close(self) -> None:
         """Stop following the log."""
@@ -289,16 +297,6 @@ class Session:
         if grown:
             self._last_data = self._clock()
         yield from self.log.report(quiet=not grown)
-
-    def _silence(self) -> Iterator[events.Event]:
-        message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
-        idle = self.silent >= self._idle_s
-        if self.silent >= self._timeout_s:
-            self.given_up = True
-            yield events.State("given_up", f"{message}: given up")
-        elif idle and not self._idle:
-            yield events.State("silent", message)
-        self._idle = idle
 
     def _changed(self, change: Change | None) -> Iterator[events.Event]:
         exists = change != "missing"
