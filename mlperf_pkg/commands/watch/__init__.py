@@ -61,9 +61,9 @@ def watch(
         write, refresh = stack.enter_context(display(refreshing=refreshing))
         open_sessions = sessions
         while True:
-            for path, event in ((one.path, event) for one in open_sessions for event in one.tick()):
-                write(EVENT_FORMATS[format_](path, event, datetime.now()))
-                if fail_fast and isinstance(event, Lost):
+            for named in ((one.path, event) for one in open_sessions for event in one.tick()):
+                write(EVENT_FORMATS[format_](named, datetime.now()))
+                if fail_fast and isinstance(named[1], Lost):
                     return LOST
             open_sessions = [one for one in open_sessions if not (one.log.done or one.given_up)]
             if not open_sessions:

@@ -149,13 +149,15 @@ class Ended(Event, frozen=True, tag="end"):
         return f"ended with {self.status or 'no status'}: {minutes}, {', '.join(counts)}{lost}"
 
 
-def text(path: str, event: Event, now: datetime) -> str:
-    """Return an event of a log as one or more complete lines; ``now`` is the local time."""
+def text(named: tuple[str, Event], now: datetime) -> str:
+    """Return the path of a log and its event as complete lines; ``now`` is the local time."""
+    path, event = named
     return "".join(f"{visible(line)}\n" for line in event.lines(path, now))
 
 
-def json(path: str, event: Event, _: datetime) -> str:
-    """Return an event of a log as one line of JSON."""
+def json(named: tuple[str, Event], _: datetime) -> str:
+    """Return the path of a log and its event as one line of JSON."""
+    path, event = named
     fields = {"event": event.__struct_config__.tag, "path": as_json(path), **as_json(event)}
     return jsonlib.dumps(fields, allow_nan=False) + "\n"
 
