@@ -1,7 +1,7 @@
 """The changes to the entries of a round in its review, and the rules on them.
 
-A kind of change is a member of ``Kind``, and is found in ``entry_verdicts``, ``_changes``,
-``_copies``, ``_files`` or ``_borrowings``.
+A kind of change is a member of ``Kind``, which has its rule, and is found in ``entry_verdicts``,
+``_changes``, ``_copies``, ``_files`` or ``_borrowings``.
 """
 
 import re
