@@ -112,20 +112,16 @@ def command(
 
 
 def _results(
-    paths: tuple[str, ...],
-    published: tuple[str, ...],
-    result_filter: Filter,
-    check_options: Options,
+    paths: tuple[str, ...], published: tuple[str, ...], wanted: Filter, check_options: Options
 ) -> list[Result]:
     """Return the results in paths, then published ones; only these are filtered by system."""
-    own_filter = Filter(result_filter.benchmarks, divisions=result_filter.divisions)
-    own_filter = own_filter if published else result_filter
-    results = read_results(paths, own_filter, check_options, noted)
+    of_paths = Filter(wanted.benchmarks, divisions=wanted.divisions) if published else wanted
+    results = read_results(paths, of_paths, check_options, noted)
     if not results and (paths or not published):
         raise UserError("no result matches --benchmark, --system, --division and --accelerators")
     if published:
         from mlperf_pkg.commands.compare.published import read_rounds  # noqa: PLC0415 - if asked
 
         usage = check_options.usage or check_options.config.usage
-        results += read_rounds(published, results, result_filter, usage)
+        results += read_rounds(published, results, wanted, usage)
     return results

@@ -12,8 +12,6 @@ from mlperf_pkg.cli.output import Output
 from mlperf_pkg.commands.watch import watch
 from mlperf_pkg.commands.watch.events import EVENT_FORMATS
 
-_SECONDS_PER_MINUTE = 60.0
-
 
 @click.command(name="watch", cls=Command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
@@ -75,8 +73,8 @@ def command(
             logs,
             check_options,
             interval_s=interval,
-            idle_s=idle * _SECONDS_PER_MINUTE,
-            timeout_s=timeout * _SECONDS_PER_MINUTE if timeout else inf,
+            idle_s=60 * idle,
+            timeout_s=60 * timeout if timeout else inf,
             format_=target.format,
             refreshing=target.format == "text" and target.file is None and sys.stdout.isatty(),
             fail_fast=fail_fast,

@@ -10,11 +10,7 @@ import pytest
 from mlperf_pkg.commands.diff.formats import DIFF_FORMATS
 from tests.helpers.logs import edited
 from tests.helpers.program import call
-from tests.helpers.trees import (
-    SYSTEM,
-    write_submission,
-    write_system,
-)
+from tests.helpers.trees import SYSTEM, write_submission, write_system
 
 SET = f"results/{SYSTEM}/resnet"
 LRATE = "lars_opt_base_learning_rate"
@@ -42,6 +38,7 @@ def test_text(old: Path, tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "")
     words = " ".join(result.stdout.split())
     for text in (
+        "description changed - to be decided Rule: corrections until Wednesday of week 3",
         '10.284 (5 runs) 10.284 (4 runs); "\\u001b[31m\\u202e" (1 run)',
         "4 runs unchanged 1 run changed: result_0.txt",
         f"system systems/{SYSTEM}.json",
@@ -52,7 +49,6 @@ def test_text(old: Path, tmp_path: Path) -> None:
     ):
         assert text in words
     assert "\x1b" not in result.stdout
-    assert call("diff", tmp_path / "new", old).exit_code == 1
     same = call("diff", old, shutil.copytree(old, tmp_path / "same"))
     assert (same.exit_code, "nothing changed: 1 result set" in same.stdout) == (0, True)
 

@@ -2,7 +2,7 @@
 
 from io import BytesIO
 
-from mlperf_pkg.commands.watch.forecast import Course, CourseReader, Forecast, forecast, goal_of
+from mlperf_pkg.commands.watch.forecast import Course, Forecast, forecast, goal_of
 from mlperf_pkg.commands.watch.session import Judge
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook.load import load_benchmark
@@ -15,10 +15,10 @@ def halfway(log: bytes, usage: str, round_: str | None, part: float = 0.5) -> tu
     assert run.start_ms is not None
     assert run.minutes is not None
     until = run.start_ms + part * run.minutes * 60_000
-    reader = CourseReader()
+    course = Course()
     lines = log.split(b"\n")[: lines_until(log, until)]
-    reader.take(b"".join(line + b"\n" for line in lines))
-    return reader.course(load_benchmark(usage, run.round, run.benchmark)), run
+    course.take(b"".join(line + b"\n" for line in lines))
+    return course, run
 
 
 def lines_until(log: bytes, time_ms: float) -> int:
@@ -32,4 +32,4 @@ def lines_until(log: bytes, time_ms: float) -> int:
 def forecast_of(course: Course, run: Run) -> Forecast | None:
     """The forecast by the training so far."""
     rules = load_benchmark(run.usage, run.round, run.benchmark)
-    return forecast(course, goal_of(run, rules, course.batch_size)) if rules else None
+    return forecast(course, rules, goal_of(run, rules, course.batch_size)) if rules else None

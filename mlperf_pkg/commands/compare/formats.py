@@ -100,11 +100,10 @@ _SETTINGS = (
     Column("Published (result sets)", 34),
 )
 _SUMMARY = (
-    Column("Benchmarks"),
-    Column("Results", 7, numbers=True),
-    Column("Minutes", 9, numbers=True, show=wording.minutes),
-    Column("Speed", 8, numbers=True, show=_times),
-    Column("Fastest", 40),
+    Column("Benchmarks", of=lambda rows: rows[0].result.group.title),
+    Column("Results", 7, numbers=True, of=len),
+    Column("Minutes", 9, True, of=lambda rows: rows[0].result.minutes, show=wording.minutes),
+    Column("Speed", 8, numbers=True, of=lambda rows: rows[0].speed, show=_times),
 )
 _HIDDEN = ("result", "argument", "hardware", "framework", "hyperparameters")
 _DATA = tuple(
@@ -136,18 +135,19 @@ def text(rows: Sequence[Row], view: View) -> str:
     shown = shown_rows(rows, view)
     own = [row for row in shown if not row.result.published]
     if len(members := _in_groups(shown)) > 1:
-        terminal.table(_summary(members, _naming(shown, owned=True)))
+        named = _naming(shown, owned=True)
+        fastest = Column("Fastest", 40, of=lambda rows: named(rows[0].result))
+        terminal.table(table_of((*_SUMMARY, fastest), members))
     for title, columns in _TABLES.items():
         of_table = shown if columns is _SPEED or view.verbose else own
         if used := _used(columns, of_table):
             # The table of scores has a column for the submitter.
             name = _naming(of_table, owned=columns is not _SPEED)
-            remarks = (columns is _SPEED, columns is _RATES)
-            groups = _titled(of_table, rows, name, *remarks)
+            groups = _titled(of_table, rows, name, columns)
             terminal.table(Table((_named(title, name), *used), groups), apart=True)
     if settings := hyperparameters(shown, view):
         terminal.table(Table(_SETTINGS, settings), apart=True)
-    for remark in (*_prices(shown), *_legend(shown)):
+    for remark in _ending(shown):
         terminal.paragraph((remark, PLAIN))
     return terminal.text()
 
@@ -164,24 +164,24 @@ def markdown(rows: Sequence[Row], view: View) -> str:
         columns.append(replace(column, title=title))
     groups = _titled(shown, rows, name)
     settings = table.markdown(Table(_SETTINGS, hyperparameters(shown, view)))
-    ending = map(escape_markdown, (*_prices(shown), *_legend(shown)))
+    ending = map(escape_markdown, _ending(shown))
     results = table.markdown(Table(columns, groups))
     return table.document("## MLPerf results compared", results, settings, *ending)
 
 
 def _titled(
-    rows: Sequence[Row],
-    all_rows: Sequence[Row],
-    name: _Naming,
-    remarked: bool = True,
-    unit: bool = True,
+    rows: Sequence[Row], all_rows: Sequence[Row], name: _Naming, columns: Sequence[Column] = ()
 ) -> list[Group]:
-    """Return the groups with remarks, and the units of their rates."""
+    """Return the groups with their remarks, and the units of their rates.
+
+    Remarks are below the ``columns`` of scores, units below those of rates; both if there are none.
+    """
     groups = []
     for members in _in_groups(rows):
-        remarks = list(_remarks(members, all_rows, name)) if remarked else []
-        units = sorted({row.result.unit for row in members if row.result.unit}) if unit else []
-        remarks += [f"{' or '.join(units)} per second"] if units else []
+        remarks = list(_remarks(members, all_rows, name)) if columns in ((), _SPEED) else []
+        units = sorted({row.result.unit for row in members if row.result.unit})
+        if units and columns in ((), _RATES):
+            remarks.append(f"{' or '.join(units)} per second")
         groups.append(Group(members[0].result.group.title, members, remarks))
     return groups
 
@@ -193,15 +193,6 @@ def shown_rows(rows: Sequence[Row], view: View) -> list[Row]:
     """
     groups = _in_groups(rows)
     return [row for members in groups for row in (members if view.verbose else _near(members))]
-
-
-def _summary(groups: Sequence[Sequence[Row]], name: _Naming) -> Table:
-    """Return the number of results of each group, and the fastest."""
-    firsts = [(rows[0].result, len(rows), rows[0].speed) for rows in groups]
-    return table_of(
-        _SUMMARY,
-        [(r.group.title, number, r.minutes, speed, name(r)) for r, number, speed in firsts],
-    )
 
 
 def _in_groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -245,11 +236,11 @@ def hyperparameters(rows: Sequence[Row], view: View) -> list[Group]:
 
     Values that all results share appear only in a ``verbose`` view.
     """
-    groups = [
+    groups = (
         Group(members[0].result.group.title, list(_settings(members, verbose=view.verbose)))
         for members in _in_groups(rows)
         if any(row.result.published for row in members)
-    ]
+    )
     return [group for group in groups if group.rows]
 
 
@@ -305,24 +296,23 @@ def _remarks_on(row: Row) -> Iterator[str]:
         yield "violates the written rules, see mlperf-pkg check"
 
 
-def _prices(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield each price once, with its systems and its source; none if no column depends on it."""
-    if not any(row.performance_per_dollar for row in rows if not row.baseline):
-        return
-    prices = []
-    for row in rows:
-        if row.price_usd is not None:
-            date = f", {row.price_date}" if row.price_date else ""
-            price = f"${row.price_usd:,.0f} ({row.price_source}{date})"
-            prices.append((price, row.result.system))
+def _ending(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield each price once, with its systems and its source, and what the columns mean.
+
+    There is no price if no column depends on it.
+    """
+    is_priced = any(row.performance_per_dollar for row in rows if not row.baseline)
+    prices = ((_price(row), row.result.system) for row in rows if is_priced and row.price_usd)
     for price, systems in by_key(prices).items():
         yield f"{', '.join(dict.fromkeys(systems))}: {price}"
-
-
-def _legend(rows: Sequence[Row]) -> Iterator[str]:
     yield _LEGEND
     if any(row.result.published for row in rows):
         yield _PUBLISHED
+
+
+def _price(row: Row) -> str:
+    date = f", {row.price_date}" if row.price_date else ""
+    return f"${row.price_usd:,.0f} ({row.price_source}{date})"
 
 
 # ---- JSON and CSV -------------------------------------------------------------------------

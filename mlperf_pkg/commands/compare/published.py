@@ -1,13 +1,13 @@
 """The published results of this package: as results to compare, and to rank scores among."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.values import Checked, Rank, ScoredSet, Scores, Standing
+from mlperf_pkg.checker.values import Checked, Rank, Scores, Standing
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.checks.names import plain_name
 from mlperf_pkg.commands.compare.ratios import Result, ResultGroup
@@ -23,15 +23,10 @@ from mlperf_pkg.results.report import ResultSetRow
 from mlperf_pkg.rulebook.documents import model_of, rounds
 from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
-from mlperf_pkg.run.model import Run
 
 ALL = "all"
 
 _Sets = Mapping[int, PublishedSet]  # by their index
-_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
-
-_Peers = tuple[str, str, str | None, int]
-"""The benchmark, division, scaling and number of accelerators of results that rank together."""
 
 
 def read_rounds(
@@ -103,8 +98,7 @@ def _refuse_unknown(
 
 
 def _rounds_in_words(sets: Iterable[PublishedSet]) -> str:
-    rounds = dict.fromkeys(row.round for row in sets)
-    return f"; published in {', '.join(rounds)}" if rounds else "; published in none"
+    return f"; published in {', '.join(dict.fromkeys(row.round for row in sets)) or 'none'}"
 
 
 def _settings(published: PublishedResults, sets: _Sets) -> Mapping[int, Mapping[str, str]]:
@@ -154,71 +148,68 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     Raises:
         PublishedResultsError: the published results cannot be read.
     """
-    ranking = _Ranking(checked)
-    return replace(scores, sets=tuple(map(ranking.ranked, scores.sets)))
+    published = published_results()
+    rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
+    rated = (row for row in published.sets if row.score_minutes is not None)
+    peers = by_key((_peers(row, row.accelerators), row) for row in rated)
+    contexts = {context.id: context for context in checked.contexts}
+    ranked = []
+    for scored in scores.sets:
+        row, context, standing = scored.row, contexts[scored.row.id], None
+        has_score, round_ = row.score_minutes is not None, context.round
+        system = (context.system or _description_of(context)) if has_score else None
+        if system and system.accelerators:
+            rows = peers.get(_peers(row, system.accelerators), [])
+            is_new = (round_.usage, round_.name) not in rounds
+            name = _latest(context, row.benchmark, rows) if is_new else round_.name
+            others = [other for other in rows if other.round == name]
+            standing = _standing(row, system, name, others)
+        ranked.append(replace(scored, published=standing))
+    return replace(scores, sets=tuple(ranked))
 
 
-class _Ranking:
-    """Ranks scores among the published ones on as many accelerators."""
-
-    def __init__(self, checked: Checked) -> None:
-        self._runs = {run.path: run for run in checked.runs}
-        self._systems = {context.id: context.system for context in checked.contexts}
-        self._places = checked.places
-        published = published_results()
-        self._rounds = {(round_.usage, round_.name) for round_ in published.provenance.rounds}
-        scored = (row for row in published.sets if row.score_minutes is not None)
-        self._sets = by_key((_peers(row, row.accelerators), row) for row in scored)
-
-    def ranked(self, scored: ScoredSet) -> ScoredSet:
-        if scored.row.score_minutes is None or not scored.runs:
-            return scored
-        first = self._runs[scored.runs[0].path]
-        system = self._systems[scored.row.id] or self._description_of(first)
-        if system is None or not system.accelerators:
-            return scored
-        return replace(scored, published=self._standing(scored.row, first.usage, system))
-
-    def _description_of(self, run: Run) -> SystemFile | None:
-        """Return the system description of a folder that was checked without its tree."""
-        path = self._places[run.path].path
-        folders = path.resolve().parents if isinstance(path, Path) else ()
-        for system, results in pairwise(folders[: _DEPTH + 1]):
-            if results.name == "results":
-                file = results.parent / "systems" / f"{system.name}.json"
-                try:
-                    data = read_file(file, MAX_BYTES)
-                except OSError:
-                    return None
-                return check_system(str(file), data, run.usage, run.round)
+def _description_of(context: SetContext) -> SystemFile | None:
+    """Return the system description of a folder that was checked without its tree."""
+    tree = context.tree.path
+    if not (context.origin.has_folder and isinstance(tree, Path)):
         return None
-
-    def _standing(self, row: ResultSetRow, usage: str, system: SystemFile) -> Standing | None:
-        """Return the standing in the set's own round or, if it is new, in the latest comparable."""
-        rows = self._sets.get(_peers(row, system.accelerators), [])
-        name = row.round
-        if (usage, name) not in self._rounds:
-            existing = {other.round for other in rows}
-            earlier = comparable_rounds(usage, name, row.benchmark)
-            name = next((older for older, _ in earlier if older in existing), "")
-        others = [other for other in rows if other.round == name]
-        minutes = _minutes(row)
-        itself = next((other for other in others if _minutes(other) == minutes), None)
-        others = [other for other in others if other is not itself]
-        if not others:
-            return None
-        model = str((system.contents or {}).get("accelerator_model_name") or "")
-        alike = [o for o in others if plain_name(o.accelerator_model) == plain_name(model)]
-        return Standing(
-            round=name,
-            accelerators=system.accelerators or 0,
-            overall=_rank(minutes, others),
-            accelerator_model=model,
-            of_model=_rank(minutes, alike) if alike else None,
-        )
+    file = tree / "systems" / f"{context.files.system}.json"
+    try:
+        data = read_file(file, MAX_BYTES)
+    except OSError:
+        return None
+    return check_system(str(file), data, context.round.usage, context.round.name)
 
 
-def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> _Peers:
+def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -> str:
+    """Return the latest comparable round with published rows; empty if there is none."""
+    existing = {other.round for other in rows}
+    earlier = comparable_rounds(context.round.usage, context.round.name, benchmark)
+    return next((older for older, _ in earlier if older in existing), "")
+
+
+def _standing(
+    row: ResultSetRow, system: SystemFile, round_: str, others: Sequence[PublishedSet]
+) -> Standing | None:
+    """Return the standing among other results of a round, without the set itself."""
+    minutes = _minutes(row)
+    itself = next((other for other in others if _minutes(other) == minutes), None)
+    others = [other for other in others if other is not itself]
+    if not others:
+        return None
+    model = str((system.contents or {}).get("accelerator_model_name") or "")
+    alike = [o for o in others if plain_name(o.accelerator_model) == plain_name(model)]
+    return Standing(
+        round=round_,
+        accelerators=system.accelerators or 0,
+        overall=_rank(minutes, others),
+        accelerator_model=model,
+        of_model=_rank(minutes, alike) if alike else None,
+    )
+
+
+def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> Hashable:
+    """Return what results have in common that rank together."""
     return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
 
 

@@ -21,6 +21,7 @@ from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.published.model import known_division
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.rulebook.model import version_of
 
 PRICES_NAME = Path("systems") / "prices.yaml"
@@ -148,8 +149,7 @@ def compare(
     the order of ``results``; a group without one has no ratios.
     """
     rows = []
-    for group in sorted({result.group for result in results}):
-        members = [result for result in results if result.group == group]
+    for _, members in sorted(by_key((result.group, result) for result in results).items()):
         scored = (result for result in members if result.minutes is not None)
         baseline = next((result for result in scored if is_baseline(result)), None)
         members.sort(key=lambda r: (math.inf if r.minutes is None else r.minutes, r.path))
@@ -158,27 +158,27 @@ def compare(
 
 
 def _row(result: Result, baseline: Result | None, members: Sequence[Result], prices: Prices) -> Row:
-    price, other = (
-        price_of(prices, r.system, r.system_name) if r else None for r in (result, baseline)
-    )
+    price = price_of(prices, result.system, result.system_name)
+    other = price_of(prices, baseline.system, baseline.system_name) if baseline else None
     previous = _previous(result, members)
 
     def to_baseline(name: str) -> float | None:
         return _ratio(getattr(baseline, name, None), getattr(result, name))
 
     speed = to_baseline("minutes")
+    cost = _ratio(other.usd, price.usd) if other and price else None
     return Row(
         result=result,
         baseline=result is baseline,
         speed=speed,
         speed_per_accelerator=_product(speed, to_baseline("accelerators")),
         speed_per_node=_product(speed, to_baseline("nodes")),
-        performance_per_dollar=_product(speed, _ratio(_usd(other), _usd(price))),
+        performance_per_dollar=_product(speed, cost),
         # Energy is that of the whole training, so it includes the time.
         performance_per_joule=to_baseline("energy_joules"),
         samples_per_second_per_accelerator=_ratio(result.samples_per_second, result.accelerators),
         samples_per_second_per_node=_ratio(result.samples_per_second, result.nodes),
-        price_usd=_usd(price),
+        price_usd=price.usd if price else None,
         price_source=price.source if price else None,
         price_date=price.date if price else None,
         previous_round=previous.round if previous else None,
@@ -186,10 +186,6 @@ def _row(result: Result, baseline: Result | None, members: Sequence[Result], pri
         previous_minutes=previous.minutes if previous else None,
         improvement=_ratio(previous.minutes, result.minutes) if previous else None,
     )
-
-
-def _usd(price: Price | None) -> float | None:
-    return price.usd if price else None
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from mlperf_pkg.checker.check import check_inputs
 from mlperf_pkg.checker.values import Checked, Options, scores
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.commands.compare.ratios import Result, plain
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import to_finite
@@ -72,12 +72,9 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 
 
 def read_results(
-    arguments: Sequence[str],
-    result_filter: Filter,
-    options: Options,
-    noted: Callable[[Checked], Checked] = lambda checked: checked,
+    arguments: Sequence[str], wanted: Filter, options: Options, noted: Callable[[Checked], Checked]
 ) -> list[Result]:
-    """Return the results in all arguments that ``result_filter`` takes, none of them twice.
+    """Return the results in all arguments that ``wanted`` takes, none of them twice.
 
     ``noted`` receives each check and returns it.
 
@@ -86,32 +83,31 @@ def read_results(
     """
     results: dict[_Key, Result] = {}
     new: dict[_Key, Result]
+    accepts = wanted.accepts_benchmark
     for index, (argument, prefix) in enumerate(zip(arguments, labels(arguments), strict=True)):
         path = Path(argument)
         if path.suffix.lower() == _SUFFIX and path.is_file():
             published = read_published(path, index)
             new = {(path.resolve(), score.path, 1): score for score in published}
         else:
-            wanted = lambda files: result_filter.accepts_benchmark(files.benchmark)  # noqa: E731
-            checked = noted(check_inputs((find_part(argument, prefix, wanted),), options))
-            new = dict(_results_of(checked, index, result_filter))
+            part = find_part(argument, prefix, lambda files: accepts(files.benchmark))
+            checked = noted(check_inputs((part,), options))
+            new = dict(_results_of(checked, index, wanted))
         results = {**new, **results}
     ordered = sorted(results.values(), key=lambda result: result.argument)
-    return [result for result in ordered if result_filter.accepts(result)]
+    return [result for result in ordered if wanted.accepts(result)]
 
 
 # ---- reading ------------------------------------------------------------------------------
 
 
-def _results_of(
-    checked: Checked, argument: int, result_filter: Filter
-) -> Iterator[tuple[_Key, Result]]:
+def _results_of(checked: Checked, argument: int, wanted: Filter) -> Iterator[tuple[_Key, Result]]:
     runs = {run.path: run for run in checked.runs}
     places = checked.places
     numbers: Counter[tuple[AnyPath, str]] = Counter()
     for scored, context in zip(scores(checked).sets, checked.contexts, strict=True):
         row = scored.row
-        if result_filter.accepts_benchmark(row.benchmark) and scored.runs:
+        if wanted.accepts_benchmark(row.benchmark) and scored.runs:
             first = runs[scored.runs[0].path]
             named = (places[first.path].path.resolve().parent, context.identity)
             numbers[named] += 1
@@ -119,33 +115,27 @@ def _results_of(
             counting = [run.path for run in scored.runs if run.dropped is None]
             counting = [] if row.scaling == "weak" else counting
             trainings = [read_training(places[path].source, runs[path]) for path in counting]
-            result = _result(row, first, context.system, trainings, argument)
+            result = _result(row, first, context, trainings, argument)
             yield (*named, numbers[named]), result
 
 
 def _result(
-    row: ResultSetRow,
-    first: Run,
-    system: SystemFile | None,
-    trainings: Sequence[Training],
-    argument: int,
+    row: ResultSetRow, first: Run, context: SetContext, trainings: Sequence[Training], argument: int
 ) -> Result:
+    names = ("round", "benchmark", "division", "path", "scaling", "energy_joules")
     rules = load_benchmark(first.usage, row.round, row.benchmark)
+    system = context.system
     description = (system.contents if system else None) or {}
     precisions = [name for training in trainings for name in training.precision]
     batch_size = [("global_batch_size", size) for size in first.batch_sizes[:1]]
     status = description.get("status")
     return Result(
+        **{name: getattr(row, name) for name in names},
         argument=argument,
-        round=row.round,
         submitter=row.submitter or first.text("org") or None,
         system=row.system or "unnamed system",
         system_name=system.system_name if system else None,
-        benchmark=row.benchmark,
-        division=row.division,
         minutes=row.score_minutes,
-        path=row.path,
-        scaling=row.scaling,
         note=row.score_note,
         rules=row.verdict.rules,
         accelerators=system.accelerators if system else None,
@@ -155,7 +145,6 @@ def _result(
         unit=("tokens" if rules.unit == "tokens" else "samples") if rules else None,
         samples_per_second=mean(training.samples_per_second for training in trainings),
         logged_throughput=mean(training.logged_throughput for training in trainings),
-        energy_joules=row.energy_joules,
         precision=", ".join(dict.fromkeys(precisions)) or None,
         target=target_of(rules),
         availability=status.strip() or None if isinstance(status, str) else None,
@@ -202,11 +191,7 @@ def read_published(path: Path, argument: int) -> list[Result]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise UserError(f"{path}: cannot be read: {reason}") from error
-    return list(_results(path, text, argument))
-
-
-def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader, results = csv.DictReader(io.StringIO(text, newline="")), []
     try:
         names = reader.fieldnames or ()
         minutes = next((name for name in _MINUTES if name in names), _MINUTES[0])
@@ -218,9 +203,10 @@ def _results(path: Path, text: str, argument: int) -> Iterator[Result]:
         for row in reader:
             cells = {name: (row[name] or "").strip() for name in names}
             if cells[minutes]:
-                yield _of_line(f"{path}:{reader.line_num}", cells, minutes, argument)
+                results.append(_of_line(f"{path}:{reader.line_num}", cells, minutes, argument))
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: {error}") from error
+    return results
 
 
 def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) -> Result:
@@ -263,6 +249,8 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
 # ---- how fast a run trained ---------------------------------------------------------------
 
 _PRECISIONS = frozenset({"precision", "precision_mode", "numerical_precision"})
+_THROUGHPUTS = frozenset({"throughput", "tracked_stats"})
+_READ = evaluations.KEYS | _PRECISIONS | _THROUGHPUTS | {"global_batch_size", "train_samples"}
 _X_Y = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 # No benchmark converges in fewer steps: a smaller number does not count samples. Some runs of
 # BERT log the number of a step or an epoch.
@@ -290,70 +278,24 @@ def read_training(source: Source, run: Run) -> Training:
     Raises:
         OSError: the log cannot be read.
     """
-    rules = load_benchmark(run.usage, run.round, run.benchmark)
-    reading = _Reading(run, rules)
     with source.open() as stream:
-        for record in LogReader(stream, source.label, lambda _: None):
-            if record is not None and isinstance(record.key, str):
-                reading.take(record)
-    rate = _rate(reading, run, rules) if rules else None
-    logged = median(reading.throughputs) if reading.throughputs else None
-    return Training(rate, logged, tuple(reading.precisions))
+        reader = LogReader(stream, source.label, lambda _: None)
+        records = [r for r in reader if r and isinstance(r.key, str) and r.key in _READ]
+    values = [r.value for r in records if r.key in _THROUGHPUTS]
+    rates = [_positive(v.get("throughput") if isinstance(v, dict) else v) for v in values]
+    logged = [rate for rate in rates if rate is not None]
+    precisions = [p for r in records if r.key in _PRECISIONS for p in _precision(r.value)]
+    return Training(
+        samples_per_second=_rate(run, records),
+        logged_throughput=median(logged) if logged else None,
+        precision=tuple(dict.fromkeys(precisions)),
+    )
 
 
 def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values other than None; None if there are none."""
     numbers = [value for value in values if value is not None]
     return math.fsum(numbers) / len(numbers) if numbers else None
-
-
-class _Reading(Struct):
-    """The state of the pass; ``batch`` and ``samples`` are the last logged numbers.
-
-    ``trained`` is a number of samples that was logged after ``run_start``.
-    """
-
-    run: Run
-    rules: Benchmark | None
-    converged_ms: float | None = None
-    last_ms: float | None = None
-    batch: float | None = None
-    samples: float | None = None
-    trained: float | None = None
-    throughputs: list[float] = field(default_factory=list)
-    precisions: dict[str, None] = field(default_factory=dict)
-
-    def take(self, record: Record) -> None:
-        if record.key in evaluations.KEYS:
-            self._evaluation(record)
-        elif record.key == "train_samples":
-            value = record.value
-            self.samples = _positive(value[-1] if isinstance(value, list) and value else value)
-            if self.run.start_ms is not None and record.time_ms > self.run.start_ms:
-                self.trained = self.samples
-        elif record.key == "global_batch_size":
-            self.batch = _positive(record.value)
-        elif record.key in _PRECISIONS:
-            self.precisions |= dict.fromkeys(_precision(record.value))
-        elif record.key in ("throughput", "tracked_stats"):
-            self._throughput(record.value)
-
-    def _evaluation(self, record: Record) -> None:
-        start, stop = self.run.start_ms, self.run.stop_ms
-        if start is None or stop is None or not start < record.time_ms <= stop:
-            return
-        self.last_ms = float(record.time_ms)
-        position = position_of(record, self.rules)
-        reached = to_finite(self.run.convergence.to_converge)
-        if position is None or reached is None:
-            return
-        if round(position.amount, _DECIMALS) == round(reached, _DECIMALS):
-            self.converged_ms = self.last_ms
-
-    def _throughput(self, value: Any) -> None:
-        rate = _positive(value.get("throughput") if isinstance(value, dict) else value)
-        if rate is not None:
-            self.throughputs.append(rate)
 
 
 def _positive(value: Any) -> float | None:
@@ -372,15 +314,28 @@ def _precision(value: Any) -> list[str]:
 # ---- samples per second -------------------------------------------------------------------
 
 
-def _rate(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
-    end = reading.converged_ms or reading.last_ms or run.stop_ms
-    if not run.converged or run.start_ms is None or end is None:
+def _rate(run: Run, records: Sequence[Record]) -> float | None:
+    rules = load_benchmark(run.usage, run.round, run.benchmark)
+    start, stop = run.start_ms, run.stop_ms
+    if rules is None or not run.converged or start is None or stop is None:
         return None
-    samples, seconds = _trained(reading, run, rules), (end - run.start_ms) / 1000
-    return _positive(samples / seconds) if samples and seconds > 0 else None
+    evaluated = [r for r in records if r.key in evaluations.KEYS and start < r.time_ms <= stop]
+    converged = [r for r in evaluated if _is_converged(r, run, rules)]
+    end = float((converged or evaluated)[-1].time_ms) if evaluated else stop
+    samples = _trained(run, rules, records, start)
+    return _positive(samples / ((end - start) / 1000)) if samples else None
 
 
-def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
+def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:
+    position, reached = position_of(record, rules), to_finite(run.convergence.to_converge)
+    if position is None or reached is None:
+        return False
+    return round(position.amount, _DECIMALS) == round(reached, _DECIMALS)
+
+
+def _trained(
+    run: Run, rules: Benchmark, records: Sequence[Record], start_ms: float
+) -> float | None:
     """The samples until convergence; None if the log does not say."""
     reached = _positive(run.convergence.to_converge) if run.convergence.converged else None
     if reached is None or rules.unit == "tokens":
@@ -388,10 +343,20 @@ def _trained(reading: _Reading, run: Run, rules: Benchmark) -> float | None:
     if rules.unit == "epochs":
         # The data set of the Closed division has the size in the rules: some logs count batches.
         epochs, of_rules = rules.epochs, run.division == "closed" and rules.epochs.samples
-        size, done = of_rules or reading.samples, reached - rules.epochs.numbered_from
+        size, done = of_rules or _samples(records), reached - rules.epochs.numbered_from
         is_possible = done > 0 and (epochs.at_most is None or done <= epochs.at_most)
         return done * size if size is not None and is_possible else None
+    sizes = [_positive(r.value) for r in records if r.key == "global_batch_size"]
+    batch = sizes[-1] if sizes else None
     if rules.unit == "steps":
-        return reached * reading.batch if reading.batch else None
-    plausible = not reading.batch or reached >= _FEWEST_STEPS * reading.batch
-    return reached if plausible else reading.trained
+        return reached * batch if batch else None
+    if not batch or reached >= _FEWEST_STEPS * batch:
+        return reached
+    return _samples([r for r in records if r.time_ms > start_ms])
+
+
+def _samples(records: Sequence[Record]) -> float | None:
+    """The last number of samples that was logged."""
+    values = [r.value for r in records if r.key == "train_samples"]
+    last = values[-1] if values else None
+    return _positive(last[-1] if isinstance(last, list) and last else last)

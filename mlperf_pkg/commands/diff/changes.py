@@ -1,38 +1,390 @@
-"""What changed from one side to the other; which runs are the same, and what was edited in them.
+"""What changed between two sides: the values of a comparison, and how they are found."""
 
-Runs are the same by the definition of ``checks/consistency.py``. So that an edit of the values does
-not hide a run, the logs that are left are compared by what else identifies them: see ``_likeness``.
-An edit is a record that only one version has, or one with another time or line of code.
-"""
-
-import hashlib
-import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from io import BytesIO
-from itertools import islice
-from typing import Any, TypeVar
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Self, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from mlperf_pkg.commands.diff import model
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Verdicts, in_words
-from mlperf_pkg.infra.source import Source
-from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.log.record import printable, shown
+from mlperf_pkg.checks.descriptions import SystemFile, differing
+from mlperf_pkg.commands.diff.runs import BATCH_SIZES, Log, SameRuns, same_runs
+from mlperf_pkg.findings import Finding, Severity, Verdicts
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import ResultSetRow, as_json
-from mlperf_pkg.run import evaluations
 from mlperf_pkg.run.readers import is_hyperparameter
 
 _Item = TypeVar("_Item")
 _Key = Callable[[_Item], Hashable]
 
 
-def compare(old: model.Side, new: model.Side) -> model.Comparison:
+def percent(old: float | None, new: float | None) -> float | None:
+    """Return by how much ``new`` exceeds ``old``, in percent; None if there is no base."""
+    return 100 * (new / old - 1) if old and new is not None else None
+
+
+# ---- the sides ----------------------------------------------------------------------------
+
+
+class System(Struct, frozen=True):
+    """A system description: its path within the input, its id, digest and fields."""
+
+    path: str
+    id: str
+    digest: str
+    fields: Mapping[str, Any]
+
+
+class ResultSet(Struct, frozen=True):
+    """A result set; ``path`` is its path within the input, without the input's own name.
+
+    ``identity`` is as in ``SetContext``. It names a set that ``is_raw``, as several sets of raw
+    logs may have the same path. ``submitter`` is the name of its submission; of a submission that
+    is compared alone, whose folder may have any name, the one in its system description; of raw
+    logs empty.
+    """
+
+    path: str
+    row: ResultSetRow
+    logs: tuple[Log, ...]
+    findings: tuple[Finding, ...]
+    system: SystemFile | None = None
+    submitter: str = ""
+    identity: str = ""
+    is_raw: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name on both sides: its path or, for raw logs, its identity."""
+        return self.identity if self.is_raw else self.path
+
+    @property
+    def in_short(self) -> str:
+        """The number of its runs, and its score."""
+        runs = wording.counted(self.row.runs_found, "run")
+        return f"{runs}, {wording.minutes(self.row.score_minutes)} minutes"
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of its system description; empty if there is none."""
+        return (self.system.contents if self.system else None) or {}
+
+    @property
+    def accelerators(self) -> int | None:
+        """The accelerators of its system over all nodes."""
+        return self.system.accelerators if self.system else None
+
+    @property
+    def hyperparameters(self) -> Mapping[str, frozenset[str | None]]:
+        """The values in its runs as JSON, with its batch sizes; None for runs that log none."""
+        keys = {key for log in self.logs for key in log.settings}
+        return {
+            key: frozenset(log.settings.get(key) for log in self.logs)
+            for key in keys
+            if key in BATCH_SIZES or is_hyperparameter(key)
+        }
+
+
+def different_fields(old: ResultSet, new: ResultSet) -> list[str]:
+    """Return the names of the fields in which the descriptions of two sets differ.
+
+    There are none if one is missing.
+    """
+    return differing(old.fields, new.fields) if old.fields and new.fields else []
+
+
+class Side(Struct, frozen=True):
+    """One of the two versions.
+
+    ``findings`` are those outside the result sets; ``files`` are the digests, by path within the
+    input, of all files other than system descriptions and the logs of result sets.
+    """
+
+    verdict: Verdicts
+    systems: tuple[System, ...]
+    sets: tuple[ResultSet, ...]
+    findings: tuple[Finding, ...]
+    files: Mapping[str, str]
+
+
+# ---- the changes --------------------------------------------------------------------------
+
+
+class Change(Struct, frozen=True):
+    """A value by name, before and after; None if it is missing."""
+
+    name: str
+    old: Any
+    new: Any
+
+
+class Setting(Struct, frozen=True):
+    """A value of a logged key as JSON, with its number of runs; None: not logged."""
+
+    value: str | None
+    runs: int
+
+
+class SettingChange(Struct, frozen=True):
+    """The values of a logged key, the most frequent first."""
+
+    key: str
+    old: list[Setting]
+    new: list[Setting]
+
+
+class FindingChange(Struct, frozen=True):
+    """How many findings have a code, before and after; ``message`` is that of one of them."""
+
+    code: str
+    severity: Severity
+    message: str
+    old: int
+    new: int
+
+
+class NameChanges(Struct, frozen=True):
+    """The number of unchanged files, and the names of those changed, removed and added."""
+
+    unchanged: int
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.changed or self.removed or self.added)
+
+
+class SystemChange(Struct, frozen=True):
+    """A description before and after; without ``fields``, only its name or layout changed."""
+
+    old: System
+    new: System
+    fields: tuple[Change, ...]
+
+
+class SetChange(Struct, frozen=True, dict=True):
+    """A result set before and after."""
+
+    old: ResultSet
+    new: ResultSet
+    results: tuple[Change, ...]
+    settings: tuple[SettingChange, ...]
+    findings: tuple[FindingChange, ...]
+    runs: NameChanges
+    same: SameRuns
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.results or self.settings or self.findings or self.runs.any)
+
+    @property
+    def gone(self) -> int:
+        """The number of runs that only the old version has."""
+        return len(self.old.logs) - self.same.identical - len(self.same.edited)
+
+    @property
+    def percent(self) -> float | None:
+        """By how much the score changed."""
+        return percent(self.old.row.score_minutes, self.new.row.score_minutes)
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of its description that changed, without a change of the division."""
+        fields = different_fields(self.old, self.new)
+        same_division = self.old.row.division == self.new.row.division
+        return [field for field in fields if same_division or field != "division"]
+
+    @cached_property
+    def hyperparameters(self) -> tuple[str, ...]:
+        """The hyperparameters that changed, with batch sizes."""
+        before, after = self.old.hyperparameters, self.new.hyperparameters
+        keys = sorted(before.keys() | after.keys())
+        return tuple(key for key in keys if before.get(key) != after.get(key))
+
+    @property
+    def scales(self) -> tuple[int, int] | None:
+        """The numbers of accelerators before and after, if they differ."""
+        old, new = self.old.accelerators, self.new.accelerators
+        return (old, new) if old and new and old != new else None
+
+
+_BORROWING = "training_rules, Hyperparameter Borrowing"
+_CHANGING = "submission_rules, Withdrawing results or changing division"
+_FIXING = "submission_rules, Fixing objections"
+_LIMIT = "until Wednesday of week 3"
+
+
+class Kind(StrEnum):
+    """The kind of a change to an entry in the review, with the rule on it and the rule's source."""
+
+    def __new__(cls, name: str, rule: str, source: str) -> Self:
+        """Return the kind of a name."""
+        kind = str.__new__(cls, name)
+        kind._value_, kind.rule, kind.source = name, rule, source
+        return kind
+
+    rule: str
+    source: str
+
+    def verdict(
+        self, entry: str, text: str, *, allowed: bool | None = None, other: str | None = None
+    ) -> "EntryVerdict":
+        """Return a verdict on a change of this kind; the arguments are its other fields."""
+        return EntryVerdict(self, entry, text, self.rule, self.source, allowed, other)
+
+    BORROWED = (
+        "borrowed",
+        "once per entry; all hyperparameters except batch sizes as a group, with the same software,"
+        " system and configuration; declared by Monday of week 3",
+        _BORROWING,
+    )
+    BORROWED_IN_PART = (
+        "borrowed in part",
+        "hyperparameters except batch sizes are replaced as a group; other changes are kept to a"
+        " minimum, with evidence that the model converges worse without them",
+        _BORROWING,
+    )
+    HYPERPARAMETERS = (
+        "hyperparameters changed",
+        "in Closed, hyperparameters change in the review only by borrowing from another submitter,"
+        " or to fix an objection",
+        _BORROWING,
+    )
+    SCALE = (
+        "scale changed",
+        "with borrowed hyperparameters, the largest scale of a benchmark on a system may change:"
+        " to a larger or faster one, up to the largest scale submitted on that system",
+        _BORROWING,
+    )
+    NODES = (
+        "nodes changed",
+        "the results table multiplies them by the accelerators in a node; the same runs ran on the"
+        " same nodes",
+        "submission_rules, <system_desc_id>.json metadata",
+    )
+    RESUBMITTED = (
+        "resubmitted",
+        "logs of an earlier round may be submitted again if the system description is the same in"
+        " both rounds and they pass the newer round's checker; they do not prove a Preview",
+        "training_rules, Results Resubmission",
+    )
+    COPIED = ("copied", "every result set has its own runs", "training_rules, Benchmark Results")
+    RENAMED = ("renamed", "the same logs and description under another name", _FIXING)
+    WITHDRAWN = ("withdrawn", f"{_LIMIT}, by amending the pull request", _CHANGING)
+    AGAIN = (
+        "withdrawn and added again",
+        "an entry that is withdrawn is not replaced after the deadline: new runs come only from"
+        " borrowing or from an objection",
+        "submission_rules, Late Submissions",
+    )
+    ADDED = (
+        "added",
+        "until the deadline, with a grace period of 60 minutes",
+        "submission_rules, Late Submissions",
+    )
+    TO_OPEN = ("moved to Open", _LIMIT, _CHANGING)
+    TO_CLOSED = ("moved to Closed", "an entry moves from Closed to Open, not back", _CHANGING)
+    AVAILABILITY = (
+        "availability changed",
+        "Available systems can be bought or rented at the submission; a Preview, which promises"
+        " that, needs new runs to become Available; parts of research, development or internal"
+        " systems become Available in the submission after next, or 221 days later",
+        "submission_rules, Research, Development, or Internal Systems",
+    )
+    DESCRIPTION = (
+        "description changed",
+        f"corrections {_LIMIT}, if the fields describe the system that executed the runs",
+        "submission_rules, <system_desc_id>.json metadata",
+    )
+    AGAINST_LOGS = (
+        "description against logs",
+        "the description is of the system that executed the runs, and the division is that of the"
+        " logs; an entry that was moved to Open keeps its logs",
+        "submission_rules, <system_desc_id>.json metadata",
+    )
+    SCALING = (
+        "scaling.json changed",
+        "the RCP checker writes the factor; another one is a decision of the review",
+        "training_rules, Score scaling",
+    )
+    CODE = (
+        "code changed",
+        f"{_LIMIT}, to fix an objection; borrowing changes only hyperparameters in it",
+        _FIXING,
+    )
+    EDITED = (
+        "logs edited",
+        "logs are as the runs wrote them; corrections need an objection",
+        _FIXING,
+    )
+    RUNS = (
+        "runs replaced",
+        "new runs only by borrowing or to fix an objection, all runs of an entry together",
+        _FIXING,
+    )
+    SCORE = (
+        "score changed",
+        "only by borrowing or to fix an objection; final on Tuesday of week 3",
+        "submission_rules, Schedule",
+    )
+
+
+class EntryVerdict(Struct, frozen=True):
+    """A change to an entry (a result set), and whether the rules allow it.
+
+    ``entry`` is the name of the set on the new side, of a withdrawn set on the old side, or of the
+    code of a benchmark. ``other`` is the name of the set on the old side that is the origin of runs
+    or hyperparameters. ``allowed`` is None if the files do not show whether the ``rule`` allows it.
+    """
+
+    kind: Kind
+    entry: str
+    text: str
+    rule: str
+    source: str
+    allowed: bool | None
+    other: str | None = None
+
+
+class Comparison(Struct, frozen=True):
+    """Everything that changed; ``sets`` also has the unchanged ones, in order of the new side.
+
+    ``across_rounds`` are the findings between the sides, if they are of different rounds.
+    ``entries`` are the verdicts on changes to single result sets of submissions.
+    """
+
+    verdicts: tuple[Change, ...]
+    systems: tuple[SystemChange, ...]
+    removed_systems: tuple[System, ...]
+    added_systems: tuple[System, ...]
+    sets: tuple[SetChange, ...]
+    removed_sets: tuple[ResultSet, ...]
+    added_sets: tuple[ResultSet, ...]
+    findings: tuple[FindingChange, ...]
+    files: NameChanges
+    across_rounds: tuple[Finding, ...] = ()
+    entries: tuple[EntryVerdict, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        systems = (*self.systems, *self.removed_systems, *self.added_systems)
+        sets = (*self.removed_sets, *self.added_sets)
+        changed = (self.verdicts, systems, sets, self.findings, self.files.any)
+        return any(changed) or any(change.any for change in self.sets)
+
+
+# ---- the comparison -----------------------------------------------------------------------
+
+
+def compare(old: Side, new: Side) -> Comparison:
     """Return what changed from ``old`` to ``new``.
 
     Systems are paired by their path; result sets by their name, or by path, system and benchmark,
@@ -41,10 +393,10 @@ def compare(old: model.Side, new: model.Side) -> model.Comparison:
     """
     systems, removed_systems, added_systems = paired(old.systems, new.systems, _SYSTEM_KEYS)
     sets, removed_sets, added_sets = paired(old.sets, new.sets, _SET_KEYS)
-    return model.Comparison(
-        verdicts=tuple(_differing(_verdicts(old.verdict), _verdicts(new.verdict))),
+    return Comparison(
+        verdicts=tuple(_differing(asdict(old.verdict), asdict(new.verdict))),
         systems=tuple(
-            model.SystemChange(before, after, tuple(_differing(before.fields, after.fields)))
+            SystemChange(before, after, tuple(_differing(before.fields, after.fields)))
             for before, after in systems
             if (before.path, before.digest) != (after.path, after.digest)
         ),
@@ -53,19 +405,19 @@ def compare(old: model.Side, new: model.Side) -> model.Comparison:
         sets=tuple(set_change(*pair) for pair in sets),
         removed_sets=tuple(removed_sets),
         added_sets=tuple(added_sets),
-        findings=_finding_changes(old.findings, new.findings),
+        findings=tuple(_finding_changes(old.findings, new.findings)),
         files=_names(old.files, new.files),
     )
 
 
 # ---- pairs --------------------------------------------------------------------------------
 
-_SYSTEM_KEYS: tuple[_Key[model.System], ...] = (
+_SYSTEM_KEYS: tuple[_Key[System], ...] = (
     lambda system: system.path,
     lambda system: system.id,
     lambda _: "the only one",
 )
-_SET_KEYS: tuple[_Key[model.ResultSet], ...] = (
+_SET_KEYS: tuple[_Key[ResultSet], ...] = (
     lambda result: (result.name, result.row.round, result.row.system, result.row.division),
     lambda result: (result.name, result.row.system, result.row.benchmark, result.row.division),
     lambda result: (result.path, result.row.system, result.row.benchmark),
@@ -82,17 +434,17 @@ def paired(
 
     The first key that is unique on both sides decides.
     """
-    partners: dict[int, int] = {}
+    partners: dict[int, int] = {}  # of new items
     for key in keys:
         before, after = _unique(old, key), _unique(new, key)
         taken = set(partners.values())
-        for name, index in before.items():
-            if name in after and index not in partners and after[name] not in taken:
-                partners[index] = after[name]
-    back = {index: partner for partner, index in partners.items()}
-    pairs = [(old[back[i]], item) for i, item in enumerate(new) if i in back]
-    removed = [item for i, item in enumerate(old) if i not in partners]
-    return pairs, removed, [item for i, item in enumerate(new) if i not in back]
+        for name, index in after.items():
+            if name in before and index not in partners and before[name] not in taken:
+                partners[index] = before[name]
+    taken = set(partners.values())
+    pairs = [(old[partner], new[index]) for index, partner in sorted(partners.items())]
+    removed = [item for i, item in enumerate(old) if i not in taken]
+    return pairs, removed, [item for i, item in enumerate(new) if i not in partners]
 
 
 def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
@@ -104,24 +456,24 @@ def _unique(items: Sequence[_Item], key: _Key[_Item]) -> dict[Hashable, int]:
 # ---- changes ------------------------------------------------------------------------------
 
 
-def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[model.Change]:
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
     for name in [*old, *(name for name in new if name not in old)]:
         before, after = as_json(old.get(name)), as_json(new.get(name))
         if before != after:
-            yield model.Change(name, before, after)
+            yield Change(name, before, after)
 
 
-def set_change(old: model.ResultSet, new: model.ResultSet) -> model.SetChange:
+def set_change(old: ResultSet, new: ResultSet) -> SetChange:
     """Return what changed in a result set."""
     # Logs of equal bytes are the same run, whatever their names.
     before, after = (Counter(log.digest for log in logs) for logs in (old.logs, new.logs))
     same = before & after
-    return model.SetChange(
+    return SetChange(
         old=old,
         new=new,
         results=tuple(_differing(_results(old.row), _results(new.row))),
         settings=tuple(_setting_changes(old.logs, new.logs)),
-        findings=_finding_changes(old.findings, new.findings),
+        findings=tuple(_finding_changes(old.findings, new.findings)),
         runs=_names(_without(old.logs, same), _without(new.logs, same), same.total()),
         same=same_runs(old.logs, new.logs),
     )
@@ -134,309 +486,46 @@ def _results(row: ResultSetRow) -> dict[str, Any]:
         **{name.removesuffix("_found"): getattr(row, name) for name in of_set + of_score},
         "rcp": wording.rcp_state(row),
         "rcp_margin_percent": row.rcp and row.rcp.margin_percent,
-        **_verdicts(row.verdict),
+        **asdict(row.verdict),
     }
 
 
-def _verdicts(verdicts: Verdicts) -> dict[str, Any]:
-    return {"official": verdicts.official, "rules": verdicts.rules}
-
-
-def _setting_changes(
-    old: Sequence[model.Log], new: Sequence[model.Log]
-) -> Iterator[model.SettingChange]:
+def _setting_changes(old: Sequence[Log], new: Sequence[Log]) -> Iterator[SettingChange]:
     """Yield keys with other values, or with the same in other runs if there are as many runs."""
     for key in sorted({key for log in (*old, *new) for key in log.settings}):
         before, after = (Counter(log.settings.get(key) for log in logs) for logs in (old, new))
         same = before == after if len(old) == len(new) else before.keys() == after.keys()
         if not same:
-            yield model.SettingChange(key, _by_frequency(before), _by_frequency(after))
+            yield SettingChange(key, _by_frequency(before), _by_frequency(after))
 
 
-def _by_frequency(values: Counter[str | None]) -> tuple[tuple[str | None, int], ...]:
-    return tuple(sorted(values.items(), key=lambda item: (-item[1], item[0] or "")))
+def _by_frequency(values: Counter[str | None]) -> list[Setting]:
+    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0] or ""))
+    return [Setting(*item) for item in ordered]
 
 
-def _finding_changes(
-    old: Iterable[Finding], new: Iterable[Finding]
-) -> tuple[model.FindingChange, ...]:
-    """Return the codes that were found more often, or less often, than before."""
+def _finding_changes(old: Iterable[Finding], new: Iterable[Finding]) -> Iterator[FindingChange]:
+    """Yield the codes that were found more often, or less often, than before."""
     before, after = (by_key((f.code, f) for f in findings) for findings in (old, new))
-    changes = []
     for code in sorted(before.keys() | after.keys()):
         counts = [sum(f.count for f in side.get(code, ())) for side in (before, after)]
         if counts[0] != counts[1]:
             first = (after.get(code) or before[code])[0]
-            changes.append(model.FindingChange(code, first.severity, first.text, *counts))
-    return tuple(changes)
+            yield FindingChange(code, first.severity, first.text, *counts)
 
 
-def _without(logs: Sequence[model.Log], digests: Counter[str]) -> dict[str, str]:
+def _without(logs: Sequence[Log], digests: Counter[str]) -> dict[str, str]:
     """Return the digests of logs by name, without as many of each as ``digests`` counts."""
-    left = Counter(digests)
-    rest = {}
-    for log in logs:
-        if left[log.digest]:
-            left[log.digest] -= 1
-        else:
-            rest[log.name] = log.digest
-    return rest
+    names = by_key((log.digest, log.name) for log in logs)
+    return {name: digest for digest, same in names.items() for name in same[digests[digest] :]}
 
 
-def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> model.NameChanges:
+def _names(old: Mapping[str, str], new: Mapping[str, str], unchanged: int = 0) -> NameChanges:
     both = old.keys() & new.keys()
     changed = sorted(name for name in both if old[name] != new[name])
-    return model.NameChanges(
+    return NameChanges(
         unchanged=unchanged + len(both) - len(changed),
         changed=tuple(changed),
         removed=tuple(sorted(old.keys() - new.keys())),
         added=tuple(sorted(new.keys() - old.keys())),
     )
-
-
-# ---- runs ---------------------------------------------------------------------------------
-
-_STATISTICS = frozenset({"throughput", "tracked_stats"})
-_CLOCK = frozenset({"init_start", "init_stop", "run_start", "run_stop"})
-_KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("evaluations", lambda key: key in evaluations.KEYS),
-    ("losses", lambda key: key == "train_loss"),
-    ("statistics", _STATISTICS.__contains__),
-    ("seeds", lambda key: key == "seed"),
-    ("clock records", lambda key: key in _CLOCK),
-    ("names", lambda key: key.startswith("submission_")),
-    ("hyperparameters", lambda key: is_hyperparameter(key) or key in model.BATCH_SIZES),
-    ("other records", lambda _: True),
-)
-"""The kinds of records, and which keys they have; the first that fits."""
-
-NAMES = "names"
-"""The kind of records that name the submission, its division and its system."""
-
-_PLACE = ("file", "lineno")  # of the line of code, in metadata
-_ALIKE = 2  # at least, of runs that are the same
-_MOST_LINES = 3  # that are listed of one edit
-_MOST_RECORDS = 200_000  # of a log; the others are not compared
-
-
-class _Entry(Struct, frozen=True, gc=False):
-    """A record of a log: what it says, where the code logged it, when, and its line."""
-
-    key: str
-    value: str
-    metadata: str
-    place: str
-    time_ms: float
-    line: int
-
-    @property
-    def statement(self) -> tuple[str, str, str]:
-        """What it says, whenever and wherever it was logged."""
-        return self.key, self.value, self.metadata
-
-
-class _Contents(Struct, frozen=True):
-    """The records of a log, and what identifies its run."""
-
-    entries: tuple[_Entry, ...]
-    start_ms: float | None
-    seeds: frozenset[str]
-    series: Counter[tuple[str, str]]
-
-
-def same_runs(old: Sequence[model.Log], new: Sequence[model.Log]) -> model.SameRuns:
-    """Return the runs that are the same in two versions of a result set."""
-    pairs, before, after = _paired(old, new, lambda log: log.digest)
-    identical, kept = len(pairs), [log for log, _ in pairs]
-    of_runs, before, after = _paired(before, after, lambda log: log.run)
-    alike = [*of_runs, *_alike(before, after)]
-    edited = {second.name: _edited(first, second) for first, second in alike}
-    kept += [first for first, _ in alike]
-    rest = [log for log in after if log.name not in edited]
-    originals = {log.run: log for log in reversed(kept) if log.run is not None}
-    copied = [(originals[log.run], log) for log in rest if log.run in originals]
-    return model.SameRuns(
-        identical,
-        tuple(edited[name] for name in sorted(edited)),
-        tuple(_edited(first, log) for first, log in copied),
-        len(rest) - len(copied),
-    )
-
-
-def _paired(
-    old: Iterable[model.Log], new: Iterable[model.Log], key: Callable[[model.Log], Hashable]
-) -> tuple[list[tuple[model.Log, model.Log]], list[model.Log], list[model.Log]]:
-    """Return the pairs of logs with the same key, and the others; those of one name come first."""
-    left = sorted(old, key=lambda log: log.name)
-    pairs, rest = [], []
-    for log in new:
-        same = [other for other in left if key(other) is not None and key(other) == key(log)]
-        if same:
-            same.sort(key=lambda other: other.name != log.name)
-            left.remove(same[0])
-            pairs.append((same[0], log))
-        else:
-            rest.append(log)
-    return pairs, left, rest
-
-
-def _alike(
-    old: Sequence[model.Log], new: Sequence[model.Log]
-) -> Iterator[tuple[model.Log, model.Log]]:
-    """Yield each new log with the old one that it is most like, whatever was edited in it."""
-    if not (old and new):
-        return
-    contents = {id(log): _contents(log.source) for log in (*old, *new)}
-    ranked = [
-        (_likeness(contents[id(first)], contents[id(second)]), first.name == second.name, i, j)
-        for i, first in enumerate(old)
-        for j, second in enumerate(new)
-    ]
-    taken: tuple[set[int], set[int]] = (set(), set())
-    for likeness, _, i, j in sorted(ranked, key=lambda rank: (-rank[0], not rank[1], *rank[2:])):
-        if likeness >= _ALIKE and i not in taken[0] and j not in taken[1]:
-            taken[0].add(i)
-            taken[1].add(j)
-            yield old[i], new[j]
-
-
-def _edited(old: model.Log, new: model.Log) -> model.EditedRun:
-    entries = (_contents(log.source).entries for log in (old, new))
-    return model.EditedRun(old.name, new.name, tuple(_edits(*entries)))
-
-
-def _likeness(old: _Contents, new: _Contents) -> int:
-    """Return how much identifies two runs as one: the start, the seeds, the series of values."""
-    common = (old.series & new.series).total()
-    fewest = min(old.series.total(), new.series.total())
-    is_same_series = common > 1 and 2 * common >= fewest
-    is_same_start = old.start_ms is not None and old.start_ms == new.start_ms
-    return 2 * is_same_series + is_same_start + (not old.seeds.isdisjoint(new.seeds))
-
-
-def _contents(source: Source | None) -> _Contents:
-    """Return what a log says, as far as it can be read."""
-    entries: list[_Entry] = []
-    with suppress(OSError, UserError), source.open() if source else BytesIO() as stream:
-        reader = LogReader(stream, source.label if source else "", lambda _: None)
-        for number, record in enumerate(islice(reader, _MOST_RECORDS)):
-            if record is not None:
-                entries.append(_entry(record, reader.line_of(number)))
-    start_ms = next((entry.time_ms for entry in entries if entry.key == "run_start"), None)
-    seeds = frozenset(entry.value for entry in entries if entry.key == "seed")
-    keys = evaluations.KEYS | _STATISTICS | {"train_loss"}
-    of_series = (entry for entry in entries if entry.key in keys)
-    series = Counter((entry.key, entry.value) for entry in of_series)
-    return _Contents(tuple(entries), start_ms, seeds, series)
-
-
-def _entry(record: Any, line: int) -> _Entry:
-    metadata = record.metadata if isinstance(record.metadata, dict) else {"": record.metadata}
-    place = ":".join(shown(metadata[name]) for name in _PLACE if name in metadata)
-    statement = {name: value for name, value in metadata.items() if name not in _PLACE}
-    value, rest = as_text(record.value), as_text(statement)
-    return _Entry(str(record.key), value, rest, place, float(record.time_ms), line)
-
-
-# ---- edits ----------------------------------------------------------------------------------
-
-
-def _edits(old: Sequence[_Entry], new: Sequence[_Entry]) -> Iterator[model.Edit]:
-    """Yield what differs between two logs of one run; at least one, as their bytes differ."""
-    both, removed, added = _split(old, new)
-    of_kinds = [*_of_records(removed, added), *_of_times(both), *_of_code(both)]
-    if not of_kinds and [one.statement for one in old] != [one.statement for one in new]:
-        of_kinds = [model.Edit("records in another order", "")]
-    yield from of_kinds or [model.Edit("text outside the records", "")]
-
-
-def _split(
-    old: Sequence[_Entry], new: Sequence[_Entry]
-) -> tuple[list[tuple[_Entry, _Entry]], list[_Entry], list[_Entry]]:
-    """Return the records that both logs have, as pairs, and those that only one of them has."""
-    left: dict[tuple[str, str, str], list[_Entry]] = defaultdict(list)
-    for entry in reversed(old):
-        left[entry.statement].append(entry)
-    both, added = [], []
-    for entry in new:
-        if same := left.get(entry.statement):
-            both.append((same.pop(), entry))
-        else:
-            added.append(entry)
-    removed = sorted((e for entries in left.values() for e in entries), key=lambda e: e.line)
-    return both, removed, added
-
-
-def _of_records(removed: Sequence[_Entry], added: Sequence[_Entry]) -> Iterator[model.Edit]:
-    for kind, _ in _KINDS:
-        gone = [entry for entry in removed if _kind(entry.key) == kind]
-        come = [entry for entry in added if _kind(entry.key) == kind]
-        if altered := list(zip(gone, come, strict=False)) if len(gone) == len(come) else []:
-            texts = [
-                f"{a.key} {_short(a.value)} -> {_short(b.value)} (line {b.line})"
-                if a.value != b.value
-                else f"metadata of {a.key} (line {b.line})"
-                for a, b in altered
-            ]
-            yield model.Edit(f"{kind} altered", in_words(texts, "s"))
-        else:
-            if gone:
-                yield model.Edit(f"{kind} removed", _listed(gone, "of the old log"))
-            if come:
-                yield model.Edit(f"{kind} added", _listed(come, "of the new log"))
-
-
-def _kind(key: str) -> str:
-    return next(kind for kind, has in _KINDS if has(key))
-
-
-def _listed(entries: Sequence[_Entry], where: str) -> str:
-    lines = ", ".join(str(entry.line) for entry in entries[:_MOST_LINES])
-    more = f" and {len(entries) - _MOST_LINES} more" if len(entries) > _MOST_LINES else ""
-    return f"{len(entries)}: line{'s' * (len(entries) > 1)} {lines}{more} {where}"
-
-
-def _of_times(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[model.Edit]:
-    shifts = [(new.time_ms - old.time_ms, new) for old, new in both]
-    different = [(shift, entry) for shift, entry in shifts if shift]
-    if len({shift for shift, _ in shifts}) == 1 and different:
-        yield model.Edit("times moved", f"all of them, {_seconds(different[0][0])}")
-    elif different:
-        first = sorted(different, key=lambda item: item[1].key not in _CLOCK)[:_MOST_LINES]
-        texts = [f"{e.key} {_seconds(shift)} (line {e.line})" for shift, e in first]
-        yield model.Edit("times moved", f"{len(different)} of {len(both)}: {', '.join(texts)}")
-
-
-def _seconds(shift: float) -> str:
-    return f"{abs(shift) / 1000:,.3f} s {'later' if shift > 0 else 'earlier'}"
-
-
-def _of_code(both: Sequence[tuple[_Entry, _Entry]]) -> Iterator[model.Edit]:
-    moved = [(old, new) for old, new in both if old.place != new.place]
-    if moved:
-        texts = [f"{a.key} {a.place} -> {b.place} (line {b.line})" for a, b in moved[:_MOST_LINES]]
-        yield model.Edit("lines of code altered", f"{len(moved)}: {', '.join(texts)}")
-
-
-# ---- values -----------------------------------------------------------------------------------
-
-MAX_CHARACTERS = 10_000
-_EXACT = 2.0**53
-_SHORT = 40  # characters of a value in a sentence
-
-
-def as_text(value: Any) -> str:
-    """Return a value as JSON, equal values as equal text; a very long one as start and digest."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        value = int(value)
-    with suppress(TypeError, ValueError, RecursionError):
-        text = json.dumps(printable(value), ensure_ascii=False, sort_keys=True)
-        if len(text) <= MAX_CHARACTERS:
-            return text
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{text[:MAX_CHARACTERS]}... (sha256 {digest})"
-    return shown(value)
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= _SHORT else f"{value[: _SHORT - 3]}..."

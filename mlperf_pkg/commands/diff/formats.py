@@ -4,8 +4,8 @@ import json as jsonlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mlperf_pkg.commands.diff import model
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.commands.diff import changes
+from mlperf_pkg.commands.diff.runs import EditedRun
 from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render.findings import View, sentence
 from mlperf_pkg.render.table import PLAIN, Column, Group, Table, by_key, document, json_text
@@ -30,7 +30,7 @@ _MINUTES = ("score_minutes", "official_minutes")
 _BETWEEN = ("across_rounds", "entries")
 
 
-def text(comparison: model.Comparison, view: View) -> str:
+def text(comparison: changes.Comparison, view: View) -> str:
     """Return the changes for a terminal or a pipe.
 
     What the review decides comes first. If all is more than a screen of lines, the details are left
@@ -58,7 +58,7 @@ def text(comparison: model.Comparison, view: View) -> str:
     return terminal.text()
 
 
-def _verdict_changes(comparison: model.Comparison) -> Iterator[str]:
+def _verdict_changes(comparison: changes.Comparison) -> Iterator[str]:
     """Yield a line for each kind of change of a verdict, of the whole and of result sets."""
     for row in map(_result, comparison.verdicts):
         yield "{}: {} -> {}".format(*row)
@@ -69,7 +69,7 @@ def _verdict_changes(comparison: model.Comparison) -> Iterator[str]:
         yield "{}: {} -> {} of {}: {}".format(*kind, number, few)
 
 
-def _short(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]:
+def _short(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, a line each, as many as are shown on a screen."""
     groups = list(_of_kinds(entries))
     most = max(1, (_SCREEN - _OTHERS - len(groups)) // len(groups))
@@ -80,22 +80,16 @@ def _short(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]
         yield Group(f"{title}{number}", [], shown)
 
 
-def _removed_and_added(comparison: model.Comparison) -> Iterator[str]:
+def _removed_and_added(comparison: changes.Comparison) -> Iterator[str]:
     for word, systems, sets in (
         ("removed", comparison.removed_systems, comparison.removed_sets),
         ("added", comparison.added_systems, comparison.added_sets),
     ):
         yield from (f"{word}: system {system.path}" for system in systems)
-        yield from (f"{word}: result set {_described(result_set)}" for result_set in sets)
+        yield from (f"{word}: result set {_name(one)}, {one.in_short}" for one in sets)
 
 
-def _described(result_set: model.ResultSet) -> str:
-    runs = wording.counted(result_set.row.runs_found, "run")
-    score = f"{wording.minutes(result_set.row.score_minutes)} minutes"
-    return f"{_name(result_set)}, {runs}, {score}"
-
-
-def _name(result_set: model.ResultSet) -> str:
+def _name(result_set: changes.ResultSet) -> str:
     """Return the path of a submission's result set; for raw logs, what they are and where."""
     row, path = result_set.row, result_set.path
     division = row.division or "no division"
@@ -105,11 +99,15 @@ def _name(result_set: model.ResultSet) -> str:
     return f"{row.benchmark}: {row.system or 'no system'} ({division}{folder})"
 
 
-def _groups(comparison: model.Comparison, view: View) -> Iterator[Group]:
+def _groups(comparison: changes.Comparison, view: View) -> Iterator[Group]:
     rows = [*map(_result, comparison.verdicts), *map(_finding, comparison.findings)]
+    between = [
+        f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
+        for finding in comparison.across_rounds
+    ]
     remarks = [
         *_messages(comparison.findings),
-        *_across_rounds(comparison.across_rounds, view),
+        *_first(between, _LISTED, "more between the rounds", view),
         *_names("file", comparison.files, view),
     ]
     if rows or remarks:
@@ -121,20 +119,17 @@ def _groups(comparison: model.Comparison, view: View) -> Iterator[Group]:
             yield _set_group(change, view)
 
 
-def _entry_groups(entries: Sequence[model.EntryVerdict], view: View) -> Iterator[Group]:
+def _entry_groups(entries: Sequence[changes.EntryVerdict], view: View) -> Iterator[Group]:
     """Yield the verdicts of each kind, below what the rules require."""
     for (title, rule, source), lines in _of_kinds(entries):
-        shown = lines if view.verbose else lines[:_ENTRIES]
-        more = len(lines) - len(shown)
-        rest = [f"and {more} more; -v shows them"] if more else []
-        yield Group(title, [], [f"Rule: {rule} ({source})", *shown, *rest])
+        yield Group(title, [], [f"Rule: {rule} ({source})", *_first(lines, _ENTRIES, "more", view)])
 
 
 def _of_kinds(
-    entries: Sequence[model.EntryVerdict],
+    entries: Sequence[changes.EntryVerdict],
 ) -> Iterable[tuple[tuple[str, str, str], list[str]]]:
     """Return the lines of each kind by its title, rule and source, the worst first."""
-    worst_first, kinds = tuple(_ALLOWED), tuple(model.Kind)
+    worst_first, kinds = tuple(_ALLOWED), tuple(changes.Kind)
     ranked = sorted(entries, key=lambda e: (worst_first.index(e.allowed), kinds.index(e.kind)))
     return by_key(
         ((f"{e.kind} - {_ALLOWED[e.allowed]}", e.rule, e.source), f"{e.entry}: {e.text}")
@@ -142,7 +137,7 @@ def _of_kinds(
     ).items()
 
 
-def _system_group(system: model.SystemChange) -> Group:
+def _system_group(system: changes.SystemChange) -> Group:
     renamed = system.old.digest == system.new.digest
     same = "renamed, identical bytes" if renamed else "the same fields, written differently"
     title = f"system {_to(system.old.path, system.new.path)}"
@@ -150,7 +145,7 @@ def _system_group(system: model.SystemChange) -> Group:
     return Group(title, rows, [] if rows else [same])
 
 
-def _set_group(change: model.SetChange, view: View) -> Group:
+def _set_group(change: changes.SetChange, view: View) -> Group:
     rows = [
         *map(_result, change.results),
         *([setting.key, _values(setting.old), _values(setting.new)] for setting in change.settings),
@@ -167,7 +162,7 @@ def _set_group(change: model.SetChange, view: View) -> Group:
     return Group(_to(_name(change.old), _name(change.new)), rows, remarks)
 
 
-def _edits(run: model.EditedRun) -> str:
+def _edits(run: EditedRun) -> str:
     return "; ".join(f"{e.what} ({e.details})" if e.details else e.what for e in run.edits)
 
 
@@ -178,11 +173,11 @@ def _to(old: str, new: str) -> str:
 # ---- rows ---------------------------------------------------------------------------------
 
 
-def _result(change: model.Change) -> list[str]:
+def _result(change: changes.Change) -> list[str]:
     """Return the row of a field of a result set, or of a verdict of the whole."""
     name = _LABELS.get(change.name, change.name.replace("_", " "))
     if change.name in _MINUTES:
-        by = model.percent(change.old, change.new)
+        by = changes.percent(change.old, change.new)
         share = "" if by is None else f" ({by:+.2f} %)"
         return [name, wording.minutes(change.old), wording.minutes(change.new) + share]
     return [name, *(_VERDICTS.get(value) or _plain(value) for value in (change.old, change.new))]
@@ -200,23 +195,23 @@ def _cut(value: str, most: int = _SHOWN) -> str:
     return value if len(value) <= most else f"{value[: most - 3]}..."
 
 
-def _values(values: Iterable[tuple[str | None, int]]) -> str:
+def _values(values: Iterable[changes.Setting]) -> str:
     """Return each value with its number of runs; only the most frequent if there are many."""
     texts = [
-        f"{'not logged' if value is None else _cut(value)} ({wording.counted(number, 'run')})"
-        for value, number in values
+        f"{'not logged' if s.value is None else _cut(s.value)} ({wording.counted(s.runs, 'run')})"
+        for s in values
     ]
     if more := len(texts[_LISTED:]):
         texts[_LISTED:] = [f"and {more} other values"]
     return "; ".join(texts)
 
 
-def _finding(change: model.FindingChange) -> list[str]:
+def _finding(change: changes.FindingChange) -> list[str]:
     old, new = (wording.counted(n, "finding") if n else "none" for n in (change.old, change.new))
     return [change.code, old, new]
 
 
-def _messages(changes: Iterable[model.FindingChange]) -> Iterator[str]:
+def _messages(changes: Iterable[changes.FindingChange]) -> Iterator[str]:
     """Yield the messages of findings that appeared or disappeared."""
     for change in changes:
         if not (change.old and change.new):
@@ -224,16 +219,14 @@ def _messages(changes: Iterable[model.FindingChange]) -> Iterator[str]:
             yield f"{word}: {change.severity} {change.code}: {change.message}"
 
 
-def _across_rounds(findings: Sequence[Finding], view: View) -> Iterator[str]:
-    """Yield the findings between the sides, or only the first if there are many."""
-    number = len(findings) if view.verbose else _LISTED
-    for finding in findings[:number]:
-        yield f"{finding.severity} {finding.code}: {finding.about}: {sentence(finding)}"
-    if len(findings) > number:
-        yield f"and {len(findings) - number} more between the rounds; -v shows them"
+def _first(lines: list[str], most: int, others: str, view: View) -> list[str]:
+    """Return the lines, or only the first if there are many, and how many ``others`` there are."""
+    if view.verbose or len(lines) <= most:
+        return lines
+    return [*lines[:most], f"and {len(lines) - most} {others}; -v shows them"]
 
 
-def _names(noun: str, names: model.NameChanges, view: View) -> Iterator[str]:
+def _names(noun: str, names: changes.NameChanges, view: View) -> Iterator[str]:
     if not names.any:
         return
     if names.unchanged:
@@ -245,7 +238,7 @@ def _names(noun: str, names: model.NameChanges, view: View) -> Iterator[str]:
             yield f"{wording.counted(len(files), noun)} {word}: {shown}"
 
 
-def _summary(comparison: model.Comparison) -> str:
+def _summary(comparison: changes.Comparison) -> str:
     changed = sum(change.any for change in comparison.sets)
     same = wording.counted(len(comparison.sets) - changed, "result set")
     if not comparison.any:
@@ -260,7 +253,7 @@ def _summary(comparison: model.Comparison) -> str:
 # ---- other formats ------------------------------------------------------------------------
 
 
-def json(comparison: model.Comparison, _: View) -> str:
+def json(comparison: changes.Comparison, _: View) -> str:
     """Return JSON; values of settings are JSON within JSON, each with its number of runs."""
     systems = {
         "removed": [system.path for system in comparison.removed_systems],
@@ -288,33 +281,25 @@ def json(comparison: model.Comparison, _: View) -> str:
     )
 
 
-def _set_json(result_set: model.ResultSet) -> dict[str, Any]:
+def _set_json(result_set: changes.ResultSet) -> dict[str, Any]:
     names = ("id", "submitter", "system", "benchmark", "division", "round", "score_minutes")
     return {"path": result_set.path, **{name: getattr(result_set.row, name) for name in names}}
 
 
-def _changed_json(change: model.SetChange) -> dict[str, Any]:
-    old, new = change.old.row.score_minutes, change.new.row.score_minutes
+def _changed_json(change: changes.SetChange) -> dict[str, Any]:
     return {
         "old": _set_json(change.old),
         "new": _set_json(change.new),
-        "score_percent": model.percent(old, new),
+        "score_percent": change.percent,
         "results": change.results,
-        "hyperparameters": [
-            {"key": setting.key, "old": _counted(setting.old), "new": _counted(setting.new)}
-            for setting in change.settings
-        ],
+        "hyperparameters": change.settings,
         "findings": change.findings,
         "runs": change.runs,
         "edited": change.same.edited,
     }
 
 
-def _counted(values: Iterable[tuple[str | None, int]]) -> list[dict[str, Any]]:
-    return [{"value": value, "runs": number} for value, number in values]
-
-
-def markdown(comparison: model.Comparison, view: View) -> str:
+def markdown(comparison: changes.Comparison, view: View) -> str:
     """Return Markdown with a section per system and result set that changed, for a review."""
     gone = "\n".join(f"- {escape_markdown(line)}" for line in _removed_and_added(comparison))
     groups = [*_entry_groups(comparison.entries, view), *_groups(comparison, view)]

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from operator import attrgetter
+from itertools import repeat
 
 from msgspec.structs import replace
 
@@ -13,9 +13,9 @@ from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.checks.consistency import is_known, originals
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import check_previews, has_several_rounds, shared_runs
-from mlperf_pkg.commands.diff.changes import as_text, compare
+from mlperf_pkg.commands.diff.changes import Comparison, ResultSet, Side, System, compare
 from mlperf_pkg.commands.diff.entries import entry_verdicts
-from mlperf_pkg.commands.diff.model import Comparison, Log, ResultSet, Side, System
+from mlperf_pkg.commands.diff.runs import Log, as_text
 from mlperf_pkg.findings import Finding, folded, in_order
 from mlperf_pkg.infra.paths import AnyPath, open_file
 from mlperf_pkg.infra.source import Source
@@ -45,9 +45,8 @@ def compare_paths(
     before, after = (check([path], options) for path in (old, new))
     lending = check([borrowed_from], options) if borrowed_from else before
     olds, news = (checked.inputs[0].submissions for checked in (before, after))
-    is_alone = [item.place.label for item in news] == [""]
-    is_round = is_alone and not any(item.place.label == "" for item in olds)
-    own = next((o.place for o in olds if o.name == news[0].name), None) if is_round else None
+    names = [(item.place.label, item.name) for item in news]
+    own = next((o.place for o in olds if o.place.label and names == [("", o.name)]), None)
     if own:
         old, of_round = str(own.path), before.report
         before = check([old], replace(options, usage=of_round.usage, round=of_round.round))
@@ -55,13 +54,17 @@ def compare_paths(
     rounds = {(run.usage, run.round) for checked in (*checks, lending) for run in checked.runs}
     keys = frozenset[str]().union(*(settings_named(usage, round_) for usage, round_ in rounds))
     logs = _Logs(keys, checks if lending in checks else (*checks, lending))
-    alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
-    first, second = (_side(checked, logs, alone=alone) for checked in checks)
-    lenders = first.sets if lending is checks[0] else tuple(_sets(lending, logs))
+    submissions = [checked.inputs[0].submissions for checked in checks]
+    alone = all(len(of_side) == 1 for of_side in submissions)
+    # A single submission may have another name on the other side; several go by their names.
+    labels = [of_side[0].place.label if alone else None for of_side in submissions]
+    first, second = map(_side, checks, labels, repeat(logs))
+    lenders = first.sets if lending is checks[0] else tuple(_sets(lending, None, logs))
     comparison = compare(first, second)
+    submitter = submissions[0][0].name if alone else None
     return replace(
         comparison,
-        across_rounds=across_rounds((old, new), checks),
+        across_rounds=_across_rounds((old, new), checks, submitter),
         entries=entry_verdicts(comparison, first, second, lenders),
     )
 
@@ -95,11 +98,10 @@ def _digest(path: AnyPath) -> str:
         return _UNREADABLE
 
 
-def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
+def _side(checked: Checked, label: str | None, logs: _Logs) -> Side:
+    """Return a side; ``label`` is that of its submission if it is compared alone."""
     contents, places = checked.inputs[0], checked.inputs[0].places
-    # A single submission may have another name on the other side; several go by their names.
-    label = contents.submissions[0].place.label if alone else ""
-    sets = tuple(_sets(checked, logs, label, alone=alone))
+    sets = tuple(_sets(checked, label, logs))
     compared = {system.path for system in checked.systems}
     compared |= {run.path for scored in scores(checked).sets for run in scored.runs}
     return Side(
@@ -114,15 +116,12 @@ def _side(checked: Checked, logs: _Logs, *, alone: bool) -> Side:
     )
 
 
-def _sets(
-    checked: Checked, logs: _Logs, label: str = "", *, alone: bool = False
-) -> Iterator[ResultSet]:
+def _sets(checked: Checked, label: str | None, logs: _Logs) -> Iterator[ResultSet]:
     places = checked.inputs[0].places
     runs = {run.path: run for run in checked.runs}
-    for scored, result, context in zip(
-        scores(checked).sets, checked.sets, checked.contexts, strict=True
-    ):
-        described = context.system.submitter if context.system and alone else None
+    rows = zip(scores(checked).sets, checked.sets, checked.contexts, strict=True)
+    for scored, result, context in rows:
+        described = context.system.submitter if context.system and label is not None else None
         in_tree, path = context.origin.has_folder, _within(label, scored.row.path)
         name = (scored.row.submitter or "") if in_tree else ""
         yield ResultSet(
@@ -161,7 +160,7 @@ def _others(contents: Input, compared: Collection[str]) -> Iterator[tuple[str, s
                 yield place.label, link or (_digest(place.path) if place.path.is_file() else "")
 
 
-def _within(label: str, path: str) -> str:
+def _within(label: str | None, path: str) -> str:
     return path.removeprefix(f"{label}/") if label else path
 
 
@@ -172,12 +171,8 @@ MAX_VALUES = 10  # of one key in one log
 # Rules name these too, but they record what happened, not what was set. "actual_..." is "not a
 # hyperparameter, cannot be borrowed" in training_rules, Hyperparameters: minigo.
 _OUTCOMES = evaluations.KEYS | {
-    "actual_selfplay_games_per_generation",
-    "aggregated_eval_accuracy",
-    "cache_clear",
-    "config_filename",
-    "seed",
-    "weights_initialization",
+    *("actual_selfplay_games_per_generation", "aggregated_eval_accuracy", "cache_clear"),
+    *("config_filename", "seed", "weights_initialization"),
 }
 # Named in training_rules, Hyperparameter borrowing, but neither required of a log by the rulebook
 # nor compared between runs.
@@ -199,11 +194,8 @@ def settings_named(usage: str, round_: str) -> frozenset[str]:
     for name in rulebook.benchmarks:
         if benchmark := load_benchmark(usage, round_, name):
             keys.update(benchmark.variants, own_keys(benchmark))
-    return frozenset(
-        key
-        for key in keys - _OUTCOMES
-        if not key.startswith("submission_") and not key.endswith(_SUFFIXES)
-    )
+    settings = (key for key in keys - _OUTCOMES if not key.startswith("submission_"))
+    return frozenset(key for key in settings if not key.endswith(_SUFFIXES))
 
 
 def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
@@ -216,10 +208,11 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
     """
     values: dict[str, dict[str, None]] = {}
     with source.open() as stream:
-        for record in LogReader(stream, source.label, lambda _: None):
-            key = record.key if record is not None and isinstance(record.key, str) else ""
-            if record is not None and (key in keys or is_hyperparameter(key)):
-                texts = values.setdefault(key, {})
+        for record in filter(None, LogReader(stream, source.label, lambda _: None)):
+            if isinstance(record.key, str) and (
+                record.key in keys or is_hyperparameter(record.key)
+            ):
+                texts = values.setdefault(record.key, {})
                 if len(texts) < MAX_VALUES:
                     texts[as_text(record.value)] = None
     return {key: ", ".join(texts) for key, texts in values.items()}
@@ -228,12 +221,15 @@ def read_settings(source: Source, keys: frozenset[str]) -> dict[str, str]:
 # ---- findings between rounds ----------------------------------------------------------------
 
 
-def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Finding, ...]:
+def _across_rounds(
+    names: Sequence[str], checks: Sequence[Checked], submitter: str | None
+) -> tuple[Finding, ...]:
     """Return the findings between the sides; their ``names`` begin the paths.
 
-    There are none between sides of one round, which are versions of each other.
+    There are none between sides of one round, which are versions of each other. ``submitter`` is
+    the name of both sides if they are single submissions, whose names may differ.
     """
-    sides = [list(_contexts(name, checks, index)) for index, name in enumerate(names)]
+    sides = [list(_contexts(*side, submitter)) for side in zip(names, checks, strict=True)]
     contexts = [context for side in sides for context in side]
     if not has_several_rounds(contexts):
         return ()
@@ -244,28 +240,21 @@ def across_rounds(names: Sequence[str], checks: Sequence[Checked]) -> tuple[Find
     }
     every, old = find_pairs(contexts, shared_runs(contexts), sources), len(sides[0])
     pairs = (p for p in every if (p.original.index < old) != (p.copy.index < old))
-    rounds = attrgetter("original.context.round.name", "copy.context.round.name")
-    findings = copies_in(contexts, (pair for pair in pairs if len({*rounds(pair)}) > 1))
+    findings = copies_in(contexts, (p for p in pairs if p.original.round != p.copy.round))
     if not any(map(has_several_rounds, sides)):
         minutes = [row.score_minutes for checked in checks for row in checked.report.result_sets]
         for index, finding in check_previews(contexts, minutes):
             findings.setdefault(index, []).append(finding)
-    folded_findings: list[Finding] = []
-    for index, of_set in findings.items():
-        context = contexts[index]
-        runs = [run.path for run in context.runs]
-        folded_findings += folded(of_set, context.label, runs, context.id)
-    return in_order(folded_findings)
+    return in_order(
+        finding
+        for context, of_set in ((contexts[index], of_set) for index, of_set in findings.items())
+        for finding in folded(of_set, context.label, [r.path for r in context.runs], context.id)
+    )
 
 
-def _contexts(name: str, checks: Sequence[Checked], index: int) -> Iterator[SetContext]:
-    """Yield the sets of a side, with paths below its name.
-
-    If both sides are single submissions, their names may differ.
-    """
-    alone = all(len(checked.inputs[0].submissions) == 1 for checked in checks)
-    submitter = checks[0].inputs[0].submissions[0].name if alone else None
-    for context in checks[index].contexts:
+def _contexts(name: str, checked: Checked, submitter: str | None) -> Iterator[SetContext]:
+    """Yield the sets of a side, with paths below its name."""
+    for context in checked.contexts:
         place = context.files.place
         label = _below(name, place.label)
         yield replace(

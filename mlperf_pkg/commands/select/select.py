@@ -5,9 +5,8 @@ All formats have the runs by start; all but CSV have the windows, and their medi
 
 import math
 from collections.abc import Iterator
-from enum import StrEnum
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -20,7 +19,7 @@ from mlperf_pkg.render.table import HEAD, HEADING, PLAIN, Column, Group, Table, 
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, name
-from mlperf_pkg.results.scoring import Selection, select
+from mlperf_pkg.results.scoring import Choice, select
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.run.model import Run
 
@@ -40,60 +39,24 @@ _CSV = [
 ]
 
 
-class State(StrEnum):
-    """The outcome for a result set."""
-
-    SELECTED = "selected"
-    NOTHING_TO_SELECT = "nothing_to_select"
-    INVALID = "invalid"
-    NOT_CHECKED = "not_checked"
+State = Literal["selected", "nothing_to_select", "invalid", "not_checked"]
+"""The outcome for a result set."""
 
 
 class SelectedSet(Struct, frozen=True):
-    """A result set and the selection of its runs.
+    """A result set and the selection of its runs, with a ``reason`` for its state, or a remark.
 
-    ``selection`` is None where there is nothing to choose: the rulebook does not cover the
-    benchmark, or all models of weak scaling count.
+    ``runs`` are by start, and ``chosen`` those to submit. ``choice`` is None where there is none:
+    the rulebook does not cover the benchmark, or all models of weak scaling count; ``runs`` are
+    then in the order of the report.
     """
 
     row: ResultSetRow
     runs: tuple[Run, ...]
-    selection: Selection | None
-
-    @property
-    def state(self) -> State:
-        """The outcome."""
-        if self.row.runs_required is None:
-            return State.NOT_CHECKED
-        selection = self.selection
-        valid = self.row.score_minutes is not None if selection is None else selection.chosen
-        if not valid:
-            return State.INVALID
-        more = selection is not None and len(selection.choice.windows) > 1
-        return State.SELECTED if more else State.NOTHING_TO_SELECT
-
-    @property
-    def reason(self) -> str:
-        """Why there is no selection, or a remark on it."""
-        if self.row.runs_required is None:
-            return f"not checked: {self.row.score_note}"
-        if self.selection is None:
-            return self.row.score_note or "nothing to select: all models of weak scaling count"
-        if self.state is State.NOTHING_TO_SELECT:
-            return f"nothing to select: {len(self.runs)} of {self.row.runs_required} runs"
-        return self.selection.choice.reason
-
-    @property
-    def ordered_runs(self) -> tuple[Run, ...]:
-        """All runs, by start where there is a selection."""
-        return self.selection.runs if self.selection else self.runs
-
-    @property
-    def chosen(self) -> tuple[Run, ...]:
-        """The runs to submit."""
-        if self.selection is not None:
-            return self.selection.chosen
-        return self.runs if self.state is State.NOTHING_TO_SELECT else ()
+    state: State
+    reason: str
+    chosen: tuple[Run, ...] = ()
+    choice: Choice | None = None
 
 
 class Selections(Struct, frozen=True):
@@ -110,15 +73,33 @@ class Selections(Struct, frozen=True):
 
 def selections(checked: Checked) -> Selections:
     """Return the selection of each result set of a check."""
-    by_path, sets = {run.path: run for run in checked.runs}, []
-    for scored in scores(checked).sets:
-        row, runs = scored.row, tuple(by_path[run.path] for run in scored.runs)
-        rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
-        selected = select(runs, rules.runs) if rules and row.scaling != "weak" else None
-        sets.append(SelectedSet(row, runs, selected))
+    by_path = {run.path: run for run in checked.runs}
+    sets = tuple(
+        _selected(scored.row, tuple(by_path[run.path] for run in scored.runs))
+        for scored in scores(checked).sets
+    )
     considered = {run.path for selected_set in sets for run in selected_set.runs}
     left_out = tuple(path for path in by_path if path not in considered)
-    return Selections(checked.report, tuple(sets), left_out)
+    return Selections(checked.report, sets, left_out)
+
+
+def _selected(row: ResultSetRow, runs: tuple[Run, ...]) -> SelectedSet:
+    rules = load_benchmark(runs[0].usage, row.round, row.benchmark) if runs else None
+    if row.runs_required is None:
+        return SelectedSet(row, runs, "not_checked", f"not checked: {row.score_note}")
+    if rules is None or row.scaling == "weak":
+        reason = row.score_note or "nothing to select: all models of weak scaling count"
+        if row.score_minutes is None:
+            return SelectedSet(row, runs, "invalid", reason)
+        return SelectedSet(row, runs, "nothing_to_select", reason, runs)
+    selection = select(runs, rules.runs)
+    choice = selection.choice
+    state: State = "selected" if selection.chosen else "invalid"
+    reason = choice.reason
+    if selection.chosen and len(choice.windows) == 1:
+        state = "nothing_to_select"
+        reason = f"nothing to select: {len(runs)} of {row.runs_required} runs"
+    return SelectedSet(row, selection.runs, state, reason, selection.chosen, choice)
 
 
 # ---- formats ------------------------------------------------------------------------------
@@ -165,24 +146,23 @@ SELECT_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 def _as_json(selected: SelectedSet) -> dict[str, Any]:
-    choice = selected.selection.choice if selected.selection else None
-    chosen = choice.chosen if choice else None
+    choice = selected.choice or Choice((), None, None)
     is_chosen = {run.path for run in selected.chosen}
     return {
         **{name: getattr(selected.row, name) for name in ("path", *_SET_NAMES, *_RUNS)},
         "state": selected.state,
         "reason": selected.reason,
-        "median_minutes": choice.median if choice else None,
-        "minutes": chosen.minutes if chosen else None,
+        "median_minutes": choice.median,
+        "minutes": choice.chosen and choice.chosen.minutes,
         "runs": [
             {"path": run.path, "start_ms": run.start_ms, "minutes": run.minutes}
             | {"status": run.status, "converged": run.converged, "chosen": run.path in is_chosen}
-            for run in selected.ordered_runs
+            for run in selected.runs
         ],
         "windows": [
             {"first": window.first + 1, "last": window.last + 1, "minutes": window.minutes}
-            | {"reason": window.reason, "chosen": window is chosen}
-            for window in (choice.windows if choice else ())
+            | {"reason": window.reason, "chosen": window is choice.chosen}
+            for window in choice.windows
         ],
     }
 
@@ -201,7 +181,7 @@ def _table(selections: Selections) -> Table:
 
 
 def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
-    for number, run in enumerate(selected.ordered_runs, 1):
+    for number, run in enumerate(selected.runs, 1):
         status = run.status or "no run_stop"
         failed = not run.converged or run.minutes is None
         outcome = f"{status}, counts as infinite" if failed else status
@@ -209,8 +189,8 @@ def _run_rows(selected: SelectedSet) -> Iterator[tuple[str, ...]]:
 
 
 def _window_rows(selected: SelectedSet) -> Iterator[Any]:
-    choice = selected.selection.choice if selected.selection else None
-    if choice is None or selected.state is State.NOTHING_TO_SELECT:
+    choice = selected.choice
+    if choice is None or selected.state == "nothing_to_select":
         return
     for window in choice.windows:
         runs, minutes = f"runs {window.first + 1} to {window.last + 1}", _minutes(window.minutes)
@@ -227,14 +207,14 @@ def _minutes(value: float) -> str:
 
 
 def _remarks(selected: SelectedSet) -> Iterator[str]:
-    if selected.state is State.INVALID:
+    if selected.state == "invalid":
         yield f"no valid result: {selected.reason}"
     elif selected.reason:
         yield selected.reason
-    if selected.state is State.SELECTED:
+    if selected.state == "selected":
         yield f"submit {', '.join(name(run.path) for run in selected.chosen)}"
     without_start = sum(run.start_ms is None for run in selected.runs)
-    if selected.selection and without_start:
+    if selected.choice and without_start:
         yield f"{wording.counted(without_start, 'run')} without run_start, sorted last"
 
 

@@ -7,7 +7,7 @@ one log as it grows and judges it, ``forecast`` predicts its end, ``events`` put
 import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -26,8 +26,7 @@ from mlperf_pkg.infra.text import visible
 from mlperf_pkg.submission.find import find_input
 
 LOST, GIVEN_UP = 1, 2
-_Write = Callable[[str], None]
-_Refresh = Callable[[Sequence[str]], None]
+_Display = tuple[Callable[[str], None], Callable[[Sequence[str]], None]]
 
 
 def watch(
@@ -62,22 +61,19 @@ def watch(
         write, refresh = stack.enter_context(display(refreshing=refreshing))
         open_sessions = sessions
         while True:
-            for event in (event for session in open_sessions for event in session.tick()):
-                write(EVENT_FORMATS[format_](event, datetime.now()))
-                if fail_fast and isinstance(event, Lost):
+            for named in ((one.path, event) for one in open_sessions for event in one.tick()):
+                write(EVENT_FORMATS[format_](named, datetime.now()))
+                if fail_fast and isinstance(named[1], Lost):
                     return LOST
-            open_sessions = [one for one in open_sessions if not (one.done or one.given_up)]
+            open_sessions = [one for one in open_sessions if not (one.log.done or one.given_up)]
             if not open_sessions:
                 break
-            states = [
-                progress.words(datetime.now()) if (progress := session.progress) else "not started"
-                for session in open_sessions
-            ]
-            named = zip(open_sessions, states, strict=True)
-            refresh([visible(f"{session.path}: {state}") for session, state in named])
+            now, progress = datetime.now(), [(one.path, one.progress) for one in open_sessions]
+            states = ((path, p.words(now) if p else "not started") for path, p in progress)
+            refresh([visible(f"{path}: {state}") for path, state in states])
             sleep(interval_s)
     given_up = GIVEN_UP if any(session.given_up for session in sessions) else 0
-    return LOST if any(session.lost for session in sessions) else given_up
+    return LOST if any(session.log.lost for session in sessions) else given_up
 
 
 def _sessions(
@@ -112,7 +108,7 @@ def _command_for(folder: str) -> str:
 
 
 @contextmanager
-def display(*, refreshing: bool) -> Iterator[tuple[_Write, _Refresh]]:
+def display(*, refreshing: bool) -> Iterator[_Display]:
     """Yield two functions: to write text that stays, and to update the status lines below it.
 
     The second raises BrokenPipeError if standard output was closed by its reader, which would go
@@ -136,12 +132,11 @@ def display(*, refreshing: bool) -> Iterator[tuple[_Write, _Refresh]]:
 
 
 def _refuse_closed() -> None:
-    if not hasattr(select, "poll"):  # Windows
-        return
-    waiting = select.poll()
-    try:
+    closed: list[tuple[int, int]] = []
+    # There is no poll on Windows, or standard output is not a file of the operating system.
+    with suppress(AttributeError, OSError, ValueError):
+        waiting = select.poll()
         waiting.register(sys.stdout.fileno(), 0)
-    except (OSError, ValueError):  # not a file of the operating system
-        return
-    if waiting.poll(0):
+        closed = waiting.poll(0)
+    if closed:
         raise BrokenPipeError

@@ -3,11 +3,10 @@
 import json as jsonlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.watch.forecast import Forecast, Method
+from mlperf_pkg.commands.watch.forecast import Forecast
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
@@ -15,28 +14,24 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
 _HOUR = 60
-_METHODS = {Method.REFERENCE: "by the reference", Method.CURVE: "roughly, by the curve"}
+_METHODS = {"reference": "by the reference", "curve": "roughly, by the curve"}
 
 
 class Event(Struct, frozen=True):
-    """Something that happened to the log ``path``; ``event`` is its name in JSON."""
+    """Something that happened to a log; the tag names its kind in JSON."""
 
-    event: ClassVar[str] = ""
-    path: str
-
-    def lines(self, now: datetime) -> Iterator[str]:
-        """Yield the event as text; ``now`` is the local time."""
-        yield f"{self.path}: {self.words(now)}"
+    def lines(self, path: str, now: datetime) -> Iterator[str]:
+        """Yield the event of the log ``path`` as text; ``now`` is the local time."""
+        yield f"{path}: {self.words(now)}"
 
     def words(self, _: datetime) -> str:
         """Return what happened."""
         raise NotImplementedError
 
 
-class State(Event, frozen=True):
+class State(Event, frozen=True, tag="state"):
     """A change of the file: ``change`` in one word, ``message`` in a sentence."""
 
-    event: ClassVar[str] = "state"
     change: str
     message: str
 
@@ -45,10 +40,9 @@ class State(Event, frozen=True):
         return self.message
 
 
-class Identified(Event, frozen=True):
+class Identified(Event, frozen=True, tag="run"):
     """The log has named its benchmark, so that its rules are known."""
 
-    event: ClassVar[str] = "run"
     benchmark: str
     division: str
     round: str
@@ -61,13 +55,12 @@ class Identified(Event, frozen=True):
         return f"{subject} ({self.round_reason}); target {self.target or 'unknown'}"
 
 
-class Found(Event, frozen=True):
+class Found(Event, frozen=True, tag="finding"):
     """A finding that no later record can change."""
 
-    event: ClassVar[str] = "finding"
     finding: Finding
 
-    def lines(self, _: datetime) -> Iterator[str]:
+    def lines(self, _: str, __: datetime) -> Iterator[str]:
         """Yield the finding as ``check`` does."""
         finding = self.finding
         place, severity = findings.location(finding), wording.severity(finding)
@@ -75,10 +68,9 @@ class Found(Event, frozen=True):
         yield from (f"  {remark}" for remark in findings.remarks(finding))
 
 
-class Open(Event, frozen=True):
+class Open(Event, frozen=True, tag="open"):
     """At ``run_start``: the keys that the rules require and that are not logged yet."""
 
-    event: ClassVar[str] = "open"
     missing: tuple[str, ...]
 
     def words(self, _: datetime) -> str:
@@ -86,13 +78,12 @@ class Open(Event, frozen=True):
         return f"not logged at run_start; expected by the end: {', '.join(self.missing)}"
 
 
-class Evaluated(Event, frozen=True):
+class Evaluated(Event, frozen=True, tag="evaluation"):
     """One evaluation, ``minutes`` after ``run_start``.
 
     ``position`` is how far the run had trained, in ``unit``; ``met`` says that the target is met.
     """
 
-    event: ClassVar[str] = "evaluation"
     minutes: float
     position: float
     unit: str
@@ -107,10 +98,9 @@ class Evaluated(Event, frozen=True):
         return f"{duration(self.minutes)}, {trained}: {values}{reached}"
 
 
-class Progress(Event, frozen=True):
+class Progress(Event, frozen=True, tag="progress"):
     """How far the run is; ``forecast`` is None if its end cannot be predicted."""
 
-    event: ClassVar[str] = "progress"
     minutes: float
     forecast: Forecast | None
 
@@ -132,10 +122,9 @@ class Progress(Event, frozen=True):
         )
 
 
-class Lost(Event, frozen=True):
+class Lost(Event, frozen=True, tag="lost"):
     """The run is lost: it can no longer count."""
 
-    event: ClassVar[str] = "lost"
     reason: str
 
     def words(self, _: datetime) -> str:
@@ -143,10 +132,9 @@ class Lost(Event, frozen=True):
         return f"LOST: {self.reason}"
 
 
-class Ended(Event, frozen=True):
+class Ended(Event, frozen=True, tag="end"):
     """``run_stop`` was logged, and the file no longer grows."""
 
-    event: ClassVar[str] = "end"
     status: str | None
     minutes: float | None
     lost: bool
@@ -161,14 +149,17 @@ class Ended(Event, frozen=True):
         return f"ended with {self.status or 'no status'}: {minutes}, {', '.join(counts)}{lost}"
 
 
-def text(event: Event, now: datetime) -> str:
-    """Return an event as one or more complete lines; ``now`` is the local time."""
-    return "".join(f"{visible(line)}\n" for line in event.lines(now))
+def text(named: tuple[str, Event], now: datetime) -> str:
+    """Return the path of a log and its event as complete lines; ``now`` is the local time."""
+    path, event = named
+    return "".join(f"{visible(line)}\n" for line in event.lines(path, now))
 
 
-def json(event: Event, _: datetime) -> str:
-    """Return an event as one line of JSON."""
-    return jsonlib.dumps({"event": event.event, **as_json(event)}, allow_nan=False) + "\n"
+def json(named: tuple[str, Event], _: datetime) -> str:
+    """Return the path of a log and its event as one line of JSON."""
+    path, event = named
+    fields = {"event": event.__struct_config__.tag, "path": as_json(path), **as_json(event)}
+    return jsonlib.dumps(fields, allow_nan=False) + "\n"
 
 
 EVENT_FORMATS = {"text": text, "json": json}

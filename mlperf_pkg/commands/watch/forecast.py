@@ -6,13 +6,12 @@ mostly too early, as metrics flatten. So the reference decides until a run has t
 and the curve only without a reference or after it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import pairwise
 from math import exp, inf, isfinite, log
 from statistics import linear_regression
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,54 +20,27 @@ from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
-from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run import evaluations
-from mlperf_pkg.run.evaluations import Evaluation, evaluation_of, position_of
+from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
 from mlperf_pkg.run.model import Run
 
-_MS_PER_MINUTE = 60_000
 _DEVIATIONS = 2
 _RECENT, _FEWEST = 5, 3  # evaluations that a curve takes at most, and at least
 _IN_SAMPLES = ("samples", "tokens")
+_LARGEST_POWER = 700  # of e in a double
 _FARTHEST = 10  # times the training so far: a curve that needs more predicts nothing
-_LOWER, _UPPER = ("at_least", "above"), ("at_most", "below")
 
 
 # ---- the training so far ------------------------------------------------------------------
 
 
-class Course(Struct, frozen=True):
-    """The training so far; times are in milliseconds since the epoch.
+class Course(Struct):
+    """The training so far, from a log that grows; ``take`` gets each complete line once.
 
-    Metrics of one position that are logged in several records are one evaluation here.
-    ``mark`` is the last position of ``tracked_stats``, without values.
-    """
-
-    start_ms: float | None
-    batch_size: float | None
-    evaluations: tuple[Evaluation, ...]
-    mark: Evaluation | None
-
-    @property
-    def latest(self) -> Evaluation | None:
-        """The last evaluation; before the first one, the last position that is logged."""
-        return self.evaluations[-1] if self.evaluations else self.mark
-
-    @property
-    def interval(self) -> float:
-        """The training between the last two evaluations; 0 if there are fewer."""
-        if len(self.evaluations) < 2:  # noqa: PLR2004
-            return 0.0
-        return self.evaluations[-1].position - self.evaluations[-2].position
-
-
-class CourseReader(Struct):
-    """Reads a log that grows; ``take`` gets each complete line once.
-
-    The records are kept as they are, with their lines: what they mean depends on rules that are
-    known only later. Lines that are not records are left out; the judging of the log reports them.
+    Times are in milliseconds since the epoch. The records are kept as they are, with their lines:
+    what they mean depends on rules that are known only later. Lines that are not records are left
+    out; the judging of the log reports them.
     """
 
     start_ms: float | None = None
@@ -82,84 +54,73 @@ class CourseReader(Struct):
         """Read more complete lines."""
         reader = LogReader(BytesIO(lines), "", lambda _: None)
         for number, record in enumerate(reader):
-            if record is not None and isinstance(record.key, str) and isfinite(record.time_ms):
-                self._see(record, number, reader)
+            if not (record and isinstance(record.key, str) and isfinite(record.time_ms)):
+                continue
+            time_ms = float(record.time_ms)
+            self.last_ms = max(time_ms, self.last_ms or time_ms)
+            if record.key == "run_start" and self.start_ms is None:
+                self.start_ms = time_ms
+            elif record.key == "global_batch_size":
+                size = to_finite(record.value)
+                self.batch_size = self.batch_size if size is None else size
+            elif self.start_ms is None:
+                continue
+            elif record.key in KEYS:
+                self._evaluations.append((record, self._lines + reader.line_of(number)))
+            elif record.key == "tracked_stats" and position_of(record, None):
+                self._mark = (record, self._lines + reader.line_of(number))
         self._lines += lines.count(b"\n")
 
-    def course(self, rules: Benchmark | None) -> Course:
-        """Return the training so far, read by the rules of the benchmark if there are any."""
+    def evaluations(self, rules: Benchmark | None) -> list[Evaluation]:
+        """Return the evaluations, read by the rules of the benchmark if there are any.
+
+        Metrics of one position that are logged in several records are one evaluation.
+        """
+        joined: list[Evaluation] = []
+        for one in (evaluation_of(record, rules, line) for record, line in self._evaluations):
+            if not (one and one.values):
+                continue
+            last = joined[-1] if joined else one
+            is_there = (last.position, last.unit) == (one.position, one.unit)
+            if is_there and last.values.keys().isdisjoint(one.values):
+                joined[-1] = replace(one, values={**last.values, **one.values})
+            else:
+                joined.append(one)
+        return joined
+
+    def mark(self, rules: Benchmark | None) -> Evaluation | None:
+        """Return the last position of ``tracked_stats``, without values; None if there is none."""
         mark = evaluation_of(self._mark[0], rules, self._mark[1]) if self._mark else None
-        logged = (evaluation_of(record, rules, line) for record, line in self._evaluations)
-        return Course(
-            start_ms=self.start_ms,
-            batch_size=self.batch_size,
-            evaluations=tuple(_joined(one for one in logged if one and one.values)),
-            mark=replace(mark, values={}) if mark else None,
-        )
-
-    def _see(self, record: Record, number: int, reader: LogReader) -> None:
-        time_ms = float(record.time_ms)
-        self.last_ms = max(time_ms, self.last_ms or time_ms)
-        if record.key == "run_start" and self.start_ms is None:
-            self.start_ms = time_ms
-        elif record.key == "global_batch_size":
-            size = to_finite(record.value)
-            self.batch_size = self.batch_size if size is None else size
-        elif self.start_ms is None:
-            return
-        elif record.key in evaluations.KEYS:
-            self._evaluations.append((record, self._lines + reader.line_of(number)))
-        elif record.key == "tracked_stats" and position_of(record, None):
-            self._mark = (record, self._lines + reader.line_of(number))
-
-
-def _joined(logged: Iterator[Evaluation]) -> Iterator[Evaluation]:
-    """Yield the evaluations; those of one position with different metrics as one."""
-    last: Evaluation | None = None
-    for evaluation in logged:
-        if (
-            last
-            and (evaluation.position, evaluation.unit) == (last.position, last.unit)
-            and not evaluation.values.keys() & last.values.keys()
-        ):
-            last = replace(evaluation, values={**last.values, **evaluation.values})
-            continue
-        if last:
-            yield last
-        last = evaluation
-    if last:
-        yield last
+        return replace(mark, values={}) if mark else None
 
 
 # ---- the goal -----------------------------------------------------------------------------
 
 
 class Goal(Struct, frozen=True):
-    """The target in words, the bounds of each metric by its name, and the unit of convergence.
+    """The bounds of each metric by its name, and the unit of convergence.
 
     ``reference`` is how far the reference trains at the run's batch size, None if no reference
     point says.
     """
 
-    target: str
     bounds: Mapping[str, Mapping[str, Any]]
     unit: str
     reference: ReferencePoint | None = None
 
     def met(self, values: Mapping[str, float]) -> bool:
         """Return whether an evaluation meets each bound."""
-        return all(
-            name in values and self.limit(name, values[name]) is None for name in self.bounds
-        )
+        return values.keys() >= self.bounds.keys() and not self.short(values)
 
-    def limit(self, name: str, value: float) -> float | None:
-        """Return the bound of a metric that ``value`` violates, None if it violates none."""
-        bounds = self.bounds.get(name, {})
-        lower = next((bounds[name] for name in _LOWER if name in bounds), None)
-        upper = next((bounds[name] for name in _UPPER if name in bounds), None)
-        if lower is not None and value < lower:
-            return float(lower)
-        return float(upper) if upper is not None and value > upper else None
+    def short(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Return the bounds that an evaluation violates, by metric."""
+        limits = {}
+        for name, bounds in self.bounds.items():
+            lower = float(bounds.get("at_least", bounds.get("above", -inf)))
+            upper = float(bounds.get("at_most", bounds.get("below", inf)))
+            if name in values and not lower <= values[name] <= upper:
+                limits[name] = lower if values[name] < lower else upper
+        return limits
 
 
 def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
@@ -169,7 +130,7 @@ def goal_of(run: Run, rules: Benchmark, batch_size: float | None) -> Goal:
         UserError: the rulebook has no such round.
     """
     bounds = rules.target.get("fields", {"": rules.target})
-    return Goal(explain.target(rules), bounds, rules.unit, _reference(run, rules, batch_size))
+    return Goal(bounds, rules.unit, _reference(run, rules, batch_size))
 
 
 def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> ReferencePoint | None:
@@ -186,18 +147,15 @@ def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> Referenc
     low = next((p for p in reversed(points) if p.batch_size <= batch_size), points[0])
     high = next((p for p in points if p.batch_size >= batch_size), points[-1])
     if low.batch_size >= high.batch_size:
-        return low if low.batch_size <= batch_size else high
+        return low
     return ReferencePoint.between(low, high, batch_size, runs=runs.required)
 
 
 # ---- the forecast -------------------------------------------------------------------------
 
 
-class Method(StrEnum):
-    """The method of a forecast."""
-
-    REFERENCE = "reference"
-    CURVE = "curve"
+Method = Literal["reference", "curve"]
+"""The method of a forecast."""
 
 
 class Forecast(Struct, frozen=True):
@@ -220,47 +178,47 @@ _End = tuple[float, float, float | None, Method]
 """The position at which a run should converge: expected, nearest and farthest, by a method."""
 
 
-def forecast(course: Course, goal: Goal) -> Forecast | None:
+def forecast(course: Course, rules: Benchmark | None, goal: Goal) -> Forecast | None:
     """Return the expected end of a run; None if it cannot be predicted, or the target is met."""
-    pace, last, start = _pace(course), course.latest, course.start_ms
-    if pace is None or last is None or start is None or goal.met(last.values):
+    evaluations, start_ms = course.evaluations(rules), course.start_ms
+    # Before the first evaluation, the last position that is logged.
+    last = evaluations[-1] if evaluations else course.mark(rules)
+    if last is None or start_ms is None or goal.met(last.values):
         return None
     # Positions must count training: some BERT logs repeat one epoch instead.
-    rising = all(a.position < b.position for a, b in pairwise(course.evaluations))
+    rising = all(a.position < b.position for a, b in pairwise(evaluations))
     if not rising or (last.unit in _IN_SAMPLES and last.position < (course.batch_size or 0)):
         return None
-    end = _by_reference(course, last, goal) or _by_curve(course.evaluations, goal)
-    if end is None:
+    interval = last.position - evaluations[-2].position if len(evaluations) > 1 else 0.0
+    end = _by_reference(last, interval, goal) or _by_curve(evaluations, goal)
+    pace = _pace(evaluations, last, start_ms)
+    if end is None or pace is None:
         return None
-    upcoming = last.position + course.interval
 
     def minutes(position: float) -> float:
-        left = max(position, upcoming) - last.position
-        return (last.time_ms + left * pace - start) / _MS_PER_MINUTE
+        left = max(position, last.position + interval) - last.position
+        return (last.time_ms + left * pace - start_ms) / MS_PER_MINUTE
 
     expected, nearest, farthest, method = end
     high = None if farthest is None else minutes(farthest)
     return Forecast(minutes(expected), minutes(nearest), high, method)
 
 
-def _pace(course: Course) -> float | None:
+def _pace(evaluations: Sequence[Evaluation], last: Evaluation, start_ms: float) -> float | None:
     """Return the milliseconds per unit of training, with evaluations; None if unknown."""
-    last = course.latest
-    if course.start_ms is None or last is None:
-        return None
-    time_ms, trained = last.time_ms - course.start_ms, last.position
-    if len(course.evaluations) > 1:
-        first = course.evaluations[0]
+    time_ms, trained = last.time_ms - start_ms, last.position
+    if len(evaluations) > 1:
+        first = evaluations[0]
         time_ms, trained = last.time_ms - first.time_ms, last.position - first.position
     return time_ms / trained if time_ms > 0 and trained > 0 else None
 
 
-def _by_reference(course: Course, last: Evaluation, goal: Goal) -> _End | None:
+def _by_reference(last: Evaluation, interval: float, goal: Goal) -> _End | None:
     point = goal.reference
     if point is None or last.unit != goal.unit or point.mean <= last.position:
         return None
-    spread = _DEVIATIONS * point.stdev + (course.interval or last.position)
-    return point.mean, point.mean - spread, point.mean + spread, Method.REFERENCE
+    spread = _DEVIATIONS * point.stdev + (interval or last.position)
+    return point.mean, point.mean - spread, point.mean + spread, "reference"
 
 
 def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
@@ -268,43 +226,23 @@ def _by_curve(evaluations: Sequence[Evaluation], goal: Goal) -> _End | None:
     recent = evaluations[-_RECENT:]
     if len(recent) < _FEWEST or recent[0].position <= 0:
         return None
-    values = recent[-1].values
-    there = (name for name in goal.bounds if name in values)
-    short = [name for name in there if goal.limit(name, values[name]) is not None]
-    if not short:
+    bent = straight = 0.0
+    for name, limit in goal.short(recent[-1].values).items():
+        points = [(one.position, one.values[name]) for one in recent if name in one.values]
+        straight = max(straight, _reached(points, limit))
+        power = _reached([(log(position), value) for position, value in points], limit)
+        bent = max(bent, exp(min(power, _LARGEST_POWER)))
+    if not 0 < max(bent, straight) <= _FARTHEST * recent[-1].position:
         return None
-    bent = max(_reached(recent, goal, name, log, _exp) for name in short)
-    straight = max(_reached(recent, goal, name, float, float) for name in short)
-    if max(bent, straight) > _FARTHEST * recent[-1].position:
-        return None
-    return bent, min(bent, straight), None, Method.CURVE
+    return bent, min(bent, straight), None, "curve"
 
 
-def _exp(power: float) -> float:
-    try:
-        return exp(power)
-    except OverflowError:
+def _reached(points: Sequence[tuple[float, float]], limit: float) -> float:
+    """Return where a line through points, moved to the last one, reaches a limit, or infinity."""
+    if len(points) < _FEWEST:
         return inf
-
-
-def _reached(
-    recent: Sequence[Evaluation],
-    goal: Goal,
-    name: str,
-    scale: Callable[[float], float],
-    inverse: Callable[[float], float],
-) -> float:
-    """Return the position at which a line through the values reaches the bound, or infinity.
-
-    ``scale`` is that of training, over which the values are taken to be a line.
-    """
-    measured = [evaluation for evaluation in recent if name in evaluation.values]
-    values = [evaluation.values[name] for evaluation in measured]
-    limit = goal.limit(name, values[-1])
-    if limit is None or len(measured) < _FEWEST:
+    slope = linear_regression(*zip(*points, strict=True)).slope
+    position, value = points[-1]
+    if slope == 0 or (limit - value) / slope <= 0:
         return inf
-    positions = [scale(evaluation.position) for evaluation in measured]
-    slope = linear_regression(positions, values).slope
-    if slope == 0 or (limit - values[-1]) / slope <= 0:
-        return inf
-    return inverse(positions[-1] + (limit - values[-1]) / slope)
+    return position + (limit - value) / slope

@@ -3,27 +3,25 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from math import inf
 from pathlib import Path
-from time import monotonic
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from msgspec import Struct, field
 
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.commands.watch import events
-from mlperf_pkg.commands.watch.forecast import CourseReader, Goal, forecast, goal_of
+from mlperf_pkg.commands.watch.forecast import Course, Goal, forecast, goal_of
 from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.infra.source import Source, foreign_text
 from mlperf_pkg.infra.streams import Compression, DamagedError, Decompressor, compression_of
 from mlperf_pkg.log.reader import MAX_LINE_BYTES, OF_LINES
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.rulebook.explain import all_layers
+from mlperf_pkg.rulebook.explain import all_layers, target
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run import evaluations
+from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 
@@ -31,7 +29,6 @@ BLOCK_BYTES = 16 << 20
 _LIKE_TOKEN = TOKEN[:6]
 _MARK_BYTES = 256
 _GONE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR})
-_MS_PER_MINUTE = 60_000
 _SECONDS_PER_MINUTE = 60
 _SHARE = 10  # judging takes at most one tenth of the time
 
@@ -39,36 +36,21 @@ _SHARE = 10  # judging takes at most one tenth of the time
 # ---- the bytes ----------------------------------------------------------------------------
 
 
-class Change(StrEnum):
-    """What happened to a file since the last poll."""
-
-    NONE = "none"
-    GROWN = "grown"
-    MISSING = "missing"
-    TRUNCATED = "truncated"
-    REPLACED = "replaced"
+Change = Literal["missing", "truncated", "replaced"]
+"""What happened to a file since the last poll, other than that it grew."""
 
 
-class News(Struct, frozen=True):
-    """A change and the new bytes; after TRUNCATED and REPLACED, those of the new contents."""
+class Follower(Struct):
+    """Follows the file ``path`` from its first byte; it need not exist yet."""
 
-    change: Change
-    data: bytes = b""
+    path: Path
+    _stream: BinaryIO | None = None
+    _identity: tuple[int, int] | None = None
+    _offset: int = 0
+    _mark: bytes = b""
 
-
-class Follower:
-    """Follows one file, which need not exist yet."""
-
-    def __init__(self, path: Path) -> None:
-        """Start before the first byte."""
-        self._path = path
-        self._stream: BinaryIO | None = None
-        self._identity: tuple[int, int] | None = None
-        self._offset = 0
-        self._mark = b""
-
-    def poll(self) -> News:
-        """Read the new bytes, at most ``BLOCK_BYTES``.
+    def poll(self) -> tuple[Change | None, bytes]:
+        """Read the new bytes, at most ``BLOCK_BYTES``, those of new contents after their change.
 
         A file with another inode replaces the old one once that is read to its end. A file that is
         shorter than before, or whose last bytes read differ now, was truncated.
@@ -76,49 +58,33 @@ class Follower:
         Raises:
             OSError: the file cannot be read now, or the path is that of something else.
         """
-        opened = self._open()
-        if opened is None:
-            return self._rest(Change.MISSING)
+        try:
+            opened = open_file(self.path)
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+            data = self._read()
+            return None if data else "missing", data
         status = os.fstat(opened.fileno())
         identity = (status.st_dev, status.st_ino)
-        if self._identity in (None, identity):
-            self._hold(opened, identity)
-            opened.seek(self._offset - len(self._mark))
-            is_same = opened.read(len(self._mark)) == self._mark
-            changed = status.st_size < self._offset or not is_same
-            return self._restart(Change.TRUNCATED) if changed else self._rest(Change.NONE)
-        rest = self._rest(Change.NONE)
-        if rest.data:
+        is_same = self._identity in (None, identity)
+        if not is_same and (rest := self._read()):
             opened.close()
-            return rest
-        self._hold(opened, identity)
-        return self._restart(Change.REPLACED)
+            return None, rest
+        self.close()
+        self._stream, self._identity = opened, identity
+        if is_same and status.st_size >= self._offset:
+            opened.seek(self._offset - len(self._mark))
+            if opened.read(len(self._mark)) == self._mark:
+                return None, self._read()
+        self._offset, self._mark = 0, b""
+        return "truncated" if is_same else "replaced", self._read()
 
     def close(self) -> None:
         """Stop reading."""
         if self._stream:
             self._stream.close()
             self._stream = None
-
-    def _open(self) -> BinaryIO | None:
-        try:
-            return open_file(self._path)
-        except OSError as error:
-            if error.errno in _GONE:
-                return None
-            raise
-
-    def _hold(self, stream: BinaryIO, identity: tuple[int, int]) -> None:
-        self.close()
-        self._stream, self._identity = stream, identity
-
-    def _restart(self, change: Change) -> News:
-        self._offset, self._mark = 0, b""
-        return News(change, self._read())
-
-    def _rest(self, otherwise: Change) -> News:
-        data = self._read()
-        return News(Change.GROWN if data else otherwise, data)
 
     def _read(self) -> bytes:
         if self._stream is None:
@@ -135,14 +101,12 @@ class Follower:
         return data
 
 
-class Unpacker:
+class Unpacker(Struct):
     """Takes the bytes of a file as it grows; ``problem`` says why its text cannot be read."""
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self.problem: str | None = None
-        self._head: bytes | None = b""
-        self._decompressor: Decompressor | None = None
+    problem: str | None = None
+    _head: bytes | None = b""
+    _decompressor: Decompressor | None = None
 
     def take(self, data: bytes) -> Iterator[bytes]:
         """Yield the text of the next bytes; nothing while they may be the start of a format."""
@@ -165,7 +129,7 @@ class Unpacker:
             self.problem = str(error)
 
 
-class Lines:
+class Lines(Struct):
     """The complete lines of a growing log, without the text of those that hold no record.
 
     ``text`` is what ``LogReader`` reads: each record is on its true line. ``partial`` is the line
@@ -173,41 +137,30 @@ class Lines:
     skipped. A line ends with CR, LF or CRLF, as in ``LogReader``.
     """
 
-    def __init__(self) -> None:
-        """Start at the beginning of a log."""
-        self.text = bytearray()
-        self.partial = b""
-        self.too_long = 0
-        self._skipping = False
+    text: bytearray = field(default_factory=bytearray)
+    partial: bytes = b""
+    too_long: int = 0
+    _skipping: bool = False
 
     def add(self, data: bytes) -> bytes:
         """Take more bytes, and return the lines that they complete, as in ``text``."""
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        if not cut:
-            self._hold(data)
-            return b""
-        whole = (self.partial + data[:cut]).splitlines(keepends=True)
-        if self._skipping:
-            whole[0] = b"\n" * whole[0].endswith(b"\n")
-        self._skipping = False
-        self.partial = b""
-        self._hold(data[cut:])
-        lines = b"".join(map(_kept, whole))
-        self.text += lines
-        return lines
-
-    def _hold(self, data: bytes) -> None:
-        if self._skipping:
-            return
-        self.partial += data
+        lines = b""
+        if cut:
+            whole = (self.partial + data[:cut]).splitlines(keepends=True)
+            if self._skipping:
+                whole[0] = b"\n" * whole[0].endswith(b"\n")
+            self.partial, self._skipping = b"", False
+            # Of a line that holds no record only its LF is kept, by which lines are counted.
+            kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
+            lines = b"".join(kept)
+            self.text += lines
+        if not self._skipping:
+            self.partial += data[cut:]
         if len(self.partial) > MAX_LINE_BYTES:
             self.partial, self._skipping = b"", True
             self.too_long += 1
-
-
-def _kept(line: bytes) -> bytes:
-    """Return a line if it may hold a record, else its LF, by which lines are counted."""
-    return line if _LIKE_TOKEN in line else b"\n" * line.endswith(b"\n")
+        return lines
 
 
 # ---- the verdict so far -------------------------------------------------------------------
@@ -262,7 +215,7 @@ def missing(run: Run) -> tuple[str, ...]:
         for finding in run.findings
         if isinstance(finding, Pending) and finding.is_error and finding.line is None
     )
-    later = ("_start", "_stop", *evaluations.KEYS)
+    later = ("_start", "_stop", *KEYS)
     return tuple(sorted({key for key in absent if key and not key.endswith(later)}))
 
 
@@ -272,17 +225,12 @@ def missing(run: Run) -> tuple[str, ...]:
 class Session:
     """Follows one log; call ``tick`` regularly for new events.
 
-    ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
-    run can no longer count, ``silent`` is the number of seconds without new bytes, ``given_up``
-    says that they were too many.
+    ``log`` is the log as far as it is written, ``silent`` is the number of seconds without new
+    bytes, ``given_up`` says that they were too many.
     """
 
     def __init__(
-        self,
-        judge: Judge,
-        clock: Callable[[], float] = monotonic,
-        idle_s: float = inf,
-        timeout_s: float = inf,
+        self, judge: Judge, clock: Callable[[], float], idle_s: float = inf, timeout_s: float = inf
     ) -> None:
         """Start to follow ``judge.path``; ``clock`` counts seconds.
 
@@ -295,18 +243,7 @@ class Session:
         self._follower = Follower(Path(judge.path))
         self._exists: bool | None = None
         self._last_error, self._last_data = "", clock()
-        self._unpacker = Unpacker()
-        self._log = _Log(judge, clock)
-
-    @property
-    def done(self) -> bool:
-        """Whether the run has ended."""
-        return self._log.done
-
-    @property
-    def lost(self) -> bool:
-        """Whether the run is lost."""
-        return self._log.lost
+        self.log = _Log(judge, clock)
 
     @property
     def silent(self) -> float:
@@ -316,7 +253,7 @@ class Session:
     @property
     def progress(self) -> events.Progress | None:
         """How far the run is now; None before its start."""
-        return self._log.progress(self.silent)
+        return self.log.progress(self.silent)
 
     def tick(self) -> Iterator[events.Event]:
         """Read the new bytes, and yield their events, or that there are none for too long.
@@ -325,8 +262,16 @@ class Session:
             UserError: the rulebook has no such round.
         """
         yield from self._read()
-        if not self.done:
-            yield from self._silence()
+        if self.log.done:
+            return
+        message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
+        idle = self.silent >= self._idle_s
+        if self.silent >= self._timeout_s:
+            self.given_up = True
+            yield events.State("given_up", f"{message}: given up")
+        elif idle and not self._idle:
+            yield events.State("silent", message)
+        self._idle = idle
 
     def close(self) -> None:
         """Stop following the log."""
@@ -336,79 +281,70 @@ class Session:
         grown = False
         try:
             while True:
-                news = self._follower.poll()
-                yield from self._changed(news.change)
-                grown = grown or bool(news.data)
-                for text in self._unpacker.take(news.data):
-                    self._log.take(text)
-                if len(news.data) < BLOCK_BYTES:
+                change, data = self._follower.poll()
+                yield from self._changed(change)
+                grown = grown or bool(data)
+                self.log.take(data)
+                if len(data) < BLOCK_BYTES:
                     break
         except OSError as error:
             yield from self._unreadable(f"cannot be read: {error.strerror or error}: trying again")
             return
-        if self._unpacker.problem:
-            yield from self._unreadable(self._unpacker.problem)
+        if problem := self.log.unpacker.problem:
+            yield from self._unreadable(problem)
             return
         self._last_error = ""
         if grown:
             self._last_data = self._clock()
-        yield from self._log.report(quiet=not grown)
+        yield from self.log.report(quiet=not grown)
 
-    def _silence(self) -> Iterator[events.Event]:
-        message = f"nothing new for {events.duration(self.silent / _SECONDS_PER_MINUTE)}"
-        idle = self.silent >= self._idle_s
-        if self.silent >= self._timeout_s:
-            self.given_up = True
-            yield events.State(self.path, "given_up", f"{message}: given up")
-        elif idle and not self._idle:
-            yield events.State(self.path, "silent", message)
-        self._idle = idle
-
-    def _changed(self, change: Change) -> Iterator[events.Event]:
-        exists = change is not Change.MISSING
+    def _changed(self, change: Change | None) -> Iterator[events.Event]:
+        exists = change != "missing"
         if exists is not self._exists:
             if not exists:
                 gone = "the file is gone" if self._exists else "the file does not exist yet"
-                yield events.State(self.path, "missing", f"{gone}: waiting for it")
+                yield events.State("missing", f"{gone}: waiting for it")
             elif self._exists is False:
-                yield events.State(self.path, "appeared", "the file appeared")
+                yield events.State("appeared", "the file appeared")
             self._exists = exists
-        if change in (Change.TRUNCATED, Change.REPLACED):
-            self._unpacker = Unpacker()
-            self._log = _Log(self._judge, self._clock)
-            again = "it again" if change is Change.TRUNCATED else "the new one"
+        if change in ("truncated", "replaced"):
+            self.log = _Log(self._judge, self._clock)
+            again = "it again" if change == "truncated" else "the new one"
             message = f"the file was {change}: reading {again} from the start"
-            yield events.State(self.path, change.value, message)
+            yield events.State(change, message)
 
     def _unreadable(self, reason: str) -> Iterator[events.Event]:
         """Report once why the file cannot be read; network storage comes and goes."""
         if reason != self._last_error:
             self._last_error = reason
-            yield events.State(self.path, "unreadable", reason)
+            yield events.State("unreadable", reason)
 
 
 class _Log:
-    """The log as far as it is written, and the events reported so far."""
+    """The log as far as it is written, and the events reported so far.
+
+    ``done`` says that ``run_stop`` was logged and nothing was written after it, ``lost`` that the
+    run can no longer count.
+    """
 
     def __init__(self, judge: Judge, clock: Callable[[], float]) -> None:
         self._judge, self._clock = judge, clock
-        self._lines = Lines()
-        self._reader = CourseReader()
+        self.unpacker, self._lines = Unpacker(), Lines()
+        self._course = Course()
         self._rules: Benchmark | None = None
         self._goal: Goal | None = None
         self._run: Run | None = None
         self._next_judgement, self._judged_partial = 0.0, b""
         self._reported: set[tuple[str, Severity]] = set()
         self._evaluations = self._too_long = 0
-        self._unjudged = False
-        self._started = self._described = False
-        self.done = self.lost = False
+        self._unjudged = self._started = self._described = self.done = self.lost = False
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes."""
-        lines = self._lines.add(data)
-        self._reader.take(lines)
-        self._unjudged = self._unjudged or TOKEN[:6] in lines
+        """Take the next bytes of the file."""
+        for text in self.unpacker.take(data):
+            lines = self._lines.add(text)
+            self._course.take(lines)
+            self._unjudged = self._unjudged or _LIKE_TOKEN in lines
 
     def report(self, *, quiet: bool) -> Iterator[events.Event]:
         """Yield new events; ``quiet`` says that no bytes came since the last call."""
@@ -421,43 +357,42 @@ class _Log:
         if self._lines.too_long > self._too_long:
             self._too_long = self._lines.too_long
             message = f"not checked: a line longer than {MAX_LINE_BYTES >> 20} MiB"
-            yield events.State(self._judge.path, "skipped", message)
+            yield events.State("skipped", message)
         if quiet and not self.done:
             yield from self._last()
 
     def progress(self, since: float) -> events.Progress | None:
         """Return how far the run is, ``since`` seconds after the last byte of its log."""
-        reader = self._reader
-        if reader.start_ms is None or reader.last_ms is None:
+        course = self._course
+        if course.start_ms is None or course.last_ms is None:
             return None
-        minutes = (reader.last_ms - reader.start_ms) / _MS_PER_MINUTE
+        minutes = (course.last_ms - course.start_ms) / MS_PER_MINUTE
         if not self.done:
             minutes += since / _SECONDS_PER_MINUTE
-        expected = forecast(reader.course(self._rules), self._goal) if self._goal else None
-        return events.Progress(self._judge.path, minutes, expected)
+        expected = forecast(course, self._rules, self._goal) if self._goal else None
+        return events.Progress(minutes, expected)
 
     def _news(self, run: Run) -> Iterator[events.Event]:
-        if run.identified or self._reader.start_ms is not None:
+        if run.identified or self._course.start_ms is not None:
             yield from self._describe(run)
         yield from self._findings(certain(run))
-        if self._reader.start_ms is not None and not self._started:
+        if self._course.start_ms is not None and not self._started:
             self._started = True
             if keys := missing(run):
-                yield events.Open(self._judge.path, keys)
+                yield events.Open(keys)
         yield from self._evaluated()
         if run.stop_ms is not None and run.status != "success":
             yield from self._lose(f"run_stop says {run.status or 'no status'}: it did not converge")
 
     def _describe(self, run: Run) -> Iterator[events.Event]:
         self._rules = load_benchmark(run.usage, run.round, run.benchmark)
-        batch_size = self._reader.batch_size
+        batch_size = self._course.batch_size
         self._goal = goal_of(run, self._rules, batch_size) if self._rules else None
         if not self._described and run.benchmark:
             self._described = True
-            target = self._goal.target if self._goal else ""
-            yield events.Identified(
-                self._judge.path, run.benchmark, run.division, run.round, run.round_reason, target
-            )
+            goal = target(self._rules) if self._rules else ""
+            names = (run.benchmark, run.division, run.round, run.round_reason)
+            yield events.Identified(*names, goal)
 
     def _findings(self, findings: list[Finding]) -> Iterator[events.Event]:
         """Report each kind of finding once."""
@@ -465,31 +400,32 @@ class _Log:
             kind = (finding.code, finding.severity)
             if kind not in self._reported:
                 self._reported.add(kind)
-                yield events.Found(self._judge.path, finding)
+                yield events.Found(finding)
                 if finding.is_error:
                     yield from self._lose(f"no later record can resolve {finding.code}")
                 elif finding.fails(Basis.OFFICIAL):
                     yield from self._lose(f"the official checker ignores waivers: {finding.code}")
 
     def _evaluated(self) -> Iterator[events.Event]:
-        start_ms, goal = self._reader.start_ms, self._goal
+        start_ms, goal = self._course.start_ms, self._goal
         if start_ms is None or goal is None:
             return
-        course = self._reader.course(self._rules)
-        new = course.evaluations[self._evaluations :]
-        self._evaluations = len(course.evaluations)
+        evaluations = self._course.evaluations(self._rules)
+        new = evaluations[self._evaluations :]
+        self._evaluations = len(evaluations)
         for one in new:
-            minutes, met = (one.time_ms - start_ms) / _MS_PER_MINUTE, goal.met(one.values)
-            yield events.Evaluated(
-                self._judge.path, minutes, one.position, one.unit, one.values, met
+            minutes, met = (
+                (one.time_ms - start_ms) / MS_PER_MINUTE,
+                goal.met(one.values),
             )
+            yield events.Evaluated(minutes, one.position, one.unit, one.values, met)
         if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
             yield progress
 
     def _lose(self, reason: str) -> Iterator[events.Event]:
         if not self.lost:
             self.lost = True
-            yield events.Lost(self._judge.path, reason)
+            yield events.Lost(reason)
 
     def _last(self) -> Iterator[events.Event]:
         """Yield the end, if the log has ended.
@@ -503,9 +439,9 @@ class _Log:
         if run is None or run.stop_ms is None:
             return
         self._run, self.done = run, True
-        self._reader.take(self._lines.partial)
+        self._course.take(self._lines.partial)
         yield from self._news(run)
         yield from self._findings([f for f in run.findings if f.severity is not Severity.NOTE])
         errors = sum(finding.is_error for finding in run.findings)
         warnings = sum(f.severity is Severity.WARNING and not f.waiver for f in run.findings)
-        yield events.Ended(self._judge.path, run.status, run.minutes, self.lost, errors, warnings)
+        yield events.Ended(run.status, run.minutes, self.lost, errors, warnings)

@@ -1,6 +1,5 @@
 """Published results next to the user's own, and the rank of a score among them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -13,7 +12,7 @@ from mlperf_pkg.checker.values import Checked, Options, scores
 from mlperf_pkg.commands.compare import published
 from mlperf_pkg.commands.compare.formats import COMPARE_FORMATS
 from mlperf_pkg.commands.compare.published import read_rounds, with_standings
-from mlperf_pkg.commands.compare.ratios import Result, Row, compare
+from mlperf_pkg.commands.compare.ratios import compare
 from mlperf_pkg.commands.compare.reading import Filter
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
 from mlperf_pkg.errors import UserError
@@ -21,7 +20,7 @@ from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import PublishedResultsError
 from mlperf_pkg.render import View
 from tests.helpers.program import call
-from tests.helpers.published import published_set, results_of
+from tests.helpers.published import published_set, result, results_of
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 SETS = (
@@ -40,19 +39,8 @@ SETTINGS = (
     Setting(3, "opt_name", '"lamb"', 10),
     Setting(3, "global_batch_size", "448", 10),
 )
-OWN = Result(
-    argument=0,
-    round="6.0",
-    submitter="ACME",
-    system="own",
-    system_name=None,
-    benchmark="bert",
-    division="closed",
-    minutes=25.0,
-    path="own",
-    accelerators=8,
-    hyperparameters={"global_batch_size": "500", "opt_name": '"lamb"'},
-)
+HYPERPARAMETERS = {"global_batch_size": "500", "opt_name": '"lamb"'}
+OWN = result(round="6.0", system="own", minutes=25.0, path="", hyperparameters=HYPERPARAMETERS)
 
 
 @pytest.fixture(autouse=True)
@@ -61,62 +49,49 @@ def few_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(published, "published_results", lambda: results)
 
 
-def read(*names: str, own: tuple[Result, ...] = (), **more: Any) -> list[str]:
+def read(*names: str, own: Any = (), **more: Any) -> list[str]:
     return [result.system for result in read_rounds(names, own, Filter(**more), None)]
 
 
 def test_chosen_results() -> None:
-    for names, own, more, systems in (
-        (["5.0"], (), {}, ["fast", "slow"]),
-        (["5.0"], (OWN,), {}, ["fast", "slow"]),
-        (["5.0", "4.1"], (OWN,), {}, ["fast", "old", "slow"]),
-        (["4.1"], (), {"benchmarks": ("bert",)}, ["old", "open"]),
-        (["4.1"], (), {"benchmarks": ("g*",)}, ["box"]),
-        (["4.1"], (), {"divisions": ("open",)}, ["open"]),
-        (["all"], (), {"systems": ("5.0 f*",)}, ["fast"]),
-        (["3.0"], (), {}, ["box"]),
-        (["5.0"], (replace(OWN, division="Closed"),), {}, ["fast", "slow"]),
-        (["5.0"], (OWN,), {"accelerators": (16, 7)}, ["fast"]),
+    for names, more, systems in (
+        (["5.0"], {}, ["fast", "slow"]),
+        (["5.0"], {"own": (OWN,)}, ["fast", "slow"]),
+        (["5.0", "4.1"], {"own": (OWN,)}, ["fast", "old", "slow"]),
+        (["4.1"], {"benchmarks": ("bert",)}, ["old", "open"]),
+        (["4.1"], {"benchmarks": ("g*",)}, ["box"]),
+        (["4.1"], {"divisions": ("open",)}, ["open"]),
+        (["all"], {"systems": ("5.0 f*",)}, ["fast"]),
+        (["3.0"], {}, ["box"]),
+        (["5.0"], {"own": (replace(OWN, division="Closed"),)}, ["fast", "slow"]),
+        (["5.0"], {"own": (OWN,), "accelerators": (16, 7)}, ["fast"]),
+        # A published result is not compared with itself.
+        (["5.0"], {"own": (result(minutes=40.0),)}, ["fast"]),
     ):
-        assert read(*names, own=own, **more) == systems
-
-
-def test_a_published_result_is_not_compared_with_itself() -> None:
-    own = Result(0, "5.0", "A", "renamed", None, "bert", "closed", 40.0, "x")
-    assert read("5.0", own=(own,)) == ["fast"]
+        assert read(*names, **more) == systems
 
 
 def test_refused() -> None:
-    for names, own, more, message in (
-        (["4.2"], (), {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
-        (["5.2"], (), {}, r"--published 5\.2: newer than the published results of this package \("),
-        (["al"], (), {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
-        (["5.0"], (), {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
-        (["5.0"], (), {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
-        (
-            ["5.0"],
-            (),
-            {"systems": ("slwo",)},
-            r"--system, --division and --accelerators; did you mean slow\?$",
-        ),
+    for names, more, message in (
+        (["4.2"], {}, r"--published 4\.2: no such round; did you mean 4\.1\? \(of 4\.1, "),
+        (["5.2"], {}, r"--published 5\.2: newer than the published results of this package \("),
+        (["al"], {}, r"did you mean all\? \(of 4\.1, 5\.0, 3\.0, all\)$"),
+        (["5.0"], {"benchmarks": ("brt",)}, r"did you mean bert\? \(they have bert\)$"),
+        (["5.0"], {"benchmarks": ("gnn",)}, r"rounds; published in 4\.1 \(they have bert\)$"),
+        (["5.0"], {"systems": ("slwo",)}, r"and --accelerators; did you mean slow\?$"),
         (
             ["3.0"],
-            (OWN,),
-            {},
+            {"own": (OWN,)},
             r"^--published: no result of bert \(closed\) in these rounds; published in 4\.1, 5\.0$",
         ),
     ):
         with pytest.raises(UserError, match=message):
-            read(*names, own=own, **more)
-
-
-def rows(*names: str) -> tuple[Row, ...]:
-    results = [OWN, *read_rounds(names, (OWN,), Filter(), None)]
-    return compare(results, {}, lambda result: result.argument == 0)
+            read(*names, **more)
 
 
 def test_text_shows_those_on_as_many_accelerators() -> None:
-    shown = COMPARE_FORMATS["text"](rows("5.0"), View(80))
+    results = [OWN, *read_rounds(["5.0"], (OWN,), Filter(), None)]
+    shown = COMPARE_FORMATS["text"](compare(results, {}, lambda one: one is OWN), View(80))
     assert shown.startswith(
         dedent(
             """\
@@ -151,72 +126,58 @@ def row(own: Checked, factor: float, **changes: Any) -> PublishedSet:
     """Return a published set whose score is that of the own set times ``factor``."""
     minutes = own.report.result_sets[0].score_minutes or 0
     fields = {"round": "2.0", "benchmark": "resnet", "accelerators": 16} | changes
-    model = "graphcore bow-ipu" if "model" in fields else "A1"
-    fields.pop("model", None)
-    return published_set(accelerator_model=model, score_minutes=minutes * factor, **fields)
+    return published_set(score_minutes=minutes * factor, **fields)
 
 
-def remarks(own: Checked, *rows: PublishedSet, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def remarks(own: Checked, *rows: PublishedSet, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The rank of the own set among published ones, without what they have in common."""
     monkeypatch.setattr(published, "published_results", lambda: results_of(*rows))
     text = SCORE_FORMATS["text"](with_standings(scores(own), own), View(100))
-    return (line.strip() for line in text.splitlines() if "published" in line)
+    lines = (line.strip() for line in text.splitlines() if "published" in line)
+    return [line.removeprefix("published: ").replace(" on 16 accelerators", "") for line in lines]
 
 
-Other = tuple[float, dict[str, Any]]  # a factor, and changes
-FAST: Other = (0.5, {})
-SLOW: Other = (2.0, {})
-ITSELF: Other = (1.0, {})
-MODEL = {"model": True}
+FAST, SLOW, ITSELF = ((factor, dict[str, Any]()) for factor in (0.5, 2.0, 1.0))
+RANKS: list[tuple[list[tuple[float, dict[str, Any]]], list[str]]] = [
+    ([FAST, SLOW], ["2nd of 3 in 2.0"]),
+    ([FAST, ITSELF], ["2nd of 2 in 2.0"]),
+    ([SLOW, ITSELF], ["1st of 2 in 2.0"]),
+    ([*22 * [FAST]], ["23rd of 23 in 2.0"]),
+    ([*10 * [FAST], *100 * [SLOW]], ["11th of 111 in 2.0"]),
+    (
+        [FAST, (0.5, {"accelerator_model": "graphcore bow-ipu"})],
+        ["3rd of 3 in 2.0, 2nd of 2 on Graphcore Bow IPU"],
+    ),
+    ([FAST, (0.5, {"division": "Closed"}), (0.5, {"division": "close"})], ["4th of 4 in 2.0"]),
+    ([ITSELF], []),
+    ([(0.5, {"round": "2.1"}), (0.5, {"round": "1.1"}), (0.5, {"benchmark": "bert"})], []),
+    ([(0.5, {"division": "open"}), (0.5, {"accelerators": 8})], []),
+]
 
 
 def test_in_its_own_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    for rows, expected in (
-        ([FAST, SLOW], ["published: 2nd of 3 on 16 accelerators in 2.0"]),
-        ([FAST, ITSELF], ["published: 2nd of 2 on 16 accelerators in 2.0"]),
-        ([SLOW, ITSELF], ["published: 1st of 2 on 16 accelerators in 2.0"]),
-        ([*10 * [FAST], *100 * [SLOW]], ["published: 11th of 111 on 16 accelerators in 2.0"]),
-        ([*22 * [FAST]], ["published: 23rd of 23 on 16 accelerators in 2.0"]),
-        (
-            [FAST, (0.5, MODEL)],
-            ["published: 3rd of 3 on 16 accelerators in 2.0, 2nd of 2 on Graphcore Bow IPU"],
-        ),
-        (
-            [FAST, (0.5, {"division": "Closed"}), (0.5, {"division": "close"})],
-            ["published: 4th of 4 on 16 accelerators in 2.0"],
-        ),
-        ([], []),
-        ([ITSELF], []),
-        ([(0.5, {"round": "2.1"})], []),
-        ([(0.5, {"round": "1.1"}), (0.5, {"benchmark": "bert"})], []),
-        ([(0.5, {"division": "open"})], []),
-        ([(0.5, {"accelerators": 8})], []),
-    ):
+    for rows, expected in RANKS:
         other = row(own, 9.0, benchmark="ssd")  # the round is published
         sets = [other, *(row(own, factor, **changes) for factor, changes in rows)]
-        assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+        assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
 
 
 def test_in_an_earlier_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    for rounds, expected in (
-        (["0.7", "1.0", "1.1"], ["published: 2nd of 2 on 16 accelerators in 1.1"]),
-        (["2.1"], []),
-    ):
+    for rounds, expected in ((["0.7", "1.0", "1.1"], ["2nd of 2 in 1.1"]), (["2.1"], [])):
         sets = (row(own, 0.5, round=name) for name in rounds)
-        assert list(remarks(own, *sets, monkeypatch=monkeypatch)) == expected
+        assert remarks(own, *sets, monkeypatch=monkeypatch) == expected
 
 
 def test_a_folder_of_a_submission_has_its_description(
     tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = check([str(tree / "results" / SYSTEM / "resnet")], Options(round="2.0"))
-    assert list(remarks(part, row(own, 0.5), monkeypatch=monkeypatch)) == [
-        "published: 2nd of 2 on 16 accelerators in 2.0"
-    ]
+    assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
 
 
 def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = check([str(write_set(tmp_path, simulated()))], Options())
-    assert list(remarks(logs, row(logs, 0.5), monkeypatch=monkeypatch)) == []
+    assert remarks(logs, row(logs, 0.5), monkeypatch=monkeypatch) == []
 
 
 def test_published_results_that_cannot_be_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

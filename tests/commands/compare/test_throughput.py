@@ -6,59 +6,46 @@ import pytest
 
 from mlperf_pkg.commands.compare.reading import Training, mean, read_training
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.run.model import LogFile
-from mlperf_pkg.run.reading import read_run
-from tests.helpers.logs import good_log, joined, records
+from tests.helpers.logs import good_log, line, records, run_of
 
 
-def training(log: bytes, round_: str = "2.0") -> Training:
-    run = read_run(LogFile(Source("log", log), "training", round_))
-    return read_training(Source("log", log), run)
+def training(log: bytes) -> Training:
+    return read_training(Source("log", log), run_of(log))
 
 
-def small(benchmark: str, position: Any, batch: int = 32, samples: int = 1000) -> bytes:
-    """A run of 100 seconds that converged at ``position`` after 50."""
+def small(benchmark: str, position: Any, *more: bytes, samples: int = 1000, end: int = 2) -> bytes:
+    """A run of two minutes that converged at ``position`` after one; ``more`` lines follow."""
     good = {"resnet": 0.76, "bert": 0.73, "minigo": 0.6, "ssd": 0.35, "dlrm": 0.81}[benchmark]
-    rows = [
-        ("submission_benchmark", 0, benchmark, {}),
-        ("submission_division", 0, "closed", {}),
-        ("global_batch_size", 0, batch, {}),
-        ("train_samples", 0, samples, {}),
-        ("run_start", 1_000, None, {}),
-        ("eval_accuracy", 51_000, good, {"epoch_num": position}),
-        ("run_stop", 101_000, None, {"status": "success"}),
-    ]
-    place = {"file": "f", "lineno": 1}
-    return joined(
-        [
-            {"key": key, "time_ms": time, "value": value, "metadata": place | data}
-            for key, time, value, data in rows
-        ]
+    lines = (
+        line("submission_benchmark", 0, benchmark),
+        line("submission_division", 0, "closed"),
+        line("global_batch_size", 0, 32),
+        line("train_samples", 0, samples),
+        line("run_start", 1),
+        line("eval_accuracy", end, good, epoch_num=position),
+        line("run_stop", 3, status="success"),
     )
+    return b"".join([*lines, *more])
 
 
 def test_samples_are_counted_until_the_run_converged() -> None:
+    late = line("train_samples", 2, 90_000)
     for log, rate in (
         # The data set of the Closed division is that of the rules, whatever is logged.
-        (small("resnet", 10), 10 * 1281167 / 50),
-        (small("ssd", 5, samples=4572), 5 * 1170301 / 50),
-        (small("bert", 64_000), 64_000 / 50),
+        (small("resnet", 10), 10 * 1281167 / 60),
+        (small("ssd", 5, samples=4572), 5 * 1170301 / 60),
+        (small("bert", 64_000), 64_000 / 60),
         (small("bert", 1), None),  # no number of samples
-        (small("dlrm", 1.5), 0.5 * 4195197692 / 50),
+        (small("bert", 1, late), 90_000 / 60),  # the number of a step
+        (small("dlrm", 1.5), 0.5 * 4195197692 / 60),
         (small("dlrm", 18), None),  # no number of epochs
         (small("minigo", 20), None),
         (small("resnet", "ten"), None),
         (small("resnet", 10).replace(b'"success"', b'"aborted"'), None),
         (small("resnet", 10).replace(b"0.76", b"0.1"), None),
-        (small("resnet", 10).replace(b"51000", b"151000"), 10 * 1281167 / 100),  # evaluated later
-    ):  # fmt: skip
+        (small("resnet", 10, end=4), 10 * 1281167 / 120),  # evaluated later
+    ):
         assert training(log).samples_per_second == (rate and pytest.approx(rate))
-
-
-def test_bert_that_numbers_steps_may_log_its_samples_at_the_end() -> None:
-    lines = small("bert", 1).splitlines(keepends=True)
-    late = b':::MLLOG {"key": "train_samples", "time_ms": 60000, "value": 90000, "metadata": {}}\n'
-    assert training(b"".join([*lines, late])).samples_per_second == 1800.0
 
 
 def test_logged_throughput_is_the_median() -> None:
@@ -68,8 +55,8 @@ def test_logged_throughput_is_the_median() -> None:
         ("throughput", ["fast", None, True, float("nan"), -1, [5], 10**400], None),
         ("tracked_stats", [{"throughput": {}}, [], "x"], None),
     ):
-        more = [{"key": key, "time_ms": 2000, "value": value, "metadata": {}} for value in values]
-        assert training(small("resnet", 10) + joined(more)).logged_throughput == expected
+        more = (line(key, 2, value) for value in values)
+        assert training(small("resnet", 10, *more)).logged_throughput == expected
 
 
 def test_precision_is_what_the_log_says() -> None:
@@ -82,8 +69,7 @@ def test_precision_is_what_the_log_says() -> None:
         (None, ()),
         ({"a": 1}, ()),
     ):
-        more = joined([{"key": "precision", "time_ms": 1, "value": value, "metadata": {}}])
-        assert training(small("resnet", 10) + more).precision == expected
+        assert training(small("resnet", 10, line("precision", 0, value))).precision == expected
 
 
 def test_a_simulated_run_has_a_rate_and_says_no_precision() -> None:
@@ -97,5 +83,4 @@ def test_a_simulated_run_has_a_rate_and_says_no_precision() -> None:
 
 
 def test_the_mean_ignores_unknown_values() -> None:
-    assert mean([1.0, None, 3.0]) == 2.0
-    assert mean([None]) is None
+    assert (mean([1.0, None, 3.0]), mean([None])) == (2.0, None)
