@@ -249,12 +249,13 @@ def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoin
     records = of_benchmark or records
     if reason := _refused(records, 2 * runs.drop):
         raise UserError(f"{visible(str(path))}: {reason}")
-    return rcp.by_size(
-        ReferencePoint.from_runs(
-            name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
-        )
-        for name, record in records.items()
-    )
+    return rcp.by_size(point_of(name, record, runs) for name, record in records.items())
+
+
+def point_of(name: str, record: PointRecord, runs: Runs) -> ReferencePoint:
+    """Return the statistics of a point of a file."""
+    values = (name, record.batch_size, record.to_converge)
+    return ReferencePoint.from_runs(*values, runs=runs.required, drop=runs.drop)
 
 
 def benchmarks_in(path: Path) -> list[str]:
