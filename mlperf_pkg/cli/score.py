@@ -11,9 +11,9 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note
-from mlperf_pkg.commands.results.ids import read_ids
 from mlperf_pkg.commands.results.official import official_files, refuse_tables
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
+from mlperf_pkg.commands.results.systems import read_ids
 from mlperf_pkg.infra.files import locked, refuse_within, write_together
 
 

@@ -25,7 +25,7 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.commands.results import systems
-from mlperf_pkg.commands.results.ids import FIELD, PrivateIds
+from mlperf_pkg.commands.results.systems import FIELD, PrivateIds
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.json_values import to_finite
@@ -199,13 +199,12 @@ class _Collector(Struct):
             self._leave_out(f"{label}: {system.path} is not readable")
             return
         try:
-            row = systems.system_cells(description, system.folder.private_id)
+            row = systems.system_cells(description)
         except ValueError as error:
             self._leave_out(f"{label}: {system.path}: {error}")
             return
         row |= systems.url_cells(description["submitter"], system.name, self.usage, self.round)
-        if self.ids:
-            row[FIELD] = self.ids[system.key]
+        row[FIELD] = self.ids[system.key] if self.ids else str(systems.written_id(system))
         for scaling in (STRONG, WEAK) if self.usage == "hpc" else (None,):
             if scaling and scaling not in system.folder.folders:
                 continue

@@ -19,8 +19,14 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.ids import PrivateIds, own_id
-from mlperf_pkg.commands.results.systems import System, known_cells, systems_of, url_cells
+from mlperf_pkg.commands.results.systems import (
+    PrivateIds,
+    System,
+    known_cells,
+    own_id,
+    systems_of,
+    url_cells,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.published.model import known_division

@@ -18,7 +18,6 @@ from mlperf_pkg.checks.descriptions import CATEGORIES
 from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.page.template import filled
 from mlperf_pkg.commands.results import official as summarizer
-from mlperf_pkg.commands.results.ids import PrivateIds, read_ids
 from mlperf_pkg.commands.results.publication import (
     FORMAT,
     UNDIVIDED,
@@ -32,7 +31,7 @@ from mlperf_pkg.commands.results.publication import (
     rounded,
     systems_with_results,
 )
-from mlperf_pkg.commands.results.systems import Cell
+from mlperf_pkg.commands.results.systems import Cell, PrivateIds, read_ids
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together

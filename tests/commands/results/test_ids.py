@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.commands.results.ids import PrivateIds, own_id, read_ids
+from mlperf_pkg.commands.results.systems import PrivateIds, own_id, read_ids
 from mlperf_pkg.errors import UserError
 from tests.helpers.examples import examples
 

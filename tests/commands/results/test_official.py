@@ -7,6 +7,7 @@ import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,7 +17,7 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
-from mlperf_pkg.commands.results.systems import REQUIRED, system_cells
+from mlperf_pkg.commands.results.systems import REQUIRED, system_cells, written_id
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers.official import official_files, rows
@@ -171,9 +172,10 @@ def test_private_id() -> None:
         ("{}", ""),
         ("[]", ""),
         ("{", ""),
-        ('{"private_id": 7}', "7"),
+        ('{"private_id": 7}', 7),
     ):
-        assert system_cells(DESCRIPTION, text)["private_id"] == expected
+        system: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
+        assert written_id(system) == expected
 
 
 def test_unusable_specs() -> None:
@@ -184,13 +186,13 @@ def test_unusable_specs() -> None:
         ("number_of_nodes", 10**400, "number_of_nodes is too large"),
     ):
         with pytest.raises(ValueError, match=message):
-            system_cells({**DESCRIPTION, name: value}, None)
+            system_cells({**DESCRIPTION, name: value})
 
 
 def test_missing_specs() -> None:
     lacking = dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"})
     with pytest.raises(ValueError, match="no framework, no hw_notes"):
-        system_cells(lacking, None)
+        system_cells(lacking)
 
 
 # ---- weak scaling -------------------------------------------------------------------------

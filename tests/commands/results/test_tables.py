@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.results.ids import PrivateIds
 from mlperf_pkg.commands.results.publication import (
     Publication,
     publication,
@@ -24,6 +23,7 @@ from mlperf_pkg.commands.results.publication import (
     rounded,
     systems_with_results,
 )
+from mlperf_pkg.commands.results.systems import PrivateIds
 from mlperf_pkg.commands.results.tables import file_contents, page, tables, workbook
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
