@@ -234,11 +234,8 @@ def mistakes_of_package(
     ]
     if not chosen:
         raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
-    problems = tuple(
-        problem
-        for problem in upstream.lint(official_folder(), chosen)
-        if benchmark in (None, problem.benchmark)
-    )
+    every = upstream.lint(official_folder(), chosen)
+    problems = tuple(problem for problem in every if benchmark in (None, problem.benchmark))
     known = {upstream.identity(entry): entry.reason for entry in upstream.known_points()}
     identities = {problem: upstream.identity(problem) for problem in problems}
     reasons = {problem: known[name] for problem, name in identities.items() if name in known}
@@ -246,17 +243,21 @@ def mistakes_of_package(
 
 
 def mistakes_of_file(
-    path: Path, usage: str | None, round_name: str | None, benchmark: str
+    path: Path, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    """Return the mistakes in the points of a file for a benchmark.
+    """Return the mistakes in the points of a file for a benchmark, by default that of its points.
 
     Raises:
-        UserError: the file cannot be read, or the official checker cannot use its points.
+        UserError: the file cannot be read, the official checker cannot use its points, or they are
+            of several benchmarks.
     """
-    package = references.reference(usage, round_name, benchmark, references.Origin(path))
-    round_ = load_round(package.usage, package.round)
-    problems = upstream.lint_file(path, round_, benchmark, visible(str(path)))
-    source = f"{package.source} for {benchmark} of {package.usage} {package.round}"
+    file, names = visible(str(path)), [benchmark] if benchmark else references.benchmarks_in(path)
+    if len(names) != 1:
+        problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
+        raise UserError(f"{file}: {problem}; expected points of one benchmark")
+    package = references.reference(usage, round_name, names[0], references.Origin(path))
+    problems = upstream.lint_file(path, load_round(package.usage, package.round), names[0], file)
+    source = f"{file} for {names[0]} of {package.usage} {package.round}"
     return Mistakes(source, tuple(problems), detailed=True)
 
 
@@ -275,19 +276,22 @@ def text(result: Mistakes, view: View) -> str:
         if mistakes := [item for item in result.mistakes if item.kind == kind]:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
             terminal.paragraph((title, HEADING))
-            if detailed:
-                _add_details(terminal, mistakes)
+            if not detailed:
+                by_benchmark = sorted(by_key((item.benchmark, item) for item in mistakes).items())
+                rows = [[name, _rounds(problems)] for name, problems in by_benchmark]
+                terminal.table(table_of(_COLUMNS, rows))
                 continue
-            by_benchmark = sorted(by_key((item.benchmark, item) for item in mistakes).items())
-            rows = [[name, _rounds(problems)] for name, problems in by_benchmark]
-            terminal.table(table_of(_COLUMNS, rows))
-    number, more = (
-        counted(len(result.mistakes), "mistake"),
-        "" if detailed else "; --verbose shows each point",
-    )
-    state = f", {result.new} of them new" if result.new else ", all known and accepted"
-    summary = f"{number}{'' if result.detailed else state}{more}"
-    terminal.paragraph((summary if result.mistakes else "The points have no mistakes.", PLAIN))
+            for item in mistakes:
+                where = f"{item.point} ({item.usage} {item.round}, {size(item.batch_size)})"
+                add_item(terminal, "  ", f"{where}: {item.found}; expected {item.expected}")
+            terminal.line()
+    summary = "The points have no mistakes."
+    if result.mistakes:
+        state = f", {result.new} of them new" if result.new else ", all known and accepted"
+        more = "" if detailed else "; --verbose shows each point"
+        number = counted(len(result.mistakes), "mistake")
+        summary = f"{number}{'' if result.detailed else state}{more}"
+    terminal.paragraph((summary, PLAIN))
     return terminal.text()
 
 
@@ -298,13 +302,6 @@ def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
         sizes = ", ".join(size(problem.batch_size) for problem in of_round)
         words.append(f"{'' if usage == 'training' else f'{usage} '}{name}: {sizes}")
     return "; ".join(words)
-
-
-def _add_details(terminal: Terminal, mistakes: Sequence[upstream.PointProblem]) -> None:
-    for problem in mistakes:
-        where = f"{problem.point} ({problem.usage} {problem.round}, {size(problem.batch_size)})"
-        add_item(terminal, "  ", f"{where}: {problem.found}; expected {problem.expected}")
-    terminal.line()
 
 
 def json(result: Mistakes, _: View) -> str:
