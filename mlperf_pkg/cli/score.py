@@ -13,7 +13,7 @@ from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note
 from mlperf_pkg.commands.results.official import official_files, refuse_tables
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
-from mlperf_pkg.commands.results.systems import read_ids
+from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
 from mlperf_pkg.infra.files import locked, refuse_within, write_together
 
 
@@ -74,8 +74,6 @@ def command(
         ids = read_ids(private_ids) if private_ids else None
         checked = noted(check(paths, check_options))
         if tables:
-            from mlperf_pkg.commands.results.tables import with_private_ids  # noqa: PLC0415 - rare
-
             ids = with_private_ids(paths[0], checked, ids) if ids else None
             files, notes = official_files(checked, ids)
             write_together(tables, files, replace=target.force)

@@ -19,15 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.systems import (
-    PrivateIds,
-    System,
-    known_cells,
-    own_id,
-    systems_of,
-    url_cells,
-)
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.commands.results.systems import PrivateIds, System, known_cells, own_id, url_cells
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
@@ -37,8 +29,6 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import SCALINGS
-
-FORMAT = "mlperf-pkg/publication/1"
 
 UNKNOWN = "no known category"
 _INVALID = "not valid"
@@ -143,20 +133,6 @@ class Publication(Struct, frozen=True):
         return [score for score in self.scores if score.reason]
 
 
-def systems_with_results(argument: str, checked: Checked) -> list[System]:
-    """Return the systems of all submissions in ``argument``, in the order of their keys.
-
-    Raises:
-        UserError: there is no submission, or the submissions are of several rounds.
-    """
-    problem = "submissions of several rounds; expected one round, or --round"
-    if not checked.submissions:
-        problem = "no submission; expected <submitter>/systems and <submitter>/results"
-    if not checked.submissions or checked.report.round is None:
-        raise UserError(f"{argument}: {problem}")
-    return sorted(systems_of(checked), key=attrgetter("key"))
-
-
 def publication(
     checked: Checked, systems: Sequence[System], ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
 ) -> Publication:
@@ -167,8 +143,8 @@ def publication(
     report = checked.report
     round_ = report.round or ""
     rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
-    both = zip(rows, systems, strict=True)
-    unranked = [_score(result, row, verdict) for row, system in both for result in system.results]
+    pairs = list(zip(systems, rows, strict=True))
+    unranked = [_score(result, row, verdict) for system, row in pairs for result in system.results]
     scores = _ranked(unranked, rows)
     benchmarks = load_round(report.usage, round_).benchmarks
     others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
@@ -181,9 +157,9 @@ def publication(
         verdict=verdict,
         rows=tuple(replace(row, remarks=_remarks_on(row, scores)) for row in rows),
         scores=scores,
-        submitters=_submitters(systems, rows, scores),
-        missing=tuple(_missing(systems, rows, scores, report)),
-        notes=tuple(_notes(systems, rows, scores, ids, report.tool["reference"])),
+        submitters=_submitters(pairs, scores),
+        missing=tuple(_missing(pairs, scores, report)),
+        notes=tuple(_notes(pairs, scores, ids, report.tool["reference"])),
     )
 
 
@@ -337,12 +313,12 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
 # ---- submitters and remarks -----------------------------------------------------------------
 
 
-def _submitters(
-    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score]
-) -> tuple[Submitter, ...]:
+_Pairs = Sequence[tuple[System, Row]]
+
+
+def _submitters(pairs: _Pairs, scores: Sequence[Score]) -> tuple[Submitter, ...]:
     """Return the submitters with a result set, by rank."""
-    both = zip(systems, rows, strict=True)
-    by_name = by_key((system.submitter, row) for system, row in both if system.results)
+    by_name = by_key((system.submitter, row) for system, row in pairs if system.results)
     described = {name: {row.submitter for row in own} for name, own in by_name.items()}
     unranked = []
     for submitter, names in submitters(by_name, described).items():
@@ -355,10 +331,8 @@ def _submitters(
     return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
 
 
-def _missing(
-    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score], report: Report
-) -> Iterator[str]:
-    for system, row in zip(systems, rows, strict=True):
+def _missing(pairs: _Pairs, scores: Sequence[Score], report: Report) -> Iterator[str]:
+    for system, row in pairs:
         if not system.results:
             yield f"{system.folder.place.label}: no result set; expected <benchmark>/result_*.txt"
         elif not system.description:
@@ -374,17 +348,13 @@ def _missing(
 
 
 def _notes(
-    systems: Sequence[System],
-    rows: Sequence[Row],
-    scores: Sequence[Score],
-    ids: PrivateIds,
-    reference: str,
+    pairs: _Pairs, scores: Sequence[Score], ids: PrivateIds, reference: str
 ) -> Iterator[str]:
     """Yield what the chair should look at, or decide, such as the number of waived scores."""
-    for names in spellings(row.submitter for row in rows).values():
+    for names in spellings(row.submitter for _, row in pairs).values():
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
-    for system in systems:
+    for system, _ in pairs:
         own, used = own_id(system), ids[system.key]
         if own and own != used:
             file = f"{system.folder.place.label}/privateid.json"

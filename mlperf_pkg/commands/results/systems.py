@@ -124,6 +124,20 @@ def systems_of(checked: Checked) -> Iterator[System]:
             )
 
 
+def systems_with_results(argument: str, checked: Checked) -> list[System]:
+    """Return the systems of all submissions in ``argument``, in the order of their keys.
+
+    Raises:
+        UserError: there is no submission, or the submissions are of several rounds.
+    """
+    problem = "submissions of several rounds; expected one round, or --round"
+    if not checked.submissions:
+        problem = "no submission; expected <submitter>/systems and <submitter>/results"
+    if not checked.submissions or checked.report.round is None:
+        raise UserError(f"{argument}: {problem}")
+    return sorted(systems_of(checked), key=lambda system: system.key)
+
+
 # ---- cells of a description -----------------------------------------------------------------
 
 
@@ -309,6 +323,18 @@ def read_ids(path: Path) -> PrivateIds:
             raise UserError(f"{path}:{line}: {key} has the private id of {rows[private_id]}")
         rows[private_id] = key
     return PrivateIds(path, entries, exists=True)
+
+
+def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> PrivateIds:
+    """Add the systems of a check to a file of ids, and return all ids.
+
+    Raises:
+        UserError: the check has no submission or several rounds, or the file cannot be written.
+    """
+    extended = ids.extended(systems_with_results(argument, checked))
+    if extended.entries != ids.entries or not ids.exists:
+        extended.write()
+    return extended
 
 
 def written_id(system: System) -> Any:

@@ -19,7 +19,6 @@ from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.page.template import filled
 from mlperf_pkg.commands.results import official as summarizer
 from mlperf_pkg.commands.results.publication import (
-    FORMAT,
     UNDIVIDED,
     UNKNOWN,
     WEAK,
@@ -29,9 +28,8 @@ from mlperf_pkg.commands.results.publication import (
     anonymous,
     publication,
     rounded,
-    systems_with_results,
 )
-from mlperf_pkg.commands.results.systems import Cell, PrivateIds, read_ids
+from mlperf_pkg.commands.results.systems import Cell, PrivateIds, read_ids, systems_with_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -45,6 +43,7 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.model import DIVISIONS
 
+FORMAT = "mlperf-pkg/publication/1"
 IDS = "privateid.json"
 OFFICIAL = "official"
 
@@ -417,18 +416,6 @@ class ResultsFolder(Struct, frozen=True):
         written = [f"In {self.path}: {', '.join(files)}", f"Private ids of {of_ids}"]
         written[1] += f" ({more})" if more else ""
         return replace(result, notes=(*result.notes, *notes)), written
-
-
-def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> PrivateIds:
-    """Add the systems of a check to a file of ids, and return all ids.
-
-    Raises:
-        UserError: the check has no submission or several rounds, or the file cannot be written.
-    """
-    extended = ids.extended(systems_with_results(argument, checked))
-    if extended.entries != ids.entries or not ids.exists:
-        extended.write()
-    return extended
 
 
 def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:

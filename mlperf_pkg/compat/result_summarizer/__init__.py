@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
-from mlperf_pkg.commands.results.systems import read_ids
-from mlperf_pkg.commands.results.tables import IDS, with_private_ids
+from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
+from mlperf_pkg.commands.results.tables import IDS
 from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name

@@ -21,9 +21,8 @@ from mlperf_pkg.commands.results.publication import (
     publication,
     ranks,
     rounded,
-    systems_with_results,
 )
-from mlperf_pkg.commands.results.systems import PrivateIds
+from mlperf_pkg.commands.results.systems import PrivateIds, systems_with_results
 from mlperf_pkg.commands.results.tables import file_contents, page, tables, workbook
 from mlperf_pkg.config import Config, WaiverConfig
 from mlperf_pkg.errors import UserError
