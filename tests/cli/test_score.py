@@ -14,11 +14,8 @@ def test_exit_statuses(tmp_path: Path) -> None:
 
 
 TABLES = [
-    "summary.csv",
-    "summary.json",
-    "summary.xlsx",
-    "summary_detailed.csv",
-    "summary_detailed.json",
+    *("summary.csv", "summary.json", "summary.xlsx"),
+    *("summary_detailed.csv", "summary_detailed.json"),
 ]
 
 

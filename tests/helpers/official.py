@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -38,21 +39,13 @@ _DIRECTORY = " Running compliance checks in dir "
 _PATH = re.compile(r"\S*/result_\d+\.txt")
 
 
-class _Kept(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-
 def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
     """Return the exit status of its command line and what it logs; it writes into the submission."""
     args = package_checker.get_parser().parse_args(arguments)
     flags = (args.rcp_bypass, args.rcp_bert_train_samples, args.seed_checker_bypass)
     mlp_compliance.enqueued_configs.clear()
-    root, handler, status = logging.getLogger(), _Kept(), 0
+    root, handler, status = logging.getLogger(), BufferingHandler(sys.maxsize), 0
+    handler.setLevel(logging.INFO)
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
@@ -68,7 +61,7 @@ def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
         root.removeHandler(handler)
         root.setLevel(level)
         mlp_compliance.enqueued_configs.clear()
-    return status, handler.records
+    return status, handler.buffer
 
 
 def run_summarizer(*arguments: str) -> int:
