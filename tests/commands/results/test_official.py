@@ -21,6 +21,7 @@ from mlperf_pkg.commands.results.systems import REQUIRED, own_id, system_cells, 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.model import KEEP_SCALING
 from tests.helpers import trees
+from tests.helpers.logs import edited
 from tests.helpers.official import official_files, rows
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
@@ -77,10 +78,8 @@ def no_results(root: Path) -> None:
 
 
 def large_batch(root: Path) -> None:
-    for log in (root / "results" / SYSTEM / "resnet").iterdir():
-        batch = b'"global_batch_size", "value": '
-        head, _, tail = log.read_bytes().partition(batch)
-        log.write_bytes(head + batch + b"10000000" + tail.lstrip(b"0123456789"))
+    logs = (edited(log, "global_batch_size", value=10_000_000) for log in simulated())
+    write_set(root / "results" / SYSTEM / "resnet", tuple(logs))
 
 
 COMMIT = "TensorFlow 2.4 commit hash = 0123 dirty"
