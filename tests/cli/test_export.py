@@ -51,8 +51,7 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     assert ("CODE100", "2.0") in rows(path, "SELECT code, round FROM findings")
 
 
-@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
-def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths stay different; hyperparameters and metrics are then the same."""
     monkeypatch.chdir(tmp_path)
     Path("logs").mkdir()
@@ -60,7 +59,7 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
         renamed = log.replace(b'"lars_opt_momentum"', json.dumps(f"opt_{text}").encode())
         metrics = edited(renamed, "eval_accuracy", value={"a\n": 0.1, r"a\n": 0.2})
         Path(f"logs/{text}.log").write_bytes(metrics)
-    exported("logs", "-o", name, "--evaluations")
+    exported("logs", "-o", "r.duckdb", "--evaluations")
     statements = {
         "SELECT path FROM runs ORDER BY path": [(r"a\n.log",), (r"a\n.log@2",)],
         "SELECT runs FROM settings WHERE key LIKE 'opt_a%'": [(2,)],
@@ -69,8 +68,7 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
             (r"a\n.log@2", r"a\n", 0.2),
         ],
     }
-    connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
-    with closing(connect(name)) as database:
+    with closing(duckdb.connect("r.duckdb")) as database:
         assert {text: database.execute(text).fetchall() for text in statements} == statements
 
 

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,53 +37,28 @@ IN_NULLABLE: Mapping[type, st.SearchStrategy[Any]] = {
     int: st.none() | st.sampled_from([2**63, -(2**70)]),
     float: st.none() | st.sampled_from([float("nan"), float("inf"), 10**400]),
 }
-FIXED = {
-    "usage": st.sampled_from(["training", "hpc"]),
-    "round": st.sampled_from(["0.7", "5.1", "10.0"]),
-}
+ROUNDS = st.tuples(st.sampled_from(["training", "hpc"]), st.sampled_from(["0.7", "5.1", "10.0"]))
+KEYS = ("path", "id", "set_id", "run_path", "system_path")
 each_ending = pytest.mark.parametrize("ending", FORMATS)
 CONNECT: Mapping[str, Any] = {".sqlite": sqlite3.connect, ".duckdb": duckdb.connect}
 
 
 def values(column: Column) -> st.SearchStrategy[Any]:
-    strategy = FIXED.get(column.name, VALUES[column.type])
-    if not column.nullable or column.name in FIXED:
-        return strategy
-    return strategy | IN_NULLABLE.get(column.type, st.none())
+    strategy = VALUES[column.type]
+    return strategy | IN_NULLABLE.get(column.type, st.none()) if column.nullable else strategy
 
 
-def with_keys(tables: Rows) -> Rows:
-    """The rows with keys that exist, without those that need one and have none."""
-    changed = dict(tables)
+def tables_of(rounds: Sequence[tuple[str, str]]) -> st.SearchStrategy[Rows]:
+    """Tables of a row for each of these rounds, in which all keys exist."""
 
-    def own(name: str) -> list[tuple[Any, ...]]:
-        return [(*row[:2], f"{name} {i}") for i, row in enumerate(changed[name])]
+    def row_of(name: str, number: int) -> st.SearchStrategy[tuple[Any, ...]]:
+        others = TABLES[name].columns[2:]
+        keys = [st.just(f"{number}") if c.name in KEYS else values(c) for c in others]
+        return st.tuples(*map(st.just, rounds[number]), *keys)
 
-    none = [("hpc", "0.7", None)] * 3
-    for name, field, of, instead in (
-        ("systems", "path", "systems", []),
-        ("result_sets", "system_path", "systems", none),
-        ("result_sets", "id", "result_sets", []),
-        ("runs", "set_id", "result_sets", []),
-        ("runs", "path", "runs", []),
-        ("evaluations", "run_path", "runs", []),
-        ("settings", "set_id", "result_sets", []),
-        ("findings", "set_id", "result_sets", none),
-    ):
-        place = [column.name for column in TABLES[name].columns].index(field)
-        changed[name] = [
-            (*key[:2], *row[2:place], key[2], *row[place + 1 :])
-            for row, key in zip(changed[name], own(of) or instead, strict=False)
-        ]
-    return in_order(changed)
-
-
-ROWS = st.fixed_dictionaries(
-    {
-        name: st.lists(st.tuples(*map(values, table.columns)), max_size=3)
-        for name, table in TABLES.items()
-    }
-).map(with_keys)
+    numbers = range(len(rounds))
+    rows = {name: st.tuples(*(row_of(name, number) for number in numbers)) for name in TABLES}
+    return st.fixed_dictionaries(rows).map(in_order)
 
 
 def rows(*rounds: str) -> Rows:
@@ -102,7 +77,7 @@ def seen(tables: Rows, ending: str) -> Rows:
 
 @each_ending
 @examples(8)
-@given(tables=ROWS)
+@given(tables=st.lists(ROUNDS, max_size=3).flatmap(tables_of))
 def test_rows_are_read_as_they_were_written(ending: str, tables: Rows) -> None:
     expected = seen(tables, ending)
     with TemporaryDirectory() as folder:
