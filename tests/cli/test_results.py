@@ -45,18 +45,16 @@ def test_a_round(root: Path, tmp_path: Path) -> None:
         )
 
 
-REFUSED = [
-    (["-o", "training_results_v2.0/out"], "refusing to write inside an input folder"),
-    (["--private-ids", "training_results_v2.0/ids"], "refusing to write inside an input folder"),
-    (["-o", "a", "--private-ids", "a/results.json"], "a/results.json: a file of the summary"),
-    (["--private-ids", "bad.json"], "bad.json:1: expected private ids by row"),
-]
-
-
 def test_refusals(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for arguments, message in REFUSED:
-        monkeypatch.chdir(root.parent)
-        Path("bad.json").write_text("[]", "utf-8")
+    monkeypatch.chdir(root.parent)
+    Path("bad.json").write_text("[]", "utf-8")
+    inside = "refusing to write inside an input folder"
+    for arguments, message in (
+        (["-o", "training_results_v2.0/out"], inside),
+        (["--private-ids", "training_results_v2.0/ids"], inside),
+        (["-o", "a", "--private-ids", "a/results.json"], "a/results.json: a file of the summary"),
+        (["--private-ids", "bad.json"], "bad.json:1: expected private ids by row"),
+    ):
         result = call("results", root.name, *arguments)
         assert result.exit_code == 2
         assert message in result.stderr

@@ -93,13 +93,10 @@ def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it() -> None:
 
 
 def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_path: Path) -> None:
-    file = tmp_path / "privateid.json"
-    file.write_text('{"A/a": {"private_id": "x", "by": "chair"}}', "utf-8")
+    file, old = tmp_path / "privateid.json", {"A/a": {"private_id": "x", "by": "chair"}}
+    file.write_text(json.dumps(old), "utf-8")
     read_ids(file).extended([system("A/b", own="red-oak")]).write()
-    assert json.loads(file.read_text("utf-8")) == {
-        "A/a": {"private_id": "x", "by": "chair"},
-        "A/b": {"private_id": "red-oak"},
-    }
+    assert json.loads(file.read_text("utf-8")) == {**old, "A/b": {"private_id": "red-oak"}}
 
 
 def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:

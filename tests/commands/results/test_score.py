@@ -83,7 +83,6 @@ ROUND = scores_of(
     {"benchmark": "resnet", "score_minutes": 123.4567, "rcp": None},
     {"system": "a_system_of_many_accelerators_and_nodes", "verdict": FAIL},
     {"division": "open", "score_minutes": None, "score_note": "1 of 10 runs"},
-    {"submitter": "Other", "rcp": rcp(margin_percent=None, no_limit_reason="why")},
     {"submitter": None, "path": "folder", "system": None},
 )
 
@@ -100,24 +99,21 @@ def test_standings_of_few_sets() -> None:
 def test_text_in_short() -> None:
     assert SCORE_FORMATS["text"](ROUND, View(70)) == dedent(
         """\
-        Submitter, system    Benchmark  Minutes  RCP margin      Verdict
+        Submitter, system      Benchmark  Minutes  RCP margin    Verdict
         ACME (closed)
-          dgx                bert        20.500  pass +10.0 %    pass
-          dgx                resnet     123.457  not checked     pass
+          dgx                  bert        20.500  pass +10.0 %  pass
+          dgx                  resnet     123.457  not checked   pass
           a_system_of_many_accelerators_and_nodes
-                             bert        20.500  pass +10.0 %    official FAIL
+                               bert        20.500  pass +10.0 %  official FAIL
 
         ACME (open)
-          dgx                bert             -  -               pass
+          dgx                  bert             -  -             pass
           dgx, bert: 1 of 10 runs
 
-        Other (closed)
-          dgx                bert        20.500  pass, no limit  pass
-
         logs in folder (closed)
-          unnamed system     bert        20.500  pass +10.0 %    pass
+          unnamed system       bert        20.500  pass +10.0 %  pass
 
-        6 result sets; --verbose shows the runs and how each score is computed
+        5 result sets; --verbose shows the runs and how each score is computed
         round 2.0: as given
         """
     )

@@ -177,16 +177,15 @@ def failing(root: Path, basis: Basis) -> Checked:
 
 
 REASON = "not valid: RUN157: wrong"
-LEFT_OUT = [
-    (Basis.BOTH, REASON, REASON, "rules: RUN157"),
-    (Basis.OFFICIAL, "", "", "official: RUN157"),
-    (Basis.RULES, "", REASON, "rules: RUN157"),
-    (Basis.ADVICE, "", "", ""),
-]
 
 
 def test_which_verdict_leaves_a_score_out(root: Path) -> None:
-    for basis, official, rules, remarks in LEFT_OUT:
+    for basis, official, rules, remarks in (
+        (Basis.BOTH, REASON, REASON, "rules: RUN157"),
+        (Basis.OFFICIAL, "", "", "official: RUN157"),
+        (Basis.RULES, "", REASON, "rules: RUN157"),
+        (Basis.ADVICE, "", "", ""),
+    ):
         checked = failing(root, basis)
         own = checked.sets[0].row.score_minutes
         for verdict, reason, minutes in (
