@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from tests.helpers.trees import simulated, write_set
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
 
-BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}
+whole = partial(point, Hyperparams={})
+BIG = {"hp": whole(RUNS), "b": whole(RUNS, BS=128)}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -125,27 +127,23 @@ def test_refusals() -> None:
 
 # ---- hostile files ------------------------------------------------------------------------
 
-HOSTILE: dict[str, tuple[Any, str]] = {
-    "no point": ({}, "no reference point"),
-    "an endless search": ({"a": point([1e300, 2e300] * 5, Hyperparams={})}, "outside of 0 to 100"),
-    "a huge batch size": ({"a": point(RUNS, BS=1e9, Hyperparams={})}, "expected less than 1,000"),
-    "no hyperparameters": ({"a": point(RUNS)}, 'a has no "Hyperparams"'),
-    "another unit": (
-        {"a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}},
-        'a has no "Epochs to converge"',
-    ),
-    "too few runs": ({"a": point([1.0, 2.0], Hyperparams={})}, "a has 2 runs, of which 2 are"),
-    "a batch size twice": (
-        {"a": point(RUNS, Hyperparams={}), "b": point(RUNS, Hyperparams={})},
-        "b and a both have batch size 64",
-    ),
-    "escapes": ({"\x1b[2J": point([1.0], Hyperparams={})}, "\\x1b[2J has 1 runs"),
-    "too large": (" " * (1 << 20) + "{}", "larger than 1 MiB"),
+HOSTILE: dict[str, Any] = {
+    "no reference point": {},
+    "outside of 0 to 100": {"an endless search": whole([1e300, 2e300] * 5)},
+    "expected less than 1,000": {"a huge batch size": whole(RUNS, BS=1e9)},
+    'a has no "Hyperparams"': {"a": point(RUNS)},
+    'a has no "Epochs to converge"': {
+        "a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}
+    },
+    "a has 2 runs, of which 2 are": {"a": whole([1.0, 2.0])},
+    "b and a both have batch size 64": {"a": whole(RUNS), "b": whole(RUNS)},
+    "\\x1b[2J has 1 runs": {"\x1b[2J": whole([1.0])},
+    "larger than 1 MiB": " " * (1 << 20) + "{}",
 }
 
 
 def test_a_hostile_file(tmp_path: Path) -> None:
-    for content, reason in HOSTILE.values():
+    for reason, content in HOSTILE.items():
         file = custom(tmp_path, content)
         status, text = call("show", "gpt3", "--custom", file)
         assert (status, text) == call("lint", file, "--benchmark", "gpt3")
@@ -241,7 +239,7 @@ SIZE = 3264  # of the simulated logs
 def points_at(size: int, first: int) -> dict[str, Any]:
     """A point whose ten runs converge after this number of epochs and more."""
     runs = [first + number for number in range(10)]
-    return {f"new_{size}": point(runs, Benchmark="resnet", BS=size, Hyperparams={})}
+    return {f"new_{size}": whole(runs, Benchmark="resnet", BS=size)}
 
 
 POINTS = {
