@@ -103,12 +103,12 @@ def contents(path: Path) -> dict[str, bytes]:
 
 def test_each_round_is_a_row_group(tmp_path: Path) -> None:
     destination = Destination(tmp_path / "runs.parquet", "runs")
-    destination.write(
-        merged({}, {"runs": [row("runs")] * 3 + [row("runs", round="2.0")]}), replace=False
-    )
+    tables = merged({}, {"runs": [row("runs")] * 3 + [row("runs", round="2.0")]})
+    destination.write(tables, replace=False)
     file = pq.ParquetFile(destination.path)
-    numbers = range(file.num_row_groups)
-    groups = [file.read_row_group(number).column("round").to_pylist() for number in numbers]
+    groups = [
+        file.read_row_group(n).column("round").to_pylist() for n in range(file.num_row_groups)
+    ]
     assert groups == [["2.0"], ["5.1"] * 3]
     assert file.schema_arrow.field("minutes").metadata[b"unit"] == b"minutes"
 
@@ -118,10 +118,8 @@ BREAKING = [
     "DELETE FROM systems",  # each of these rows is referred to
     "DELETE FROM runs",
     "UPDATE result_sets SET system_path = 'other'",
-    "UPDATE runs SET set_id = 'other'",
     "UPDATE evaluations SET run_path = 'other'",
-    "UPDATE settings SET set_id = 'other'",
-    "UPDATE findings SET set_id = 'other'",
+    *(f"UPDATE {name} SET set_id = 'other'" for name in ("runs", "settings", "findings")),
 ]
 
 

@@ -99,12 +99,10 @@ def test_every_byte(tmp_path: Path, change: str) -> None:
     root = write_submission(tmp_path / "Graphcore")
     CHANGES[change](root)
     ours = summary_of(root)
-    assert official_files(root, "training", "2.0.0", tmp_path) == {
-        "summary.csv": ours.plain.csv(),
-        "summary.json": ours.plain.json(),
-        "summary_detailed.csv": ours.detailed.csv(),
-        "summary_detailed.json": ours.detailed.json(),
-    }
+    files = {"summary.csv": ours.plain.csv(), "summary.json": ours.plain.json()}
+    files["summary_detailed.csv"] = ours.detailed.csv()
+    files["summary_detailed.json"] = ours.detailed.json()
+    assert official_files(root, "training", "2.0.0", tmp_path) == files
 
 
 def test_numbers_in_json_are_those_of_pandas() -> None:
