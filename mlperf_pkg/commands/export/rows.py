@@ -476,5 +476,5 @@ def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
         "status": system.get("status_written"),
         "energy_joules": fields["energy"],
     }
-    known = {name: value for name, value in values.items() if value is not None}
-    return PublishedSet(*({**_LACKING, **known}[name] for name in _LACKING))
+    present = {name: value for name, value in values.items() if value is not None}
+    return PublishedSet(*({**_LACKING, **present}[name] for name in _LACKING))

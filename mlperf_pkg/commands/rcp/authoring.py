@@ -169,7 +169,8 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     """Return the first value of each hyperparameter in a log, with all its digits."""
     sources = {path: s for context in checked.contexts for path, s in context.sources.items()}
     values: dict[str, Any] = {}
-    with sources[run.path].open() as stream:
+    source = sources[run.path]
+    with source.open() as stream:
         for record in LogReader(stream, run.path, lambda _: None):
             key = record.key if record is not None else None
             if record and isinstance(key, str) and key not in values and is_hyperparameter(key):
@@ -236,9 +237,9 @@ def mistakes_of_package(
         raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
     every = upstream.lint(official_folder(), chosen)
     problems = tuple(problem for problem in every if benchmark in (None, problem.benchmark))
-    known = {upstream.identity(entry): entry.reason for entry in upstream.known_points()}
+    entries = {upstream.identity(entry): entry.reason for entry in upstream.known_points()}
     identities = {problem: upstream.identity(problem) for problem in problems}
-    reasons = {problem: known[name] for problem, name in identities.items() if name in known}
+    reasons = {problem: entries[name] for problem, name in identities.items() if name in entries}
     return Mistakes(f"mlperf-logging {installed_version('mlperf-logging')}", problems, reasons)
 
 

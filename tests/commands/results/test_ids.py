@@ -89,6 +89,8 @@ def test_the_order_of_rows_does_not_matter(rows: list[Any], random: Any) -> None
 def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it() -> None:
     ids = EMPTY.extended([system("A/a", own="red-oak"), system("A/b", own="red-oak")])
     assert ids_of(ids) == {"A/a": "red-oak", **ids_of(EMPTY.extended([system("A/b")]))}
+    alike = EMPTY.extended([system(f"{submitter}/a", DESCRIPTION) for submitter in "ABC"])
+    assert len({*ids_of(alike).values()}) == 3
 
 
 def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_path: Path) -> None:
