@@ -106,9 +106,8 @@ def test_each_round_is_a_row_group(tmp_path: Path) -> None:
     tables = merged({}, {"runs": [row("runs")] * 3 + [row("runs", round="2.0")]})
     destination.write(tables, replace=False)
     file = pq.ParquetFile(destination.path)
-    groups = [
-        file.read_row_group(n).column("round").to_pylist() for n in range(file.num_row_groups)
-    ]
+    numbers = range(file.num_row_groups)
+    groups = [file.read_row_group(number).column("round").to_pylist() for number in numbers]
     assert groups == [["2.0"], ["5.1"] * 3]
     assert file.schema_arrow.field("minutes").metadata[b"unit"] == b"minutes"
 
