@@ -105,18 +105,13 @@ def _rows(
     paths: tuple[str, ...], check_options: Options, published: tuple[str, ...], *, evaluations: bool
 ) -> Rows:
     """Return the rows of a check, of the published results, or of both."""
-    from mlperf_pkg.commands.export.rows import (  # noqa: PLC0415
-        common_rounds,
-        merged,
-        rows_of,
-        rows_of_published,
-    )
+    from mlperf_pkg.commands.export import rows  # noqa: PLC0415 - slow
 
     options_ = structs.replace(check_options, curves=evaluations)
-    of_paths: Rows = rows_of(noted(check(paths, options_))) if paths else {}
+    of_paths: Rows = rows.rows_of(noted(check(paths, options_))) if paths else {}
     if not published:
         return of_paths
-    of_record = rows_of_published(published_results(), published)
-    if both := common_rounds(of_record, of_paths):
+    of_record = rows.rows_of_published(published_results(), published)
+    if both := rows.common_rounds(of_record, of_paths):
         raise UserError(f"the published results contain {both}: export them or PATH, not both")
-    return merged(of_record, of_paths)
+    return rows.merged(of_record, of_paths)

@@ -13,20 +13,13 @@ from mlperf_pkg.cli import completion, options
 from mlperf_pkg.cli.group import EXISTING_FILE, Group, reads
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Output, note
+from mlperf_pkg.commands.rcp import authoring
 from mlperf_pkg.commands.rcp import reference as reference_points
-from mlperf_pkg.commands.rcp.authoring import (
-    LINT_FORMATS,
-    mistakes_of_file,
-    mistakes_of_package,
-    new_point,
-)
 from mlperf_pkg.commands.rcp.bootstrap import BOOTSTRAP_FORMATS, bootstrap
 from mlperf_pkg.commands.rcp.differences import DIFF_FORMATS, differences
-from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, shown
+from mlperf_pkg.commands.rcp.table import SHOW_FORMATS, points_picture, shown
 from mlperf_pkg.commands.rcp.tested import CHECK_FORMATS, tested_sets
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.infra.text import visible
 
 _Command = Callable[..., Any]
 
@@ -84,18 +77,13 @@ def origin_options(function: _Command) -> _Command:
             raise click.UsageError("--merge needs --custom FILE")
         return function(origin=reference_points.Origin(custom, merge), **others)
 
-    merging = click.option(
+    merging = options.flag(
         "--merge",
-        is_flag=True,
-        help="Add the points of --custom FILE to those of mlperf-logging; a point of FILE"
+        text="Add the points of --custom FILE to those of mlperf-logging; a point of FILE"
         " replaces one of the same batch size.",
-    )(with_origin)
-    return click.option(
-        "--custom",
-        type=EXISTING_FILE,
-        help="Use the points in FILE (format of mlperf-logging) instead of those of"
-        " mlperf-logging.",
-    )(merging)
+    )
+    text = "Use the points in FILE (format of mlperf-logging) instead of those of mlperf-logging."
+    return click.option("--custom", type=EXISTING_FILE, help=text)(merging(with_origin))
 
 
 # ---- commands -----------------------------------------------------------------------------
@@ -164,8 +152,6 @@ def show(
     if benchmark is None and (batch_sizes or interpolate or chart or origin.file):
         raise click.UsageError("--batch-size, --interpolate, --chart and --custom need a BENCHMARK")
     if chart:
-        from mlperf_pkg.commands.rcp.table import points_picture  # noqa: PLC0415 - slow to import
-
         Output(chart, target.force).refuse_early(inputs)
         draw = points_picture(chart)
     if benchmark is None:
@@ -174,11 +160,8 @@ def show(
         chosen = [reference_points.reference(usage, round_, benchmark, origin)]
     if chart:
         write_whole(chart, draw(chosen[0]), replace=target.force)
-    items = [
-        shown(item, item.every_size if interpolate else batch_sizes, pruned=not all_)
-        for item in chosen
-    ]
-    target.show(items)
+    sizes = [item.every_size if interpolate else batch_sizes for item in chosen]
+    target.show([shown(*pair, pruned=not all_) for pair in zip(chosen, sizes, strict=True)])
     return 0
 
 
@@ -257,7 +240,7 @@ def new(
     """
     target = Output(None if output == Path("-") else output, force)
     target.refuse_early(paths)
-    text, notes = new_point(noted(check(paths, check_options)), about)
+    text, notes = authoring.new_point(noted(check(paths, check_options)), about)
     target.write(text)
     for remark in notes:
         note(remark)
@@ -344,7 +327,7 @@ def diff_points(
     help="Check only this benchmark (default with FILE: that of its points).",
 )
 @round_option
-@options.written(LINT_FORMATS)
+@options.written(authoring.LINT_FORMATS)
 def lint(
     *,
     file: Path | None,
@@ -371,17 +354,11 @@ def lint(
       mlperf-pkg rcp lint rcps_llama31_8b.json
     """
     target.refuse_early([str(file)] if file else [])
-    if file is None:
-        result = mistakes_of_package(usage, round_, benchmark)
-    else:
-        result = mistakes_of_file(file, usage, round_, benchmark or _only_benchmark(file))
+    chosen = (usage, round_, benchmark)
+    result = (
+        authoring.mistakes_of_file(file, *chosen)
+        if file
+        else authoring.mistakes_of_package(*chosen)
+    )
     target.show(result)
     return int(result.new > 0)
-
-
-def _only_benchmark(file: Path) -> str:
-    names = reference_points.benchmarks_in(file)
-    if len(names) != 1:
-        problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
-        raise UserError(f"{visible(str(file))}: {problem}; expected points of one benchmark")
-    return names[0]

@@ -79,6 +79,7 @@ def command(
     folder = ResultsFolder(output, private_ids or output / IDS, force, anonymous)
     with locked(folder.ids):
         ids = folder.refuse_early((round_dir,))
-        written = folder.write(round_dir, check((round_dir,), check_options), ids, Basis(verdict))
-    click.echo(summary(written, output, Output().view()), nl=False)
-    return int(bool(written.publication.missing))
+        checked = check((round_dir,), check_options)
+        result, written = folder.write(round_dir, checked, ids, Basis(verdict))
+    click.echo(summary(result, written, output, Output().view()), nl=False)
+    return int(bool(result.missing))

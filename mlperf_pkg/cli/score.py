@@ -1,6 +1,5 @@
 """``mlperf-pkg score``."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,10 +11,10 @@ from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import FOLDER, Command
 from mlperf_pkg.cli.options import noted
 from mlperf_pkg.cli.output import Outputs, note
-from mlperf_pkg.commands.results.ids import read_ids
-from mlperf_pkg.commands.results.official import TableFolder
+from mlperf_pkg.commands.results.official import official_files, refuse_tables
 from mlperf_pkg.commands.results.score import SCORE_FORMATS
-from mlperf_pkg.infra.files import locked, refuse_within
+from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
+from mlperf_pkg.infra.files import locked, refuse_within, write_together
 
 
 @click.command(name="score", cls=Command)
@@ -67,28 +66,23 @@ def command(
     target.refuse_early(paths)
     if private_ids and not tables:
         raise click.UsageError("--private-ids needs --tables FOLDER")
-    table_folder = TableFolder(tables, target.force) if tables else None
-    if table_folder:
-        table_folder.refuse_early(paths)
+    if tables:
+        refuse_tables(tables, paths, force=target.force)
+    if private_ids:
+        refuse_within(private_ids, paths)
     with locked(private_ids) if private_ids else nullcontext():
-        with_ids = _ids_of(private_ids, paths) if private_ids else None
+        ids = read_ids(private_ids) if private_ids else None
         checked = noted(check(paths, check_options))
-        if table_folder:
-            for text in table_folder.write(with_ids(checked) if with_ids else checked):
+        if tables:
+            ids = with_private_ids(paths[0], checked, ids) if ids else None
+            files, notes = official_files(checked, ids)
+            write_together(tables, files, replace=target.force)
+            for text in notes:
                 note(text)
     result = scores(checked)
     has_score = any(scored.row.score_minutes is not None for scored in result.sets)
     target.show(_with_standings(result, checked) if has_score else result, paths)
     return int(not has_score)
-
-
-def _ids_of(file: Path, inputs: tuple[str, ...]) -> Callable[[Checked], Checked]:
-    """Read a file of private ids; return what extends it by the systems of a check."""
-    from mlperf_pkg.commands.results.tables import with_private_ids  # noqa: PLC0415 - rarely used
-
-    refuse_within(file, inputs)
-    ids = read_ids(file)
-    return lambda checked: with_private_ids(inputs[0], checked, ids)
 
 
 def _with_standings(result: Scores, checked: Checked) -> Scores:

@@ -11,10 +11,7 @@ import pytest
 
 from tests.helpers.logs import edited
 from tests.helpers.program import call
-from tests.helpers.trees import (
-    simulated,
-    write_submission,
-)
+from tests.helpers.trees import simulated, write_submission
 
 
 @pytest.fixture
@@ -49,13 +46,12 @@ def test_all_tables_of_a_round(tree: Path) -> None:
     last = """SELECT max(e.value) >= 0.759, max(e.unit), max(e.minutes) <= runs.minutes FROM evaluations e
               JOIN runs ON runs.path = e.run_path WHERE benchmark = 'resnet' GROUP BY runs.path"""
     assert rows(path, last) == [(1, "epochs", 1)] * 5
-    settings = rows(path, "SELECT value, number, runs FROM settings WHERE key = 'opt_name'")
-    assert ('"lars"', None, 5) in settings
+    settings = "SELECT value, number, runs FROM settings WHERE key = 'opt_name'"
+    assert ('"lars"', None, 5) in rows(path, settings)
     assert ("CODE100", "2.0") in rows(path, "SELECT code, round FROM findings")
 
 
-@pytest.mark.parametrize("name", ["r.sqlite", "r.duckdb"])
-def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths stay different; hyperparameters and metrics are then the same."""
     monkeypatch.chdir(tmp_path)
     Path("logs").mkdir()
@@ -63,7 +59,7 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
         renamed = log.replace(b'"lars_opt_momentum"', json.dumps(f"opt_{text}").encode())
         metrics = edited(renamed, "eval_accuracy", value={"a\n": 0.1, r"a\n": 0.2})
         Path(f"logs/{text}.log").write_bytes(metrics)
-    exported("logs", "-o", name, "--evaluations")
+    exported("logs", "-o", "r.duckdb", "--evaluations")
     statements = {
         "SELECT path FROM runs ORDER BY path": [(r"a\n.log",), (r"a\n.log@2",)],
         "SELECT runs FROM settings WHERE key LIKE 'opt_a%'": [(2,)],
@@ -72,8 +68,7 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
             (r"a\n.log@2", r"a\n", 0.2),
         ],
     }
-    connect = sqlite3.connect if name == "r.sqlite" else duckdb.connect
-    with closing(connect(name)) as database:
+    with closing(duckdb.connect("r.duckdb")) as database:
         assert {text: database.execute(text).fetchall() for text in statements} == statements
 
 
@@ -81,22 +76,18 @@ def test_names_of_the_same_text(name: str, tmp_path: Path, monkeypatch: pytest.M
 def test_rounds_are_added_and_replaced(name: str, tree: Path) -> None:
     assert "result_sets 184," in exported("--published", "v5.1", "-o", name)
     write_submission(Path("v6.0") / "ACME", "resnet")
-    refused = call("export", tree, "-o", name)
-    assert refused.exit_code == 2
-    assert "exists already; --append adds to it, --force overwrites" in refused.stderr
+    refused = call("export", tree, "-o", name).stderr
+    assert "exists already; --append adds to it, --force overwrites" in refused
     assert "result_sets 185," in exported("v6.0", "-o", name, "--append")
-    refused = call("export", "v6.0", "-o", name, "--append")
-    assert (refused.exit_code, refused.stderr.count("contains training 6.0 already")) == (2, 1)
+    refused = call("export", "v6.0", "-o", name, "--append").stderr
+    assert "contains training 6.0 already" in refused
     assert "result_sets 185," in exported("v6.0", "-o", name, "--replace")
     assert "result_sets 2," in exported(tree, "-o", name, "--force")
 
 
 def test_refusals(tree: Path) -> None:
     for arguments, message in (
-        (
-            ["-o", "results.xlsx"],
-            "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb",
-        ),
+        (["-o", "r.xlsx"], "unknown ending; expected one of .parquet, .csv, .sqlite, .duckdb"),
         (["-o", "r.sqlite", "--table", "runs"], "r.sqlite holds all tables"),
         (["-o", "r.csv", "--published"], "the published results contain training 2.0"),
         (["-o", "r.csv", "--published", "5.2"], "--published 5.2: no such round; did you mean 5."),

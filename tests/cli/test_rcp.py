@@ -3,9 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from tests.helpers.trees import simulated, write_set
 from tests.helpers.upstream import RUNS, point
 from tests.parity.incumbent import quickened
 
-BIG = {"hp": point(RUNS, Hyperparams={}), "b": point(RUNS, BS=128, Hyperparams={})}
+whole = partial(point, Hyperparams={})
+BIG = {"hp": whole(RUNS), "b": whole(RUNS, BS=128)}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -29,15 +30,24 @@ def _quickened() -> Iterator[None]:
         yield
 
 
-def call(*arguments: str | Path) -> tuple[int, str]:
+def streams(*arguments: str | Path) -> tuple[int, str, str]:
     result = program.call("rcp", *arguments)
-    return result.exit_code, result.stdout or result.stderr
+    return result.exit_code, result.stdout, result.stderr
+
+
+def call(*arguments: str | Path) -> tuple[int, str]:
+    status, text, errors = streams(*arguments)
+    return status, text or errors
 
 
 def shown(*arguments: str | Path) -> str:
     status, text = call(*arguments)
     assert status == 0, text
     return text
+
+
+def data(*arguments: str | Path) -> Any:
+    return json.loads(program.call("rcp", *arguments, "--format", "json").stdout)
 
 
 def custom(folder: Path, points: Any = BIG) -> Path:
@@ -84,21 +94,19 @@ def test_show_all_benchmarks_of_a_round() -> None:
 
 def test_all_numbers_of_a_round_as_csv_and_json() -> None:
     rows = shown("show", "--round", "5.1", "--format", "csv").splitlines()
-    references = json.loads(shown("show", "--round", "5.1", "--format", "json"))["references"]
+    references = data("show", "--round", "5.1")["references"]
     points = [item for part in references for item in part["points"]]
     assert len(rows) - 1 == len(points) == 49
     assert {item["state"] for item in points} == {"used", "pruned"}
 
 
 def test_show_a_custom_file(tmp_path: Path) -> None:
-    file = custom(tmp_path)
     for options, sizes in (
-        ((), "64 128"),
-        (("--merge",), "64 128 1536 2048 3072 4096 6144 8192"),
+        ([], [64, 128]),
+        (["--merge"], [64, 128, 1536, 2048, 3072, 4096, 6144, 8192]),
     ):
-        text = shown("show", "gpt3", "--custom", file, *options, "--format", "csv")
-        shown_sizes = [line.split(",")[3].removesuffix(".0") for line in text.splitlines()[1:]]
-        assert shown_sizes == sizes.split()
+        [reference] = data("show", "gpt3", "--custom", custom(tmp_path), *options)["references"]
+        assert [point["batch_size"] for point in reference["points"]] == sizes
 
 
 def test_refusals() -> None:
@@ -119,27 +127,23 @@ def test_refusals() -> None:
 
 # ---- hostile files ------------------------------------------------------------------------
 
-HOSTILE: dict[str, tuple[Any, str]] = {
-    "no point": ({}, "no reference point"),
-    "an endless search": ({"a": point([1e300, 2e300] * 5, Hyperparams={})}, "outside of 0 to 100"),
-    "a huge batch size": ({"a": point(RUNS, BS=1e9, Hyperparams={})}, "expected less than 1,000"),
-    "no hyperparameters": ({"a": point(RUNS)}, 'a has no "Hyperparams"'),
-    "another unit": (
-        {"a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}},
-        'a has no "Epochs to converge"',
-    ),
-    "too few runs": ({"a": point([1.0, 2.0], Hyperparams={})}, "a has 2 runs, of which 2 are"),
-    "a batch size twice": (
-        {"a": point(RUNS, Hyperparams={}), "b": point(RUNS, Hyperparams={})},
-        "b and a both have batch size 64",
-    ),
-    "escapes": ({"\x1b[2J": point([1.0], Hyperparams={})}, "\\x1b[2J has 1 runs"),
-    "too large": (" " * (1 << 20) + "{}", "larger than 1 MiB"),
+HOSTILE: dict[str, Any] = {
+    "no reference point": {},
+    "outside of 0 to 100": {"an endless search": whole([1e300, 2e300] * 5)},
+    "expected less than 1,000": {"a huge batch size": whole(RUNS, BS=1e9)},
+    'a has no "Hyperparams"': {"a": point(RUNS)},
+    'a has no "Epochs to converge"': {
+        "a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}
+    },
+    "a has 2 runs, of which 2 are": {"a": whole([1.0, 2.0])},
+    "b and a both have batch size 64": {"a": whole(RUNS), "b": whole(RUNS)},
+    "\\x1b[2J has 1 runs": {"\x1b[2J": whole([1.0])},
+    "larger than 1 MiB": " " * (1 << 20) + "{}",
 }
 
 
 def test_a_hostile_file(tmp_path: Path) -> None:
-    for content, reason in HOSTILE.values():
+    for reason, content in HOSTILE.items():
         file = custom(tmp_path, content)
         status, text = call("show", "gpt3", "--custom", file)
         assert (status, text) == call("lint", file, "--benchmark", "gpt3")
@@ -164,11 +168,8 @@ def test_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file.read_bytes().startswith(b"<svg")
     shown("show", "bert", "--all", "--chart", page := tmp_path / "bert.html")
     assert "default-src 'none'; img-src data:" in page.read_text("utf-8")
-    status, text = call("show", "bert", "--chart", file)
-    assert (status, text) == (
-        2,
-        f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n",
-    )
+    refusal = f"mlperf-pkg: error: {file}: exists already; --force overwrites it\n"
+    assert call("show", "bert", "--chart", file) == (2, refusal)
 
 
 # ---- diff ---------------------------------------------------------------------------------
@@ -188,7 +189,7 @@ def test_diff() -> None:
 
 
 def test_diff_as_data() -> None:
-    [item] = json.loads(shown("diff", "4.0", "4.1", "gpt3", "--format", "json"))["benchmarks"]
+    [item] = data("diff", "4.0", "4.1", "gpt3")["benchmarks"]
     kinds = {point["batch_size"]: point["kind"] for point in item["points"]}
     assert kinds == {2048: "changed", 3072: "changed", 6144: "added"}
     assert item["points"][1]["new"]["minimum"] is None
@@ -201,14 +202,9 @@ def test_diff_as_data() -> None:
 
 def test_lint_of_the_package() -> None:
     text = shown("lint")
-    for heading in (
-        "outlier: 1 point; ",
-        "few_runs: 13 points; ",
-        "equal_runs: 53 points; ",
-        "misnamed: 3 points; ",
-        "unused: 13 points; ",
-    ):
-        assert f"\n{heading}" in text
+    kinds = dict(re.findall(r"^(\w+): (\d+) points?; ", text, re.M))
+    numbers = {"outlier": "1", "few_runs": "13", "equal_runs": "53", "misnamed": "3"}
+    assert kinds == {**numbers, "unused": "13"}
     assert text.endswith("\n83 mistakes, all known and accepted; --verbose shows each point\n")
     assert max(map(len, text.splitlines())) <= 80
 
@@ -217,23 +213,7 @@ Logs = tuple[bytes, ...]
 REFERENCE = simulated(runs=10)  # resnet of 2.0: a submission has 5
 
 
-def streams(*arguments: str | Path) -> tuple[int, str, str]:
-    result = program.call("rcp", *arguments)
-    return result.exit_code, result.stdout, result.stderr
-
-
-def report(*arguments: str | Path) -> list[dict[str, Any]]:
-    _, text, errors = streams("check", *arguments, "--format", "json")
-    assert not errors
-    sets: list[dict[str, Any]] = json.loads(text)["result_sets"]
-    return sets
-
-
-@lru_cache
-def package_points() -> dict[str, Any]:
-    file = official_folder() / "rcp_checker/training_2.0.0/rcps_resnet.json"
-    points: dict[str, Any] = json.loads(file.read_text("utf-8"))
-    return points
+FILE = official_folder() / "rcp_checker/training_2.0.0/rcps_resnet.json"
 
 
 def theirs(logs: Path, points: Path | None, ruleset: str = "2.0.0") -> tuple[bool, str, float]:
@@ -259,130 +239,87 @@ SIZE = 3264  # of the simulated logs
 def points_at(size: int, first: int) -> dict[str, Any]:
     """A point whose ten runs converge after this number of epochs and more."""
     runs = [first + number for number in range(10)]
-    return {f"new_{size}": point(runs, Benchmark="resnet", BS=size, Hyperparams={})}
+    return {f"new_{size}": whole(runs, Benchmark="resnet", BS=size)}
 
 
-POINTS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "slower": lambda size: points_at(size, 90),
-    "larger only": lambda size: points_at(size * 2, 30),
-    "both sides": lambda size: {
-        **points_at(size // 2, 30),
-        **points_at(size * 2, 40),
-    },
+POINTS = {
+    "slower": points_at(SIZE, 90),
+    "larger only": points_at(SIZE * 2, 30),
+    "both sides": {**points_at(SIZE // 2, 30), **points_at(SIZE * 2, 40)},
 }
 
 
 @pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("name", POINTS)
 def test_custom_points_as_the_official_checker(name: str, merge: bool, tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    points = POINTS[name](SIZE)
-    file, together = tmp_path / "points.json", tmp_path / "together.json"
-    file.write_text(json.dumps(points), "utf-8")
+    logs, points = write_set(tmp_path / "logs", simulated()), POINTS[name]
     sizes = {point["BS"] for point in points.values()}
-    kept = {key: point for key, point in package_points().items() if point["BS"] not in sizes}
-    together.write_text(json.dumps({**kept, **points} if merge else points), "utf-8")
-    [row] = report(logs, "--custom", file, *(["--merge"] if merge else []))
-    assert as_theirs(row) == theirs(logs, together)
+    package = json.loads(FILE.read_text("utf-8"))
+    kept = {key: point for key, point in package.items() if point["BS"] not in sizes}
+    merging = ["--merge"] if merge else []
+    [row] = data("check", logs, "--custom", custom(tmp_path, points), *merging)["result_sets"]
+    assert as_theirs(row) == theirs(logs, custom(tmp_path, {**kept, **points} if merge else points))
     assert row["custom"] is True
     assert row["before"]["official_pass"] is theirs(logs, None)[0]
 
 
-def test_check_also_shows_the_outcome_of_the_package(tmp_path: Path) -> None:
-    logs = write_set(tmp_path / "logs", simulated())
-    file = tmp_path / "points.json"
-    file.write_text(json.dumps(POINTS["slower"](SIZE)), "utf-8")
-    status, text, _ = streams("check", logs, "--custom", file)
-    words = " ".join(text.split())
-    assert status == 1
-    assert "FAIL" in text
-    assert "with the points of mlperf-logging: pass (RCP" in words
-    assert "1 result set: 1 FAIL" in text
-    assert max(map(len, text.splitlines()[1:])) <= 80
-
-
-@pytest.mark.parametrize(
-    ("logs", "status", "words"),
-    [
-        (simulated(), 0, "1 result set: 1 pass"),
-        (simulated(runs=4), 0, "4 of 5 runs"),
-        (
-            simulated(benchmark="minigo"),
-            2,
-            "the official checker crashes: it does not cover minigo",
-        ),
-    ],
-)
-def test_check(logs: Logs, status: int, words: str, tmp_path: Path) -> None:
-    actual, text, errors = streams("check", write_set(tmp_path, logs))
-    assert (actual, errors) == (status, "")
-    assert words in " ".join(text.split())
+def test_check(tmp_path: Path) -> None:
+    slower = ("--custom", custom(tmp_path, POINTS["slower"]))
+    for logs, options, status, words in (
+        (simulated(), (), 0, "1 result set: 1 pass"),
+        (simulated(runs=4), (), 0, "4 of 5 runs"),
+        (simulated("minigo"), (), 2, "the official checker crashes: it does not cover minigo"),
+        (simulated(), slower, 1, "1 result set: 1 FAIL"),
+        (simulated(), slower, 1, "with the points of mlperf-logging: pass (RCP"),
+    ):
+        folder = write_set(tmp_path / f"{status}{len(logs)}", logs)
+        actual, text, errors = streams("check", folder, *options)
+        assert (actual, errors, words in " ".join(text.split())) == (status, "", True)
+        assert max(map(len, text.splitlines()[1:])) <= 80
 
 
 # ---- new ----------------------------------------------------------------------------------
 
 
-def failed(log: bytes) -> bytes:
-    return edited(log, "run_stop", metadata={"status": "aborted"})
+def each(key: str, **changes: Any) -> Logs:
+    return tuple(edited(log, key, **changes) for log in REFERENCE)
 
 
-REFUSED: dict[str, tuple[Logs, str]] = {
-    "too few": (REFERENCE[:9], "9 logs; expected at least 10 (2N, as a submission has N = 5 runs)"),
-    "mixed batch sizes": (
-        (edited(REFERENCE[0], "global_batch_size", value=64), *REFERENCE[1:]),
-        "batch sizes ",
-    ),
-    "no batch size": (
-        tuple(edited(log, "global_batch_size", value="x") for log in REFERENCE),
-        "batch size 'x'; expected a positive number",
-    ),
-    "not converged": (
-        (failed(REFERENCE[0]), *REFERENCE[1:]),
-        "not converged (1 log): result_0.txt",
-    ),
-    "copies": ((*REFERENCE, REFERENCE[0]), "copies of other logs (1 log): result_10.txt"),
-    "other hyperparameters": (
-        (edited(REFERENCE[0], "lars_opt_base_learning_rate", value=3), *REFERENCE[1:]),
-        "lars_opt_base_learning_rate is 10.284 (9 logs) and 3 (1 log); expected one value",
-    ),
-    "several benchmarks": (
-        (*REFERENCE, *simulated(benchmark="bert")),
-        "the logs are of several benchmarks or rounds: ",
-    ),
-    "an unknown benchmark": (
-        tuple(edited(log, "submission_benchmark", value="\x1b[2Jx") for log in REFERENCE),
-        "does not have \\x1b[2Jx",
-    ),
-    "odd epochs": (
-        tuple(
-            edited(log, "eval_accuracy", value=0.8, metadata={"epoch_num": 10**400})
-            for log in REFERENCE
-        ),
-        "no number of epochs or samples to converge (10 logs): ",
+def first(key: str, **changes: Any) -> Logs:
+    return (edited(REFERENCE[0], key, **changes), *REFERENCE[1:])
+
+
+RATE = "lars_opt_base_learning_rate"
+ENDLESS = {"epoch_num": 10**400}
+REFUSED: dict[str, Logs] = {
+    "9 logs; expected at least 10 (2N, as a submission has N = 5 runs)": REFERENCE[:9],
+    "batch sizes ": first("global_batch_size", value=64),
+    "batch size 'x'; expected a positive number": each("global_batch_size", value="x"),
+    "not converged (1 log): result_0.txt": first("run_stop", metadata={"status": "aborted"}),
+    "copies of other logs (1 log): result_10.txt": (*REFERENCE, REFERENCE[0]),
+    f"{RATE} is 10.284 (9 logs) and 3 (1 log); expected one value": first(RATE, value=3),
+    "the logs are of several benchmarks or rounds: ": (*REFERENCE, *simulated("bert")),
+    "does not have \\x1b[2Jx": each("submission_benchmark", value="\x1b[2Jx"),
+    "no number of epochs or samples to converge (10 logs): ": each(
+        "eval_accuracy", value=0.8, metadata=ENDLESS
     ),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_new_refuses(name: str, tmp_path: Path) -> None:
-    logs, reason = REFUSED[name]
-    file = tmp_path / "new.json"
-    status, text, errors = streams("new", write_set(tmp_path / "logs", logs), "-o", file)
+@pytest.mark.parametrize("reason", REFUSED)
+def test_new_refuses(reason: str, tmp_path: Path) -> None:
+    logs, file = write_set(tmp_path / "logs", REFUSED[reason]), tmp_path / "new.json"
+    status, text, errors = streams("new", logs, "-o", file)
     assert (status, text) == (2, "")
     assert reason in errors
     assert all(line.isprintable() for line in errors.splitlines())
     assert not file.exists()
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "round_"),
-    [
-        ("resnet", "2.0"),
-        ("bert", "2.0"),
-        ("stable_diffusion", "5.0"),
-        ("rgat", "5.1"),
-    ],
-)
+NEW = [("resnet", "2.0"), ("bert", "2.0"), ("stable_diffusion", "5.0"), ("rgat", "5.1")]
+
+
+@pytest.mark.parametrize(("benchmark", "round_"), NEW)
 def test_the_official_checker_accepts_a_new_point(
     benchmark: str, round_: str, tmp_path: Path
 ) -> None:
@@ -390,8 +327,7 @@ def test_the_official_checker_accepts_a_new_point(
     reference = simulated(benchmark=benchmark, round_=round_, runs=2 * required, seed=3)
     logs = write_set(tmp_path / "reference", reference)
     file = tmp_path / "new.json"
-    status, _, errors = streams("new", logs, "--round", round_, "-o", file, "--precision", "BF16")
-    assert status == 0, errors
+    shown("new", logs, "--round", round_, "-o", file, "--precision", "BF16")
     [point] = json.loads(file.read_text("utf-8")).values()
     with file.open(encoding="utf-8") as stream:
         checker = official.RCP_Checker("training", f"{round_}.0", benchmark, False, stream)
@@ -399,35 +335,26 @@ def test_the_official_checker_accepts_a_new_point(
     assert len(record["Epochs to converge"]) == 2 * required
     assert (point["Creator"], point["Precision"]) == ("Graphcore", "BF16")
     assert (point["When"], point["BS"]) == (f"Prior to {round_} submission", record["BS"])
-    assert not any(
-        isinstance(value, str) and "e-" in value for value in point["Hyperparams"].values()
-    )
-
-    submission = simulated(benchmark=benchmark, round_=round_, seed=4)
-    own = write_set(tmp_path / "own", submission)
-    _, text, _ = streams("check", own, "--round", round_, "--custom", file, "--format", "json")
-    [row] = json.loads(text)["result_sets"]
+    texts = [value for value in point["Hyperparams"].values() if isinstance(value, str)]
+    assert not any("e-" in text for text in texts)
+    own = write_set(tmp_path / "own", simulated(benchmark=benchmark, round_=round_, seed=4))
+    [row] = data("check", own, "--round", round_, "--custom", file)["result_sets"]
     assert as_theirs(row) == theirs(own, file, f"{round_}.0")
 
 
 def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
     """With the option as the official checker with --bert_train_samples; by default, epochs."""
-    runs = (
-        edited(
-            edited(log, "eval_accuracy", metadata={"epoch_num": 1}),
-            "train_samples",
-            value=2_500_000 + number,
-        )
-        for number, log in enumerate(simulated(benchmark="bert", runs=20))
-    )
+    epochs = [
+        edited(log, "eval_accuracy", metadata={"epoch_num": 1})
+        for log in simulated("bert", runs=20)
+    ]
+    runs = (edited(log, "train_samples", value=2_500_000 + n) for n, log in enumerate(epochs))
     logs = write_set(tmp_path, tuple(runs))
     files = map(str, logs.glob("result_*.txt"))
     _, samples, _ = official.get_submission_epochs(files, "2.0.0", bert_train_samples=True)
     named = ("--creator", "ACME", "--platform", "X8", "--when", "in May")
     for options, expected in ((named, [1] * 20), (("--rcp-bert-train-samples",), sorted(samples))):
-        status, text, errors = streams("new", logs, "--round", "2.0", *options)
-        assert status == 0, errors
-        [point] = json.loads(text).values()
+        [point] = json.loads(shown("new", logs, "--round", "2.0", *options)).values()
         fields = [point[name] for name in ("Creator", "Platform", "When")]
         assert (fields == ["ACME", "X8", "in May"]) is (options == named)
         assert sorted(point["Epochs to converge"]) == expected
@@ -438,23 +365,15 @@ def test_new_counts_the_samples_of_bert(tmp_path: Path) -> None:
 
 def test_bootstrap_is_deterministic() -> None:
     arguments = ("bootstrap", "bert", "--round", "5.0", "--batch-size", "448", "--resamples", "200")
-    first, again = streams(*arguments)[1], streams(*arguments)[1]
-    other = streams(*arguments, "--seed", "1")[1]
+    first, again, other = shown(*arguments), shown(*arguments), shown(*arguments, "--seed", "1")
     assert first == again != other
     assert "Efron and\n  Tibshirani" in first
     assert max(map(len, first.splitlines())) <= 80
 
 
-def estimates(*arguments: str) -> dict[str, Any]:
-    status, text, _ = streams("bootstrap", *arguments, "--format", "json")
-    assert status == 0
-    fields: dict[str, Any] = json.loads(text)
-    return fields
-
-
 def test_the_interval_contains_the_estimate() -> None:
     for size in ("448", "1000"):
-        fields = estimates("bert", "--round", "5.0", "--batch-size", size)
+        fields = data("bootstrap", "bert", "--round", "5.0", "--batch-size", size)
         for name in ("mean", "limit"):
             assert fields[name]["low"] < fields[name]["value"] < fields[name]["high"]
         assert (fields["fails_percent"] is None) is (size == "1000")
@@ -462,5 +381,7 @@ def test_the_interval_contains_the_estimate() -> None:
 
 def test_a_wide_reference_fails_as_often_as_the_test_aims_at() -> None:
     """197 runs that differ: the t-test keeps its 5 %."""
-    fields = estimates("unet3d", "--round", "4.0", "--batch-size", "56", "--resamples", "5000")
+    fields = data(
+        "bootstrap", "unet3d", "--round", "4.0", "--batch-size", "56", "--resamples", "5000"
+    )
     assert fields["fails_percent"] == pytest.approx(5, abs=1)

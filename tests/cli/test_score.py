@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mlperf_pkg.commands.results.official import OFFICIAL_FILES
 from tests.helpers.program import call
 from tests.helpers.trees import simulated, write_set, write_submission
 
@@ -13,13 +14,7 @@ def test_exit_statuses(tmp_path: Path) -> None:
         assert text in result.stdout
 
 
-TABLES = [
-    "summary.csv",
-    "summary.json",
-    "summary.xlsx",
-    "summary_detailed.csv",
-    "summary_detailed.json",
-]
+TABLES = [name for name in sorted(OFFICIAL_FILES) if "weak" not in name]
 
 
 def names(folder: Path) -> list[str]:

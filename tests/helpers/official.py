@@ -3,7 +3,6 @@
 They write ``scaling.json`` and more into what they read, so most of them get a copy of their own.
 """
 
-import contextlib
 import csv
 import io
 import logging
@@ -14,7 +13,8 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -38,21 +38,13 @@ _DIRECTORY = " Running compliance checks in dir "
 _PATH = re.compile(r"\S*/result_\d+\.txt")
 
 
-class _Kept(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-
 def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
     """Return the exit status of its command line and what it logs; it writes into the submission."""
     args = package_checker.get_parser().parse_args(arguments)
     flags = (args.rcp_bypass, args.rcp_bert_train_samples, args.seed_checker_bypass)
     mlp_compliance.enqueued_configs.clear()
-    root, handler, status = logging.getLogger(), _Kept(), 0
+    root, handler, status = logging.getLogger(), BufferingHandler(sys.maxsize), 0
+    handler.setLevel(logging.INFO)
     level = root.level
     root.addHandler(handler)
     root.setLevel(logging.INFO)
@@ -68,7 +60,7 @@ def run_package_checker(*arguments: str) -> tuple[int, list[logging.LogRecord]]:
         root.removeHandler(handler)
         root.setLevel(level)
         mlp_compliance.enqueued_configs.clear()
-    return status, handler.records
+    return status, handler.buffer
 
 
 def run_summarizer(*arguments: str) -> int:
@@ -79,8 +71,8 @@ def run_summarizer(*arguments: str) -> int:
         with (
             cached_rules(),
             mock.patch("sys.argv", ["x", *arguments]),
-            contextlib.redirect_stdout(silence),
-            contextlib.redirect_stderr(silence),
+            redirect_stdout(silence),
+            redirect_stderr(silence),
         ):
             result_summarizer.main()
     except Exception:  # noqa: BLE001 - whatever it raises
@@ -107,16 +99,14 @@ def _checked(copy: Path, ruleset: str, usage: str) -> tuple[bool, dict[str, Coun
     assert status == 0
     errors: dict[str, Counter[str]] = {}
     folder = ""
-    passed = False
     for record in records:
         message = record.getMessage()
-        passed = passed or SUCCESS in message
         if message.startswith(_DIRECTORY):
             folder = Path(message.removeprefix(_DIRECTORY)).relative_to(copy).as_posix()
         if record.levelno >= logging.ERROR:
             text = _PATH.sub("PATH", message.replace(str(copy), "TREE"))
             errors.setdefault(folder, Counter()).update(text.split("\n"))
-    return passed, errors
+    return any(SUCCESS in record.getMessage() for record in records), errors
 
 
 def repository_errors(tree: Path) -> bool:
@@ -161,16 +151,10 @@ def package_verdict(
     """``pass``, ``fail``, or ``crash`` where it raises; with the flags at the top, as on upload."""
     caplog.clear()
     flags = {flag for params in root.glob(PARAMS) for flag in top_params(params.read_bytes()).flags}
-    options = {
-        "--rcp-bypass": {"rcp-bypass"},
-        "--rcp-bert-train-samples": {*TRAIN_SAMPLES},
-        "--seed-checker-bypass": {"seed-checker-bypass"},
-    }
-    bypasses = [option for option, names in options.items() if flags & names]
-    status, _ = run_package_checker(str(root), usage, ruleset, *bypasses)
-    if status:
-        return "crash"
-    return "pass" if SUCCESS in caplog.messages else "fail"
+    options = [f"--{name}" for name in ("rcp-bypass", "seed-checker-bypass") if name in flags]
+    options += ["--rcp-bert-train-samples"] if flags & TRAIN_SAMPLES else []
+    status, _ = run_package_checker(str(root), usage, ruleset, *options)
+    return "crash" if status else "pass" if SUCCESS in caplog.messages else "fail"
 
 
 def repository_passes(root: Path, caplog: pytest.LogCaptureFixture, ruleset: str) -> bool:
@@ -237,9 +221,8 @@ def official_files(tree: Path, usage: str, ruleset: str, scratch: Path) -> dict[
     written.mkdir()
     status = run_summarizer(str(copy), usage, ruleset, "--csv", str(written / "summary.csv"))
     shutil.rmtree(copy)
-    if status:  # of a missing field
-        return {}
-    return {path.name: path.read_text("utf-8") for path in written.iterdir()}
+    files = () if status else written.iterdir()
+    return {path.name: path.read_text("utf-8") for path in files}
 
 
 def rows(text: str) -> Rows:

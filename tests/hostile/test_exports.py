@@ -6,7 +6,8 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from mlperf_pkg.commands.export import formats
 from mlperf_pkg.commands.export.formats import FORMATS, Destination
-from mlperf_pkg.commands.export.rows import Rows, exported_sets, in_order
+from mlperf_pkg.commands.export.rows import exported_sets, in_order
 from mlperf_pkg.commands.export.schema import LONGEST, TABLES
 from mlperf_pkg.commands.page.history import history, history_html
 from mlperf_pkg.errors import UserError
@@ -32,15 +33,9 @@ def row(name: str, **others: Any) -> tuple[Any, ...]:
     return tuple((values | {"usage": "training", "round": "5.1"} | others).values())
 
 
-def rows(**findings: Any) -> Rows:
-    """A row of each table, with other values of the finding."""
-    names = {name: {} if name != "findings" else findings for name in TABLES}
-    return in_order({name: [row(name, **others)] for name, others in names.items()})
-
-
 def written(folder: Path, ending: str) -> Path:
     path = folder / f"results{ending}"
-    Destination(path).write(rows(), replace=False)
+    Destination(path).write(in_order({name: [row(name)] for name in TABLES}), replace=False)
     return path
 
 
@@ -60,20 +55,16 @@ LONG = "x" * 200_000
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_long_fields(ending: str, tmp_path: Path) -> None:
+    """They are cut, and stay different, as they are keys of the tables."""
     destination = Destination(tmp_path / f"results{ending}")
-    texts = (LONG, "=;" * 100_000, "\x1b" * 100_000, "\U0001f600" * 99_999)
+    texts = (f"{LONG}a", f"{LONG}b", "=;" * 100_000, "\x1b" * 100_000, "\U0001f600" * 99_999)
     findings = [row("findings", message=text) for text in texts]
     tables = in_order({**{name: [row(name)] for name in TABLES}, "findings": findings})
     destination.write(tables, replace=False)
     assert destination.read() == tables
     values = [value for stored in tables["findings"] for value in stored]
     assert all(len(value) <= LONGEST for value in values if isinstance(value, str))
-
-
-def test_long_fields_stay_different() -> None:
-    """They are keys of the tables."""
-    keys = [rows(message=LONG + end)["findings"][0] for end in "ab"]
-    assert keys[0] != keys[1]
+    assert len({*tables["findings"]}) == len(texts)
 
 
 @pytest.mark.parametrize("names", [("training", "97.3"), ("inference", "5.1"), ("../*", "0.0")])
@@ -118,10 +109,6 @@ def instead(name: str, make: Callable[[Path], object]) -> Callable[[Path], objec
     return case
 
 
-def zero(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
 def sql(connect: Any, *statements: str) -> Callable[[Path], object]:
     def case(path: Path) -> None:
         with closing(connect(str(path))) as database:
@@ -132,26 +119,16 @@ def sql(connect: Any, *statements: str) -> Callable[[Path], object]:
     return case
 
 
-def sqlite(*statements: str) -> Callable[[Path], object]:
-    return sql(sqlite3.connect, *statements)
+sqlite, duck = partial(sql, sqlite3.connect), partial(sql, duckdb.connect)
 
 
-def duck(*statements: str) -> Callable[[Path], object]:
-    return sql(duckdb.connect, *statements)
-
-
-def view(select: str, name: str = "findings") -> list[str]:
-    columns = [column.name for column in TABLES[name].columns]
-    values = ", ".join(f"NULL AS {column}" for column in columns)
-    return [f"DROP TABLE {name}", f"CREATE VIEW {name} AS {select.replace('@', values)}"]
+def view(select: str) -> list[str]:
+    """Have a view instead of the findings; @ stands for their columns."""
+    values = ", ".join(f"NULL AS {column.name}" for column in TABLES["findings"].columns)
+    return ["DROP TABLE findings", f"CREATE VIEW findings AS {select.replace('@', values)}"]
 
 
 COUNTING = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY})"
-LOOSE = [
-    "CREATE TABLE loose AS SELECT * FROM evaluations",
-    "DROP TABLE evaluations",
-    "ALTER TABLE loose RENAME TO evaluations",
-]
 
 
 def parquet(
@@ -172,128 +149,93 @@ def parquet(
 
 def many_rows(path: Path) -> None:
     file = path / "findings.parquet"
-    table = pq.read_table(file, partitioning=None)
-    pq.write_table(table.take([0] * 2000), file)
+    pq.write_table(pq.read_table(file, partitioning=None).take([0] * 2000), file)
 
 
-CASES: dict[str, tuple[str, Callable[[Path], object]]] = {
-    # CSV.
-    "an unclosed quote": (".csv", cell("text", '"text')),
-    "a quote in a cell": (".csv", cell("text", '"te"xt"')),
-    "an unclosed quote, and much more": (".csv", text(lambda t: t + '"' + "x\n" * 3_000_000)),
-    "another boolean": (".csv", cell("true", "True")),
-    "a number as boolean": (".csv", cell("true", "1")),
-    "an endless integer": (".csv", cell(",1,", f",{'9' * 5000},")),
-    "a large integer": (".csv", cell(",1,", f",{2**63},")),
-    "a word as integer": (".csv", cell(",1,", ",one,")),
-    "too few cells": (".csv", text(lambda t: t + "training\n")),
-    "too many cells": (".csv", text(lambda t: t + "," * 99 + "\n")),
-    "a long cell": (".csv", cell("text", "x" * 200_000)),
-    "a long line": (".csv", text(lambda t: t + "x" * 20_000_000)),
-    "an escape": (".csv", cell("text", "\x1b[31m")),
-    "NUL": (".csv", cell("text", "\0")),
-    "a missing value": (".csv", cell("true", "")),
-    "a large file": (".csv", sparse(100 << 30)),
-    "a missing file": (".csv", lambda path: (path / "runs.csv").unlink()),
-    "a pipe": (".csv", instead("runs.csv", os.mkfifo)),
-    "a device": (".csv", instead("runs.csv", zero)),
-    "a folder": (".csv", instead("runs.csv", Path.mkdir)),
-    "Latin-1": (".csv", lambda path: (path / "runs.csv").write_bytes(b"\xe4" * 99)),
-    # SQLite.
-    "a blob": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET metric = x'00ff'")),
-    "text instead of a number": (".sqlite", sqlite(*LOOSE, "UPDATE evaluations SET value = 'one'")),
-    "infinity": (".sqlite", sqlite("UPDATE evaluations SET value = 9e999")),
-    "a time without a zone": (".sqlite", sqlite("UPDATE runs SET start = '2022-04-20'")),
-    "no time": (".sqlite", sqlite("UPDATE runs SET start = 'today'")),
-    "two as boolean": (".sqlite", sqlite("UPDATE findings SET waived = 2")),
-    "escapes": (".sqlite", sqlite("UPDATE findings SET message = char(27) || '[31m'")),
-    "a long text": (
-        ".sqlite",
-        sqlite("UPDATE findings SET message = printf('%.*c', 9999999, 'x')"),
-    ),
-    "no table": (".sqlite", sqlite("DROP TABLE findings")),
-    "a view": (".sqlite", sqlite(*view("SELECT @"))),
-    "a view of itself": (".sqlite", sqlite(*view("SELECT * FROM findings"))),
-    "a view of endless rows": (".sqlite", sqlite(*view(f"{COUNTING} SELECT @ FROM n"))),
-    "a view of a view": (
-        ".sqlite",
-        sqlite(*view("SELECT * FROM runs"), *view("SELECT * FROM findings", "runs")),
-    ),
-    "a virtual table": (
-        ".sqlite",
-        sqlite("DROP TABLE findings", "CREATE VIRTUAL TABLE findings USING fts5(usage)"),
-    ),
-    "a computed column": (
-        ".sqlite",
-        sqlite(
+def special(name: str) -> dict[str, Callable[[Path], object]]:
+    """What is not a regular file in place of the file ``name`` of a folder, or of the database."""
+    return {
+        "a pipe": instead(name, os.mkfifo),
+        "a device": instead(name, lambda path: path.symlink_to("/dev/zero")),
+        "a folder": instead(name, Path.mkdir),
+    }
+
+
+CASES: dict[str, dict[str, Callable[[Path], object]]] = {
+    ".csv": {
+        "a quote in a cell": cell("text", '"te"xt"'),
+        "an unclosed quote, and much more": text(lambda t: t + '"' + "x\n" * 3_000_000),
+        "another boolean": cell("true", "True"),
+        "an endless integer": cell(",1,", f",{'9' * 5000},"),
+        "a large integer": cell(",1,", f",{2**63},"),
+        "too few cells": text(lambda t: t + "training\n"),
+        "a long cell": cell("text", "x" * 200_000),
+        "a long line": text(lambda t: t + "x" * 20_000_000),
+        "an escape": cell("text", "\x1b[31m"),
+        "NUL": cell("text", "\0"),
+        "a missing value": cell("true", ""),
+        "a large file": sparse(100 << 30),
+        "a missing file": lambda path: (path / "runs.csv").unlink(),
+        "Latin-1": lambda path: (path / "runs.csv").write_bytes(b"\xe4" * 99),
+        **special("runs.csv"),
+    },
+    ".sqlite": {
+        "infinity": sqlite("UPDATE evaluations SET value = 9e999"),
+        "a time without a zone": sqlite("UPDATE runs SET start = '2022-04-20'"),
+        "no time": sqlite("UPDATE runs SET start = 'today'"),
+        "two as boolean": sqlite("UPDATE findings SET waived = 2"),
+        "escapes": sqlite("UPDATE findings SET message = char(27) || '[31m'"),
+        "a long text": sqlite("UPDATE findings SET message = printf('%.*c', 9999999, 'x')"),
+        "no table": sqlite("DROP TABLE findings"),
+        "a view of itself": sqlite(*view("SELECT * FROM findings")),
+        "a view of endless rows": sqlite(*view(f"{COUNTING} SELECT @ FROM n")),
+        "a virtual table": sqlite(
+            "DROP TABLE findings", "CREATE VIRTUAL TABLE findings USING fts5(usage)"
+        ),
+        "a computed column": sqlite(
             "DROP TABLE findings",
             "CREATE TABLE findings (usage TEXT, round TEXT AS (printf('%.*c', 9999, 'x')))",
             "INSERT INTO findings VALUES ('training')",
         ),
-    ),
-    "another version": (".sqlite", sqlite("PRAGMA user_version = 1")),
-    "a pipe as SQLite": (".sqlite", instead("", os.mkfifo)),
-    "a device as SQLite": (".sqlite", instead("", zero)),
-    "a folder as SQLite": (".sqlite", instead("", Path.mkdir)),
-    "a large SQLite": (".sqlite", sparse(100 << 30)),
-    # DuckDB.
-    "DuckDB: NaN": (".duckdb", duck("UPDATE evaluations SET value = 'NaN'")),
-    "DuckDB: escapes": (".duckdb", duck("UPDATE findings SET message = chr(27)")),
-    "DuckDB: a long text": (".duckdb", duck("UPDATE findings SET message = repeat('x', 9999999)")),
-    "DuckDB: no table": (".duckdb", duck("DROP TABLE findings")),
-    "DuckDB: a view": (".duckdb", duck(*view("SELECT @"))),
-    "DuckDB: a view of endless rows": (".duckdb", duck(*view(f"SELECT @ FROM range({MANY})"))),
-    "DuckDB: a view of a file": (
-        ".duckdb",
-        duck(*view("SELECT @ FROM read_text('/etc/hostname')")),
-    ),
-    "DuckDB: structs": (
-        ".duckdb",
-        duck(
+        "another version": sqlite("PRAGMA user_version = 1"),
+        "a large file": sparse(100 << 30),
+        **special(""),
+    },
+    ".duckdb": {
+        "NaN": duck("UPDATE evaluations SET value = 'NaN'"),
+        "escapes": duck("UPDATE findings SET message = chr(27)"),
+        "a long text": duck("UPDATE findings SET message = repeat('x', 9999999)"),
+        "no table": duck("DROP TABLE findings"),
+        "a view of endless rows": duck(*view(f"SELECT @ FROM range({MANY})")),
+        "a view of a file": duck(*view("SELECT @ FROM read_text('/etc/hostname')")),
+        "structs": duck(
             "ALTER TABLE evaluations RENAME TO old",
             "CREATE TABLE evaluations AS SELECT * REPLACE ({'a': 1} AS metric) FROM old",
         ),
-    ),
-    "DuckDB: dates": (
-        ".duckdb",
-        duck(
-            "CREATE TABLE old AS SELECT * REPLACE (DATE '2022-04-20' AS start) FROM runs",
-            *("DROP TABLE evaluations", "DROP TABLE runs", "ALTER TABLE old RENAME TO runs"),
-        ),
-    ),
-    "DuckDB: many rows": (
-        ".duckdb",
-        duck("INSERT INTO findings SELECT f.* FROM findings f, range(2000)"),
-    ),
-    "DuckDB: a pipe": (".duckdb", instead("", os.mkfifo)),
-    "DuckDB: a device": (".duckdb", instead("", zero)),
-    # Parquet.
-    "Parquet: a struct": (
-        ".parquet",
-        parquet("runs", "status", [{"a": 1}], pa.struct([("a", pa.int64())])),
-    ),
-    "Parquet: a date": (".parquet", parquet("runs", "start", [date(2022, 4, 20)], pa.date32())),
-    "Parquet: bytes": (".parquet", parquet("runs", "status", [b"\xff"], pa.binary())),
-    "Parquet: NaN": (".parquet", parquet("evaluations", "value", [float("nan")])),
-    "Parquet: an escape": (".parquet", parquet("runs", "status", ["\x1b[31m"])),
-    "Parquet: a long text": (".parquet", parquet("runs", "status", ["x" * 9_999_999])),
-    "Parquet: many rows": (".parquet", many_rows),
-    "Parquet: a missing file": (".parquet", lambda path: (path / "runs.parquet").unlink()),
-    "Parquet: a pipe": (".parquet", instead("runs.parquet", os.mkfifo)),
-    "Parquet: a device": (".parquet", instead("runs.parquet", zero)),
-    "Parquet: cut off": (".parquet", lambda path: os.truncate(path / "runs.parquet", 500)),
+        "many rows": duck("INSERT INTO findings SELECT f.* FROM findings f, range(2000)"),
+        **special(""),
+    },
+    ".parquet": {
+        "a struct": parquet("runs", "status", [{"a": 1}], pa.struct([("a", pa.int64())])),
+        "NaN": parquet("evaluations", "value", [float("nan")]),
+        "an escape": parquet("runs", "status", ["\x1b[31m"]),
+        "a long text": parquet("runs", "status", ["x" * 9_999_999]),
+        "many rows": many_rows,
+        "a missing file": lambda path: (path / "runs.parquet").unlink(),
+        "cut off": lambda path: os.truncate(path / "runs.parquet", 500),
+        **special("runs.parquet"),
+    },
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("ending", "name"), [(of, name) for of in CASES for name in CASES[of]])
 def test_what_is_not_an_export(
-    name: str, valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ending: str, name: str, valid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ending, edit = CASES[name]
     path = tmp_path / f"results{ending}"
     stored = valid / path.name
     shutil.copytree(stored, path) if stored.is_dir() else shutil.copy(stored, path)
-    edit(path)
+    CASES[ending][name](path)
     monkeypatch.setattr(formats, "MOST_ROWS", 1000)
     with pytest.raises(UserError, match="is not an export of this version") as caught:
         Destination(path).read()

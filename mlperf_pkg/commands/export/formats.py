@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -64,21 +64,11 @@ def _arrow_schema(table: Table, zone: str | None = "UTC") -> Any:
     ``zone`` is the time zone of timestamps; they are in UTC even if it is None.
     """
     pa = _arrow()
-    types = {
-        str: pa.string(),
-        int: pa.int64(),
-        float: pa.float64(),
-        bool: pa.bool_(),
-        datetime: pa.timestamp("ms", zone),
-    }
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    types[datetime] = pa.timestamp("ms", zone)
     fields = [
-        pa.field(
-            column.name,
-            types[column.type],
-            nullable=column.nullable,
-            metadata={"description": column.meaning, "unit": column.unit},
-        )
-        for column in table.columns
+        pa.field(c.name, types[c.type], c.nullable, {"description": c.meaning, "unit": c.unit})
+        for c in table.columns
     ]
     return pa.schema(fields, metadata={"description": table.meaning})
 
@@ -106,8 +96,8 @@ def _read_parquet(path: Path, table: Table) -> list[Row]:
         _refuse_others(table, file.schema_arrow.names, file.metadata.num_rows, is_ours=is_ours)
     # A string of a dictionary takes memory once, however many rows have it.
     with open_file(path) as stream, _parquet().ParquetFile(stream, read_dictionary=texts) as file:
-        batches = _within_memory(map(_columns, file.iter_batches(_BATCH, use_threads=False)))
-        return accepted(table, (row for columns in batches for row in zip(*columns, strict=True)))
+        batches = map(_rows_in, file.iter_batches(_BATCH, use_threads=False))
+        return accepted(table, chain.from_iterable(_within_memory(batches)))
 
 
 def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
@@ -134,8 +124,8 @@ def _within_memory(parts: Iterator[_Part]) -> Iterator[_Part]:
     yield from parts
 
 
-def _columns(batch: Any) -> list[list[Any]]:
-    return list(map(_values, batch.columns))
+def _rows_in(batch: Any) -> Iterator[Row]:
+    return zip(*map(_values, batch.columns), strict=True)
 
 
 def _values(column: Any) -> list[Any]:
@@ -149,9 +139,8 @@ def _values(column: Any) -> list[Any]:
 
 # ---- CSV: a header, empty cells for null, ``true`` and ``false`` ------------------------------
 
-_BOOLEANS = {True: "true", False: "false"}
 _LONGEST_LINE = 1 << 22  # characters
-_TO_CSV: Mapping[type, Callable[[Any], Any]] = {bool: _BOOLEANS.__getitem__, datetime: iso}
+_TO_CSV: Mapping[type, Callable[[Any], Any]] = {bool: ("false", "true").__getitem__, datetime: iso}
 _FROM_CSV: Mapping[type, Callable[[str], Any]] = {
     str: unescape_formula,
     int: int,
@@ -222,13 +211,18 @@ def _write_sqlite(path: Path, rows: Rows) -> None:
 
 
 def _sqlite_table(table: Table) -> str:
-    lines = []
-    for column in table.columns:
-        not_null = "" if column.nullable else " NOT NULL"
-        definition = f"{column.name} {_SQLITE_TYPES[column.type]}{not_null}"
-        lines.append(f"  {definition}, -- {column.described}\n")
+    definitions = zip(_definitions(table, _SQLITE_TYPES), table.columns, strict=True)
+    lines = [f"  {definition}, -- {column.described}\n" for definition, column in definitions]
     keys = ",\n".join(f"  {key}" for key in table.keys)
     return f"CREATE TABLE {table.name} (\n{''.join(lines)}{keys}) STRICT"
+
+
+def _definitions(table: Table, types: Mapping[type, str]) -> list[str]:
+    """Return the columns of a table as in the statement that creates it."""
+    null = {True: "", False: " NOT NULL"}
+    return [
+        f"{column.name} {types[column.type]}{null[column.nullable]}" for column in table.columns
+    ]
 
 
 def _read_sqlite(path: Path) -> Rows:
@@ -275,19 +269,14 @@ def _write_duckdb(path: Path, rows: Rows) -> None:
     with _as_system_error(duckdb.OperationalError), closing(duckdb.connect(str(path))) as database:
         for name, table in TABLES.items():
             _create_duckdb_table(database, table)
-            database.register("rows", _arrow_table(table, rows.get(name, ()), None))
-            database.execute(f"INSERT INTO {name} SELECT * FROM rows")  # noqa: S608 - our names
-            database.unregister("rows")
+            database.from_arrow(_arrow_table(table, rows.get(name, ()), None)).insert_into(name)
             for statement in table.create_indexes:
                 database.execute(statement)
 
 
 def _create_duckdb_table(database: Any, table: Table) -> None:
-    columns = (
-        f"{column.name} {_DUCKDB_TYPES[column.type]}{'' if column.nullable else ' NOT NULL'}"
-        for column in table.columns
-    )
-    database.execute(f"CREATE TABLE {table.name} ({', '.join([*columns, *table.keys])})")
+    parts = [*_definitions(table, _DUCKDB_TYPES), *table.keys]
+    database.execute(f"CREATE TABLE {table.name} ({', '.join(parts)})")
     comments = {f"TABLE {table.name}": table.meaning}
     comments |= {f"COLUMN {table.name}.{c.name}": c.described for c in table.columns}
     for subject, text in comments.items():
@@ -308,10 +297,7 @@ def _read_duckdb(path: Path) -> Rows:
             for table in TABLES.values():
                 _create_duckdb_table(empty, table)
             expected = _duckdb_tables(empty)
-            return {
-                name: _duckdb_rows(database, table, expected[name])
-                for name, table in TABLES.items()
-            }
+            return {n: _duckdb_rows(database, t, expected[n]) for n, t in TABLES.items()}
     except duckdb.Error as error:
         raise ValueError(str(error).partition("\n")[0]) from error
 
@@ -431,10 +417,11 @@ class Destination(Struct, frozen=True):
         """
         self._format.library()
         try:
-            files = {} if self.holds_all else self._files(self.path)
-            of_files = {n: self._format.read(file, TABLES[n]) for n, file in files.items()}
-            rows: Rows = self._format.read(self.path) if self.holds_all else of_files
-            return rows
+            if self.holds_all:
+                rows: Rows = self._format.read(self.path)
+                return rows
+            files = self._files(self.path).items()
+            return {name: self._format.read(file, TABLES[name]) for name, file in files}
         except NOT_AN_EXPORT as error:
             reason = f"is not an export of this version (format {VERSION}): {reason_of(error)}"
             raise UserError(f"{self.path}: {reason}; --force overwrites it") from error
@@ -471,7 +458,8 @@ class Destination(Struct, frozen=True):
     def _write(self, path: Path, rows: Rows) -> None:
         if self.holds_all:
             self._format.write(path, rows)
-        for name, file in () if self.holds_all else self._files(path).items():
+            return
+        for name, file in self._files(path).items():
             self._format.write(file, TABLES[name], rows.get(name, ()))
 
     def _holds_only_tables(self, folder: Path) -> bool:

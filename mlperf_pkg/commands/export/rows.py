@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
-from msgspec import Struct
 from msgspec.structs import asdict, astuple, replace
 
 from mlperf_pkg.checker.check import evaluations_of
@@ -35,10 +34,8 @@ Row: TypeAlias = tuple[Any, ...]
 Rows: TypeAlias = Mapping[str, Sequence[Row]]
 """The rows of some tables by name, each with a value for every column."""
 
-RoundKey: TypeAlias = tuple[str, str]
-"""A usage and a round."""
-
 _AnyRound: TypeAlias = tuple[str | None, str | None]
+"""A usage and a round, where they are known."""
 
 _SetKey: TypeAlias = tuple[str, str, str]
 """The usage, the round and the id of a result set, which is unique in that round."""
@@ -49,7 +46,7 @@ _LARGEST = 2**63  # integers of a database are smaller
 # ---- all rows -----------------------------------------------------------------------------
 
 
-def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
+def in_order(tables: Mapping[str, Iterable[Row]]) -> Rows:
     """Return rows sorted by usage and round, with values that all formats support.
 
     Training comes before HPC, and older rounds come first.
@@ -68,9 +65,9 @@ def in_order(tables: Mapping[str, Iterable[Row | Struct]]) -> Rows:
     }
 
 
-def round_of(row: Row) -> RoundKey:
+def round_of(row: Row) -> Row:
     """Return the usage and round of a row: the first two columns of all tables."""
-    return row[0], row[1]
+    return row[:2]
 
 
 def accepted(table: Table, rows: Iterable[Row]) -> list[Row]:
@@ -88,7 +85,7 @@ def accepted(table: Table, rows: Iterable[Row]) -> list[Row]:
 
 
 def _rows_with(
-    value_of: Callable[[type, Any], Any], table: Table, rows: Iterable[Row | Struct]
+    value_of: Callable[[type, Any], Any], table: Table, rows: Iterable[Row]
 ) -> list[Row]:
     """Return rows of other values; equal strings are one object."""
     made: list[Row] = []
@@ -96,8 +93,7 @@ def _rows_with(
     room = MOST_TEXT
     for row in rows:
         cells = []
-        values = row if isinstance(row, tuple) else astuple(row)
-        for value, column in zip(values, table.columns, strict=True):
+        for value, column in zip(row, table.columns, strict=True):
             cell = texts.get(value) if column.type is str else None
             if cell is None and value is not None:
                 cell = value_of(column.type, value)
@@ -156,7 +152,7 @@ def common_rounds(old: Rows, new: Rows) -> str:
     return ", ".join(" ".join(map(str, key)) for key in sorted(_rounds(old) & _rounds(new)))
 
 
-def _rounds(rows: Rows) -> set[RoundKey]:
+def _rounds(rows: Rows) -> set[Row]:
     return {round_of(row) for row in chain.from_iterable(rows.values()) if row[1] is not None}
 
 
@@ -187,27 +183,26 @@ def rows_of(checked: Checked) -> Rows:
     rounds, keys = _Rounds(checked), _keys(checked.contexts)
     runs = {run.path: run for run in checked.runs}
     paths = _texts(chain(runs, (system.path for system in checked.systems)))
-    in_sets = [(row, scored.row) for scored in scores(checked).sets for row in scored.runs]
-    systems = {  # a description may be read twice: for a submission and for its raw logs
-        (rounds.of_system(system), system.path): _system(
-            system, row.verdict, rounds, paths[system.path]
-        )
+    in_sets = [
+        (row, runs[row.path], (*keys[scored.row.id], scored.row.path, paths[row.path]))
+        for scored in scores(checked).sets
+        for row in scored.runs
+    ]
+    systems = [
+        _system(system, row.verdict, rounds, paths[system.path])
         for system, row in zip(checked.systems, checked.report.systems, strict=True)
-    }
+    ]
     return in_order(
         {
-            "systems": systems.values(),
+            # A description may be read twice: for a submission and for its raw logs.
+            "systems": {(*round_of(system), system[4]): system for system in systems}.values(),
             "result_sets": [
                 _result_set(row, keys[row.id], context, paths)
                 for row, context in zip(checked.report.result_sets, checked.contexts, strict=True)
             ],
-            "runs": [
-                _run(row, runs[row.path], keys[of_set.id], of_set.path, paths[row.path])
-                for row, of_set in in_sets
-            ],
+            "runs": [_run(*in_set) for in_set in in_sets],
             "evaluations": chain.from_iterable(
-                _evaluations(runs[row.path], keys[of_set.id], paths[row.path])
-                for row, of_set in in_sets
+                _evaluations(run, (*round_of(first), first[-1])) for _, run, first in in_sets
             ),
             "settings": chain.from_iterable(_settings(c, keys[c.id]) for c in checked.contexts),
             "findings": [_finding(finding, rounds, keys) for finding in checked.report.findings],
@@ -269,20 +264,14 @@ class _Rounds:
         return next((self._by_folder[f] for f in folders if f in self._by_folder), self._only)
 
 
-def _system(
-    system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str
-) -> schema.SystemRecord:
-    usage, round_ = rounds.of_system(system)
+def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str) -> Row:
     fields = system.contents or {}
     folder = system.path.rpartition("/systems/")[0].rpartition("/")[2]
-    return schema.record(
+    submitter = rounds.submitters.get(system.path) or folder or system.submitter
+    return schema.row(
         schema.SystemRecord,
         system,
-        usage=usage,
-        round=round_,
-        submitter=rounds.submitters.get(system.path) or folder or system.submitter,
-        system=system.id,
-        path=text,
+        *(*rounds.of_system(system), submitter, system.id, text),
         division=division_of(system.division),
         division_written=system.division,
         status=category(system.status or ""),
@@ -301,14 +290,11 @@ def _text(value: Any) -> str | None:
 
 def _result_set(
     row: ResultSetRow, key: _SetKey, context: SetContext, paths: Mapping[str, str]
-) -> schema.ResultSetRecord:
-    usage, round_, set_id = key
-    return schema.record(
+) -> Row:
+    return schema.row(
         schema.ResultSetRecord,
         row,
-        usage=usage,
-        round=round_,
-        id=set_id,
+        *key,
         division=division_of(row.division),
         division_written=row.division,
         system_path=paths[context.system.path] if context.system else None,
@@ -322,16 +308,11 @@ def _result_set(
     )
 
 
-def _run(row: RunRow, run: Run, key: _SetKey, set_path: str, text: str) -> schema.RunRecord:
-    usage, round_, set_id = key
-    return schema.record(
+def _run(row: RunRow, run: Run, first: Row) -> Row:
+    return schema.row(
         schema.RunRecord,
         row,
-        usage=usage,
-        round=round_,
-        set_id=set_id,
-        set_path=set_path,
-        path=text,
+        *first,
         division=division_of(row.division),
         division_written=row.division,
         start=_time(run.start_ms),
@@ -351,32 +332,28 @@ def _time(milliseconds: float | None) -> datetime | None:
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
-def _evaluations(run: Run, key: _SetKey, text: str) -> Iterator[schema.EvaluationRecord]:
-    """Yield one record per line and metric; if names of metrics are equal, the last one counts."""
+def _evaluations(run: Run, first: Row) -> Iterator[Row]:
+    """Yield one row per line and metric; if names of metrics are equal, the last one counts."""
     records = {(item.line, visible(item.metric)): item for item in evaluations_of(run)}
     for (_, metric), evaluation in records.items():
-        cells = astuple(replace(evaluation, metric=metric))
-        yield schema.EvaluationRecord(*key[:2], text, *cells)
+        yield (*first, *astuple(replace(evaluation, metric=metric)))
 
 
-def _settings(context: SetContext, key: _SetKey) -> Iterator[schema.SettingRecord]:
+def _settings(context: SetContext, key: _SetKey) -> Iterator[Row]:
     values = (pair for run in context.runs for pair in run.hyperparameters.items())
     counts = Counter((visible(name), value) for name, value in values)
-    of_set = (*key, context.path, context.files.benchmark)
     for (name, value), runs in sorted(counts.items()):
-        yield schema.SettingRecord(*of_set, name, value, number_of(value), runs)
+        of_set = (*key, context.path, context.files.benchmark)
+        yield (*of_set, name, value, number_of(value), runs)
 
 
-def _finding(
-    finding: Finding, rounds: _Rounds, keys: Mapping[str, _SetKey]
-) -> schema.FindingRecord:
-    usage, round_, set_id = keys.get(finding.set or "") or (*rounds.of(finding.about), None)
+def _finding(finding: Finding, rounds: _Rounds, keys: Mapping[str, _SetKey]) -> Row:
+    *round_, set_id = keys.get(finding.set or "") or (*rounds.of(finding.about), None)
     is_raw = finding.subject is not None and finding.subject == finding.set
-    return schema.record(
+    return schema.row(
         schema.FindingRecord,
         finding,
-        usage=usage,
-        round=round_,
+        *round_,
         set_id=set_id,
         subject=set_id if is_raw and set_id else finding.about,
         message=finding.text,
@@ -415,8 +392,8 @@ def rows_of_published(results: PublishedResults, names: Sequence[str] = (_ALL,))
     benchmarks = sorted({published.benchmark for published in sets})
     return in_order(
         {
-            "systems": [_published_system(of_system) for of_system in systems.values()],
-            "result_sets": [_published_set(published) for published in sets],
+            "systems": map(_published_system, systems.values()),
+            "result_sets": map(_published_set, sets),
             "settings": [
                 _published_setting(setting, results.sets[setting.set])
                 for benchmark in benchmarks
@@ -431,8 +408,8 @@ def _system_path(published: PublishedSet) -> str:
     return f"{published.path.partition('/results/')[0]}/systems/{published.system}.json"
 
 
-def _published_system(of_system: PublishedSet) -> schema.SystemRecord:
-    return schema.record(
+def _published_system(of_system: PublishedSet) -> Row:
+    return schema.row(
         schema.SystemRecord,
         of_system,
         path=_system_path(of_system),
@@ -451,9 +428,9 @@ def _id(of: PublishedSet) -> str:
     return set_id(of.submitter, of.system, of.benchmark, of.division, of.scaling)
 
 
-def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
+def _published_set(published: PublishedSet) -> Row:
     scaled, unscaled = published.score_minutes, published.unscaled_minutes
-    return schema.record(
+    return schema.row(
         schema.ResultSetRecord,
         published,
         id=_id(published),
@@ -465,20 +442,15 @@ def _published_set(published: PublishedSet) -> schema.ResultSetRecord:
     )
 
 
-def _published_setting(setting: Setting, of_set: PublishedSet) -> schema.SettingRecord:
-    return schema.record(
-        schema.SettingRecord,
-        setting,
-        usage=of_set.usage,
-        round=of_set.round,
-        set_id=_id(of_set),
-        set_path=of_set.path,
-        benchmark=of_set.benchmark,
-        number=number_of(setting.value),
-    )
+def _published_setting(setting: Setting, of: PublishedSet) -> Row:
+    of_set = (of.usage, of.round, _id(of), of.path, of.benchmark)
+    return (*of_set, setting.key, setting.value, number_of(setting.value), setting.runs)
 
 
 # ---- an export as published sets ----------------------------------------------------------
+
+_LACKING = {n: "" if hint is str else None for n, hint in get_type_hints(PublishedSet).items()}
+"""The fields of a published set, as they are if the description lacks them."""
 
 
 def exported_sets(rows: Rows) -> Iterator[PublishedSet]:
@@ -496,19 +468,13 @@ def _named(table: str, rows: Rows) -> Iterator[dict[str, Any]]:
 
 
 def _published(fields: dict[str, Any], system: dict[str, Any]) -> PublishedSet:
-    numbers = ("accelerators", "accelerators_per_node", "nodes")
-    texts = ("system_name", "accelerator_model", "host_processor", "framework")
-    same = ("usage", "round", "benchmark", "global_batch_size", "runs")
-    scores = ("score_minutes", "unscaled_minutes", "official_minutes")
-    values: dict[str, Any] = {name: fields[name] for name in (*same, *scores)}
-    values |= {name: system.get(name) for name in numbers}
-    values |= {name: system.get(name) or "" for name in texts}
-    return PublishedSet(
-        submitter=fields["submitter"] or "",
-        system=fields["system"] or "",
-        division=fields["division_written"] or "",
-        path=fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
-        status=system.get("status_written") or "",
-        energy_joules=fields["energy"],
-        **values,
-    )
+    values = {
+        **system,
+        **fields,
+        "division": fields["division_written"],
+        "path": fields["path"] if set_name(fields["path"]) else fields["id"],  # of raw logs
+        "status": system.get("status_written"),
+        "energy_joules": fields["energy"],
+    }
+    present = {name: value for name, value in values.items() if value is not None}
+    return PublishedSet(*({**_LACKING, **present}[name] for name in _LACKING))

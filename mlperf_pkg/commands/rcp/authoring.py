@@ -27,7 +27,7 @@ from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.render.table import HEADING, PLAIN, Column, by_key, json_text, table_of
 from mlperf_pkg.render.terminal import Terminal
-from mlperf_pkg.results.rcp import NO_LIMIT, ReferencePoint, by_size, has_limit, prune
+from mlperf_pkg.results.rcp import NO_LIMIT, by_size, has_limit, prune
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds, usages
@@ -49,14 +49,6 @@ _MEANING = {
 _SHOWN = 3  # logs that a reason names
 
 
-class _Logs(Struct, frozen=True):
-    """The logs of reference runs, all of one benchmark and round."""
-
-    runs: Sequence[Run]
-    round: Round
-    rules: Benchmark
-
-
 def new_point(checked: Checked, about: Mapping[str, str | None]) -> tuple[str, list[str]]:
     """Return the file of the reference point of all runs of a check, and notes on the point.
 
@@ -66,23 +58,26 @@ def new_point(checked: Checked, about: Mapping[str, str | None]) -> tuple[str, l
     Raises:
         UserError: the runs do not make a reference point. The message has all reasons.
     """
-    logs = _logs(checked.runs)
-    if reasons := list(_reasons(logs)):
+    round_, rules = _rules(checked.runs)
+    if reasons := list(_reasons(checked.runs, rules.runs.required)):
         raise UserError("\n  ".join(["the logs do not make a reference point:", *reasons]))
-    name = f"{logs.rules.name}_ref_{logs.runs[0].convergence.batch_size:.15g}"
-    record = _record(logs, checked, about)
+    name = f"{rules.name}_ref_{checked.runs[0].convergence.batch_size:.15g}"
+    record = _record(checked, about, round_, rules)
     parsed = msgspec.convert(record, upstream.PointRecord)
-    if reason := references.refused_point(parsed, 2 * logs.rules.runs.drop):
+    if reason := references.refused_point(parsed, 2 * rules.runs.drop):
         raise UserError(f"the official checker cannot use the point: {name} {reason}")
     text = dumps({name: as_json(record)}, indent=2) + "\n"
-    return text, list(_notes(logs, name, parsed))
+    notes = list(_notes(references.reference_of(round_, rules), name, parsed))
+    if errors := sum(run.verdicts.rules.value == "fail" for run in checked.runs):
+        notes.append(f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them")
+    return text, notes
 
 
 # ---- reasons against a point ---------------------------------------------------------------
 
 
-def _logs(runs: Sequence[Run]) -> _Logs:
-    """Return the runs with the rules of their benchmark.
+def _rules(runs: Sequence[Run]) -> tuple[Round, Benchmark]:
+    """Return the round of the runs and the rules of their benchmark.
 
     Raises:
         UserError: they are of several benchmarks or rounds, or there are no rules.
@@ -96,16 +91,16 @@ def _logs(runs: Sequence[Run]) -> _Logs:
     [(benchmark, usage, round_name)] = names
     rules = load_benchmark(usage, round_name, benchmark)
     if rules is None:
-        where = where_instead(usage, round_name, benchmark) if benchmark else ""
-        problem = f"round {round_name} does not have {visible(benchmark)}{where}"
-        problem = problem if benchmark else "the logs do not name a benchmark"
+        problem = "the logs do not name a benchmark"
+        if benchmark:
+            where = where_instead(usage, round_name, benchmark)
+            problem = f"round {round_name} does not have {visible(benchmark)}{where}"
         raise UserError(f"{problem}; expected logs of a benchmark of the round")
-    return _Logs(runs, load_round(usage, round_name), rules)
+    return load_round(usage, round_name), rules
 
 
-def _reasons(logs: _Logs) -> Iterator[str]:
+def _reasons(runs: Sequence[Run], required: int) -> Iterator[str]:
     """Yield the reasons why the runs do not make a reference point."""
-    required, runs = logs.rules.runs.required, logs.runs
     if len(runs) < 2 * required:
         yield (
             f"{counted(len(runs), 'log')}; expected at least {2 * required}"
@@ -115,27 +110,27 @@ def _reasons(logs: _Logs) -> Iterator[str]:
         yield f"batch sizes {sizes}; expected one"
     elif (to_finite(runs[0].convergence.batch_size) or 0) <= 0:
         yield f"batch size {bounded(runs[0].convergence.batch_size)!r}; expected a positive number"
-    yield from _of_logs("unreadable", [run for run in runs if not run.is_read])
-    crashing = [run for run in runs if run.convergence.crash]
-    yield from _of_logs("the official checker crashes", crashing)
-    failed = [run for run in runs if not (run.converged and run.convergence.converged)]
-    yield from _of_logs("not converged", failed)
-    converged = [run for run in runs if run not in failed]
-    uncounted = [run for run in converged if to_finite(run.convergence.to_converge) is None]
-    yield from _of_logs("no number of epochs or samples to converge", uncounted)
+    converged = [run for run in runs if run.converged and run.convergence.converged]
     first = {run.fingerprint: run for run in reversed(runs)}
-    copied = [r for r in runs if r.fingerprint is not None and first[r.fingerprint] is not r]
-    yield from _of_logs("copies of other logs", copied)
+    refused = {
+        "unreadable": [r for r in runs if not r.is_read],
+        "the official checker crashes": [r for r in runs if r.convergence.crash],
+        "not converged": [r for r in runs if r not in converged],
+        "no number of epochs or samples to converge": [
+            r for r in converged if to_finite(r.convergence.to_converge) is None
+        ],
+        "copies of other logs": [
+            r for r in runs if r.fingerprint is not None and first[r.fingerprint] is not r
+        ],
+    }
+    for problem, of_problem in refused.items():
+        names = ", ".join(visible(run.path) for run in of_problem[:_SHOWN])
+        more = ", ..." if len(of_problem) > _SHOWN else ""
+        if names:
+            yield f"{problem} ({counted(len(of_problem), 'log')}): {names}{more}"
     for key in sorted({key for run in runs for key in run.hyperparameters}):
         if values := _differing(run.hyperparameters.get(key, "not logged") for run in runs):
             yield f"{key} is {values}; expected one value"
-
-
-def _of_logs(problem: str, runs: Sequence[Run]) -> Iterator[str]:
-    if runs:
-        names = ", ".join(visible(run.path) for run in runs[:_SHOWN])
-        more = ", ..." if len(runs) > _SHOWN else ""
-        yield f"{problem} ({counted(len(runs), 'log')}): {names}{more}"
 
 
 def _differing(values: Iterator[Any]) -> str:
@@ -148,24 +143,26 @@ def _differing(values: Iterator[Any]) -> str:
 # ---- the point -----------------------------------------------------------------------------
 
 
-def _record(logs: _Logs, checked: Checked, about: Mapping[str, str | None]) -> dict[str, Any]:
-    first, name = logs.runs[0], logs.rules.name
+def _record(
+    checked: Checked, about: Mapping[str, str | None], round_: Round, rules: Benchmark
+) -> dict[str, Any]:
+    runs = checked.runs
     fields = {
-        "Benchmark": name,
-        "Creator": about["creator"] or _logged(logs, "org"),
-        "When": about["when"] or f"Prior to {logs.round.name} submission",
-        "Platform": about["platform"] or _logged(logs, "platform"),
+        "Benchmark": rules.name,
+        "Creator": about["creator"] or _logged(runs, "org"),
+        "When": about["when"] or f"Prior to {round_.name} submission",
+        "Platform": about["platform"] or _logged(runs, "platform"),
         "Precision": about["precision"],
-        "BS": first.convergence.batch_size,
-        "Hyperparams": _hyperparameters(first, checked),
-        references.unit_key(name): [run.convergence.to_converge for run in logs.runs],
+        "BS": runs[0].convergence.batch_size,
+        "Hyperparams": _hyperparameters(runs[0], checked),
+        references.unit_key(rules.name): [run.convergence.to_converge for run in runs],
     }
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _logged(logs: _Logs, name: str) -> str:
+def _logged(runs: Sequence[Run], name: str) -> str:
     """Return the values of ``submission_<name>`` in the logs."""
-    return ", ".join(sorted({run.text(name) for run in logs.runs} - {""})) or "TBD"
+    return ", ".join(sorted({run.text(name) for run in runs} - {""})) or "TBD"
 
 
 def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
@@ -181,25 +178,12 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     return dict(sorted(values.items()))
 
 
-def _notes(logs: _Logs, name: str, record: upstream.PointRecord) -> Iterator[str]:
+def _notes(package: references.Reference, name: str, record: upstream.PointRecord) -> Iterator[str]:
     """Yield the mean and the limit of the point, the effect of pruning, and its problems."""
-    runs, rules = logs.rules.runs, logs.rules
-    point = ReferencePoint.from_runs(
-        name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
-    )
-    limit = number(point.minimum) if has_limit(point) else NO_LIMIT
+    new = references.point_of(name, record, package.runs)
+    limit = number(new.minimum) if has_limit(new) else NO_LIMIT
     count = counted(len(record.to_converge), "run")
-    yield f"{name}: {count}, mean {number(point.mean)} {rules.unit}, limit {limit}"
-    yield _pruning(references.reference_of(logs.round, rules), point)
-    for kind, actual, expected in upstream.problems_of(record, rules.name, runs.required):
-        yield f"{kind}: {actual}; expected {expected}"
-    errors = sum(run.verdicts.rules.value == "fail" for run in logs.runs)
-    if errors:
-        yield f"{counted(errors, 'log')} with errors; 'mlperf-pkg check' shows them"
-
-
-def _pruning(package: references.Reference, new: ReferencePoint) -> str:
-    """Return the effect of pruning on a new point among those of mlperf-logging, in words."""
+    yield f"{name}: {count}, mean {number(new.mean)} {package.unit}, limit {limit}"
     same = [point for point in package.points if point.batch_size == new.batch_size]
     others = [point for point in package.points if point.batch_size != new.batch_size]
     used = prune(by_size([*others, new]))
@@ -207,7 +191,10 @@ def _pruning(package: references.Reference, new: ReferencePoint) -> str:
     words = "would be used by the test" if new in used else "would be pruned"
     text = f"with the points of {package.source}, it {words}"
     text += f", in place of {same[0].name} (mean {number(same[0].mean)})" if same else ""
-    return text + (f", and would prune {', '.join(pruned)}" if pruned else "")
+    yield text + (f", and would prune {', '.join(pruned)}" if pruned else "")
+    problems = upstream.problems_of(record, package.benchmark, package.runs.required)
+    for kind, actual, expected in problems:
+        yield f"{kind}: {actual}; expected {expected}"
 
 
 # ---- mistakes -----------------------------------------------------------------------------
@@ -248,29 +235,30 @@ def mistakes_of_package(
     ]
     if not chosen:
         raise UserError(f"the rulebook has no round {visible(round_name or '')!r}")
-    problems = tuple(
-        problem
-        for problem in upstream.lint(official_folder(), chosen)
-        if benchmark in (None, problem.benchmark)
-    )
-    entries = {upstream.identity(entry): entry for entry in upstream.known_points()}
+    every = upstream.lint(official_folder(), chosen)
+    problems = tuple(problem for problem in every if benchmark in (None, problem.benchmark))
+    entries = {upstream.identity(entry): entry.reason for entry in upstream.known_points()}
     identities = {problem: upstream.identity(problem) for problem in problems}
-    reasons = {p: entries[name].reason for p, name in identities.items() if name in entries}
+    reasons = {problem: entries[name] for problem, name in identities.items() if name in entries}
     return Mistakes(f"mlperf-logging {installed_version('mlperf-logging')}", problems, reasons)
 
 
 def mistakes_of_file(
-    path: Path, usage: str | None, round_name: str | None, benchmark: str
+    path: Path, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    """Return the mistakes in the points of a file for a benchmark.
+    """Return the mistakes in the points of a file for a benchmark, by default that of its points.
 
     Raises:
-        UserError: the file cannot be read, or the official checker cannot use its points.
+        UserError: the file cannot be read, the official checker cannot use its points, or they are
+            of several benchmarks.
     """
-    package = references.reference(usage, round_name, benchmark, references.Origin(path))
-    round_ = load_round(package.usage, package.round)
-    problems = upstream.lint_file(path, round_, benchmark, visible(str(path)))
-    source = f"{package.source} for {benchmark} of {package.usage} {package.round}"
+    file, names = visible(str(path)), [benchmark] if benchmark else references.benchmarks_in(path)
+    if len(names) != 1:
+        problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
+        raise UserError(f"{file}: {problem}; expected points of one benchmark")
+    package = references.reference(usage, round_name, names[0], references.Origin(path))
+    problems = upstream.lint_file(path, load_round(package.usage, package.round), names[0], file)
+    source = f"{file} for {names[0]} of {package.usage} {package.round}"
     return Mistakes(source, tuple(problems), detailed=True)
 
 
@@ -289,15 +277,23 @@ def text(result: Mistakes, view: View) -> str:
         if mistakes := [item for item in result.mistakes if item.kind == kind]:
             title = f"{kind}: {counted(len(mistakes), 'point')}; {_MEANING[kind]}"
             terminal.paragraph((title, HEADING))
-            (_add_details if detailed else _add_benchmarks)(terminal, mistakes)
-    terminal.paragraph((_summary(result, detailed=detailed), PLAIN))
+            if not detailed:
+                by_benchmark = sorted(by_key((item.benchmark, item) for item in mistakes).items())
+                rows = [[name, _rounds(problems)] for name, problems in by_benchmark]
+                terminal.table(table_of(_COLUMNS, rows))
+                continue
+            for item in mistakes:
+                where = f"{item.point} ({item.usage} {item.round}, {size(item.batch_size)})"
+                add_item(terminal, "  ", f"{where}: {item.found}; expected {item.expected}")
+            terminal.line()
+    summary = "The points have no mistakes."
+    if result.mistakes:
+        state = f", {result.new} of them new" if result.new else ", all known and accepted"
+        more = "" if detailed else "; --verbose shows each point"
+        number = counted(len(result.mistakes), "mistake")
+        summary = f"{number}{'' if result.detailed else state}{more}"
+    terminal.paragraph((summary, PLAIN))
     return terminal.text()
-
-
-def _add_benchmarks(terminal: Terminal, mistakes: Sequence[upstream.PointProblem]) -> None:
-    by_benchmark = by_key((mistake.benchmark, mistake) for mistake in mistakes)
-    rows = [[name, _rounds(problems)] for name, problems in sorted(by_benchmark.items())]
-    terminal.table(table_of(_COLUMNS, rows))
 
 
 def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
@@ -307,24 +303,6 @@ def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
         sizes = ", ".join(size(problem.batch_size) for problem in of_round)
         words.append(f"{'' if usage == 'training' else f'{usage} '}{name}: {sizes}")
     return "; ".join(words)
-
-
-def _add_details(terminal: Terminal, mistakes: Sequence[upstream.PointProblem]) -> None:
-    for problem in mistakes:
-        where = f"{problem.point} ({problem.usage} {problem.round}, {size(problem.batch_size)})"
-        add_item(terminal, "  ", f"{where}: {problem.found}; expected {problem.expected}")
-    terminal.line()
-
-
-def _summary(result: Mistakes, *, detailed: bool) -> str:
-    number = len(result.mistakes)
-    if not number:
-        return "The points have no mistakes."
-    more = "" if detailed else "; --verbose shows each point"
-    if result.detailed:
-        return f"{counted(number, 'mistake')}{more}"
-    state = f"{result.new} of them new" if result.new else "all known and accepted"
-    return f"{counted(number, 'mistake')}, {state}{more}"
 
 
 def json(result: Mistakes, _: View) -> str:

@@ -26,7 +26,6 @@ from mlperf_pkg.results.wording import counted
 
 if TYPE_CHECKING:
     from numpy import float64
-    from numpy.random import Generator
     from numpy.typing import NDArray
 
     _Values = NDArray[float64]
@@ -84,76 +83,64 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
         )
     from numpy.random import default_rng
 
-    limit = comparison.point
-    points = tuple(point for point in reference.used if point.name in comparison.points)
+    limit, drop = comparison.point, reference.runs.drop
     random = default_rng(seed)
-    means, limits = _resampled(reference, points, limit, resamples, random)
+
+    def draw(point: ReferencePoint, runs: int) -> tuple[_Values, _Values]:
+        """Return the olympic means and the deviations of sets of runs of a point."""
+        drawn = random.choice(point.to_converge, (resamples, runs))
+        drawn.sort(axis=1)
+        return drawn[:, drop : runs - drop].mean(axis=1), drawn.std(axis=1)
+
+    points = tuple(point for point in reference.used if point.name in comparison.points)
+    means, limits = _interpolated(limit, points, [draw(p, len(p.to_converge)) for p in points])
     # The runs of a pruned point are reference runs too, although its limit is not used.
     own = next((point for point in reference.points if point.batch_size == batch_size), None)
-    share = None if own is None else _failing(reference, own, limit, resamples, random)
+    fails = error = None
+    if own:
+        of_sets, minimum = (
+            draw(own, reference.runs.required)[0],
+            limit.minimum - reference.allowance,
+        )
+        passing = [reaches(mean, limit.mean, minimum) for mean in of_sets.tolist()]
+        share = passing.count(False) / resamples
+        fails, error = 100 * share, 100 * sqrt(share * (1 - share) / resamples)
     return Bootstrap(
         reference=reference,
         batch_size=batch_size,
         points=points,
         mean=_estimate(limit.mean, means),
         limit=_estimate(limit.minimum, limits),
-        fails_percent=None if share is None else 100 * share,
-        error_percent=None if share is None else 100 * sqrt(share * (1 - share) / resamples),
+        fails_percent=fails,
+        error_percent=error,
         method=METHOD,
         resamples=resamples,
         seed=seed,
     )
 
 
-def _resampled(
-    reference: Reference,
-    points: Sequence[ReferencePoint],
+def _interpolated(
     limit: ReferencePoint,
-    resamples: int,
-    random: Generator,
+    points: Sequence[ReferencePoint],
+    drawn: Sequence[tuple[_Values, _Values]],
 ) -> tuple[_Values, _Values]:
-    """Return means and limits of runs drawn from one or two points, interpolated if there are two.
+    """Return means and limits, of the means and deviations drawn from one or two points.
 
     A limit is the ``minimum`` of the runs drawn, by the quantile of the t distribution instead of
     the search of the official checker, which ends within 1e-4 of it.
     """
-    from numpy import zeros
     from scipy.special import stdtrit
 
-    drop, kept = reference.runs.drop, limit.runs - 2
-    means, deviations = zeros(resamples), zeros(resamples)
     low, high = points[0], points[-1]  # the limit is on the line between the two
     span = high.batch_size - low.batch_size
     along = (limit.batch_size - low.batch_size) / span if span else 0
-    for point, weight in zip(points, (1 - along, along), strict=False):
-        drawn = _drawn(point, len(point.to_converge), resamples, random)
-        means += weight * drawn[:, drop : drawn.shape[1] - drop].mean(axis=1)
-        deviations += weight * drawn.std(axis=1)
+    means, deviations = (
+        (1 - along) * one + along * other for one, other in zip(drawn[0], drawn[-1], strict=True)
+    )
+    kept = limit.runs - 2
     critical = stdtrit(limit.count + kept - 2, 1 - ALPHA)
     limits = means - critical * deviations * sqrt(1 / limit.count + 1 / kept)
     return means, limits.clip(min=0)
-
-
-def _failing(
-    reference: Reference,
-    own: ReferencePoint,
-    limit: ReferencePoint,
-    number_of_sets: int,
-    random: Generator,
-) -> float:
-    """Return the share of sets of runs drawn from the point ``own`` that fail at ``limit``."""
-    required, drop = reference.runs.required, reference.runs.drop
-    drawn = _drawn(own, required, number_of_sets, random)
-    means = drawn[:, drop : required - drop].mean(axis=1)
-    minimum = limit.minimum - reference.allowance
-    return sum(not reaches(mean, limit.mean, minimum) for mean in means.tolist()) / number_of_sets
-
-
-def _drawn(point: ReferencePoint, runs: int, number_of_sets: int, random: Generator) -> _Values:
-    """Return sets of runs of a point, one in each row, sorted."""
-    drawn = random.choice(point.to_converge, (number_of_sets, runs))
-    drawn.sort(axis=1)
-    return drawn
 
 
 def _estimate(value: float, samples: _Values) -> Estimate:
@@ -182,10 +169,8 @@ def text(result: Bootstrap, view: View) -> str:
 
 
 def _paragraphs(result: Bootstrap) -> Iterator[str]:
-    runs, points = result.reference.runs.required, result.points
+    runs, points, own = result.reference.runs.required, result.points, size(result.batch_size)
     sizes = " and ".join(size(point.batch_size) for point in points)
-    own = size(result.batch_size)
-    counts = " and ".join(f"{len(point.to_converge)}" for point in points)
     if result.fails_percent is None or result.error_percent is None:
         yield (
             f"There are no reference runs at batch size {own}, so the share of fair sets that fail"
@@ -198,17 +183,15 @@ def _paragraphs(result: Bootstrap) -> Iterator[str]:
             f" {result.error_percent:.1f} %); the test aims at 5 %."
         )
     if any(len(point.to_converge) < _FEW for point in points):
+        counts = " and ".join(f"{len(point.to_converge)}" for point in points)
         yield f"With {counts} reference runs, the true interval is wider than the one shown."
     if any(point.stdev == 0 for point in points):
         yield "All runs of a point are equal: resampling cannot estimate its uncertainty."
     if not all(map(has_limit, points)):
         yield "A point has no lower limit, as its runs differ too much."
     yield from result.reference.notes
-    resamples = counted(result.resamples, "resample")
-    yield (
-        f"Method: {result.method}; {resamples} of the runs at batch size {sizes},"
-        f" seed {result.seed}."
-    )
+    drawn = f"{counted(result.resamples, 'resample')} of the runs at batch size {sizes}"
+    yield f"Method: {result.method}; {drawn}, seed {result.seed}."
 
 
 def json(result: Bootstrap, _: View) -> str:

@@ -1,17 +1,15 @@
 """The changes of reference points and their limits between two rounds."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.rcp.reference import Reference, reference_of
+from mlperf_pkg.commands.rcp.reference import reference_of
 from mlperf_pkg.commands.rcp.table import add_item, number, size
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import official_folder
-from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, json_text, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, csv_text, json_text
 from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import has_limit
 from mlperf_pkg.results.report import as_json
@@ -87,36 +85,25 @@ def differences(usage: str, old: str, new: str, benchmark: str | None) -> Differ
                 f"the installed mlperf-logging has no reference points of {usage} {round_.name}"
             )
     gone = [(loaded(comparison.old, name), None) for name in comparison.gone]
-    pairs: list[tuple[Benchmark | None, Benchmark | None]] = [*comparison.pairs, *gone]
-    old_round, new_round = comparison.old, comparison.new
-    benchmarks = tuple(_of_benchmark(old_round, a, new_round, b) for a, b in pairs)
-    return Differences(usage, old_round.name, new_round.name, benchmarks)
-
-
-def _of_benchmark(
-    old_round: Round, before: Benchmark | None, new_round: Round, after: Benchmark | None
-) -> BenchmarkDifference:
-    old = _states(reference_of(old_round, before)) if before else {}
-    new = _states(reference_of(new_round, after)) if after else {}
-    points = [_point(n, old.get(n), new.get(n)) for n in sorted({*old, *new})]
-    different = tuple(point for point in points if point)
-    newest = after or before
-    assert newest  # noqa: S101
-    return BenchmarkDifference(
-        name=newest.name,
-        old_name=before.name if before else None,
-        gone=after is None,
-        unit=newest.unit,
-        points=different,
-        same=len(points) - len(different),
-    )
+    benchmarks = []
+    for before, after in (*comparison.pairs, *gone):
+        newest = [rules for rules in (before, after) if rules][-1]
+        states, later = _states(comparison.old, before), _states(comparison.new, after)
+        points = [_point(n, states.get(n), later.get(n)) for n in sorted({*states, *later})]
+        different = tuple(point for point in points if point)
+        names = (newest.name, before.name if before else None, after is None, newest.unit)
+        benchmarks.append(BenchmarkDifference(*names, different, len(points) - len(different)))
+    return Differences(usage, comparison.old.name, comparison.new.name, tuple(benchmarks))
 
 
 _State = tuple[tuple[float, ...], PointState]
 
 
-def _states(reference: Reference) -> Mapping[float, _State]:
+def _states(round_: Round, rules: Benchmark | None) -> Mapping[float, _State]:
     """Return the runs and the state of each point by its batch size."""
+    if rules is None:
+        return {}
+    reference = reference_of(round_, rules)
     states, used = {}, reference.used
     for point in reference.points:
         minimum = point.minimum if has_limit(point) else None
@@ -140,26 +127,6 @@ def _point(
 
 
 # ---- output -------------------------------------------------------------------------------
-
-_Row = tuple[BenchmarkDifference, PointDifference]
-
-
-def _of_state(side: str, name: str) -> Column:
-    """Return the column of a field of a point in the ``old`` or in the ``new`` round."""
-
-    def value(row: _Row) -> Any:
-        state = getattr(row[1], side)
-        return getattr(state, name) if state else None
-
-    return Column(key=f"{side}_{name}", of=value)
-
-
-_COLUMNS = (
-    Column(key="benchmark", of=lambda row: row[0].name),
-    Column(key="batch_size", of=lambda row: row[1].batch_size),
-    Column(key="kind", of=lambda row: row[1].kind),
-    *(_of_state(side, name) for side in ("old", "new") for name in PointState.__struct_fields__),
-)
 
 
 def text(result: Differences, view: View) -> str:
@@ -189,8 +156,7 @@ def _heading(item: BenchmarkDifference) -> str:
 def _in_words(point: PointDifference) -> str:
     batch_size, old, new = size(point.batch_size), point.old, point.new
     if old is None or new is None:
-        state = new or old
-        assert state  # noqa: S101
+        state = [state for state in (old, new) if state][-1]
         values = f"{state.runs} runs, mean {number(state.mean)}, limit {_limit(state)}"
         return f"{batch_size}: {values}{'' if state.used else ', pruned'}"
     if point.kind != "changed":
@@ -216,8 +182,20 @@ def json(result: Differences, _: View) -> str:
 
 def csv(result: Differences, _: View) -> str:
     """Render one line per point that differs."""
-    rows = [(item, point) for item in result.benchmarks for point in item.points]
-    return tables.csv(table_of(_COLUMNS, rows))
+    names = PointState.__struct_fields__
+    header = [
+        "benchmark",
+        "batch_size",
+        "kind",
+        *(f"{s}_{n}" for s in ("old", "new") for n in names),
+    ]
+    rows = (
+        [item.name, point.batch_size, point.kind]
+        + [getattr(state, name, None) for state in (point.old, point.new) for name in names]
+        for item in result.benchmarks
+        for point in item.points
+    )
+    return csv_text(header, rows)
 
 
 DIFF_FORMATS = {"text": text, "csv": csv, "json": json}

@@ -103,11 +103,7 @@ def references(usage: str | None, round_name: str | None) -> list[Reference]:
     every_rules = (_rules(round_, name) for name in benchmarks_with_points(round_))
     if chosen := [reference_of(round_, rules) for rules in every_rules if rules]:
         return chosen
-    others = ", ".join(_rounds_with_points(usage))
-    raise UserError(
-        f"{_package()} has no reference points of {usage} {round_.name};"
-        f" rounds with points: {others}"
-    )
+    raise _lacking(f"{usage} {round_.name}", _rounds_with_points(usage))
 
 
 def reference(
@@ -124,13 +120,14 @@ def reference(
         raise UserError(f"the rulebook has no benchmark {visible(benchmark)!r} of {round_.usage}")
     result = reference_of(round_, rules, origin)
     if not result.points:
-        names = _rounds_with_points(round_.usage, benchmark)
-        others = f"; rounds with points: {', '.join(names)}" if names else ""
-        raise UserError(
-            f"{_package()} has no reference points of {visible(benchmark)} in {round_.usage}"
-            f" {round_.name}{others}"
-        )
+        of = f"{visible(benchmark)} in {round_.usage} {round_.name}"
+        raise _lacking(of, _rounds_with_points(round_.usage, benchmark))
     return result
+
+
+def _lacking(of: str, others: Sequence[str]) -> UserError:
+    with_points = f"; rounds with points: {', '.join(others)}" if others else ""
+    return UserError(f"{_package()} has no reference points of {of}{with_points}")
 
 
 def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> Reference:
@@ -144,11 +141,10 @@ def reference_of(round_: Round, rules: Benchmark, origin: Origin = PACKAGE) -> R
     points = rcp.reference_points(usage, round_.ruleset, name, runs=runs.required, drop=runs.drop)
     source = f"{_package()}, {file}"
     if origin.file:
-        own = custom_points(origin.file, name, runs)
+        own, own_source = custom_points(origin.file, name, runs), visible(str(origin.file))
         sizes = {point.batch_size for point in own}
         kept = [p for p in points if p.batch_size not in sizes] if origin.merge else []
         points = rcp.by_size([*kept, *own])
-        own_source = visible(str(origin.file))
         source = f"{source} and {own_source}" if origin.merge else own_source
     return Reference(
         usage=usage,
@@ -199,9 +195,8 @@ def _round_of(usage: str | None, name: str | None, benchmark: str) -> Round:
     if name:
         return load_round(candidates[0], name)
     for of_usage in candidates:
-        with_points = _rounds_with_points(of_usage, benchmark)
-        in_round = [n for n in with_points if benchmark in benchmarks_of(of_usage, n)]
-        if with_points:
+        if with_points := _rounds_with_points(of_usage, benchmark):
+            in_round = [n for n in with_points if benchmark in benchmarks_of(of_usage, n)]
             return load_round(of_usage, (in_round or with_points)[-1])
     return load_round(candidates[0], _newest(candidates[0]))
 
@@ -213,8 +208,7 @@ def _usages() -> list[str]:
 def _benchmarks_of(usage: str) -> set[str]:
     """Return the benchmarks of all rounds, in the rulebook or in mlperf-logging."""
     of_rounds = (benchmarks_of(usage, name) for name in rounds(usage))
-    points = (benchmarks_with_points(load_round(usage, name)) for name in rounds(usage))
-    return set().union(*of_rounds, *points)
+    return set().union(*of_rounds, *_with_points(usage).values())
 
 
 def _newest(usage: str) -> str:
@@ -224,8 +218,13 @@ def _newest(usage: str) -> str:
 
 def _rounds_with_points(usage: str, benchmark: str | None = None) -> list[str]:
     """Return the rounds of which mlperf-logging has points of a benchmark (None: any), by age."""
-    names = {name: benchmarks_with_points(load_round(usage, name)) for name in rounds(usage)}
-    return [name for name, of in names.items() if (benchmark in of if benchmark else of)]
+    with_points = _with_points(usage).items()
+    return [name for name, of in with_points if (benchmark in of if benchmark else of)]
+
+
+def _with_points(usage: str) -> dict[str, list[str]]:
+    """Return the benchmarks of which mlperf-logging has points, by round."""
+    return {name: benchmarks_with_points(load_round(usage, name)) for name in rounds(usage)}
 
 
 # ---- the points of a file -----------------------------------------------------------------
@@ -244,17 +243,17 @@ def custom_points(path: Path, benchmark: str, runs: Runs) -> tuple[ReferencePoin
     Raises:
         UserError: the file cannot be read, or the official checker cannot use it.
     """
-    records = read_points(path)
-    of_benchmark = {name: r for name, r in records.items() if r.benchmark == benchmark}
-    records = of_benchmark or records
+    every = read_points(path)
+    records = {name: r for name, r in every.items() if r.benchmark == benchmark} or every
     if reason := _refused(records, 2 * runs.drop):
         raise UserError(f"{visible(str(path))}: {reason}")
-    return rcp.by_size(
-        ReferencePoint.from_runs(
-            name, record.batch_size, record.to_converge, runs=runs.required, drop=runs.drop
-        )
-        for name, record in records.items()
-    )
+    return rcp.by_size(point_of(name, record, runs) for name, record in records.items())
+
+
+def point_of(name: str, record: PointRecord, runs: Runs) -> ReferencePoint:
+    """Return the statistics of a point of a file."""
+    values = (name, record.batch_size, record.to_converge)
+    return ReferencePoint.from_runs(*values, runs=runs.required, drop=runs.drop)
 
 
 def benchmarks_in(path: Path) -> list[str]:

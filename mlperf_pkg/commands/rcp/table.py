@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mlperf_pkg.commands.rcp.reference import Reference
 from mlperf_pkg.infra.text import escape_html, visible
@@ -57,33 +56,31 @@ def shown(
 
     With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
-    rows = []
-    for batch_size in batch_sizes:
-        comparison = reference.at(batch_size)
-        if point := comparison.point:
-            row = _row(reference, point, _STATES[comparison.message])
-            rows.append(replace(row, batch_size=batch_size, points=comparison.points))
-        else:
-            rows.append(PointRow(reference, batch_size, MISSING, ()))
+    if batch_sizes:
+        compared = [(batch_size, reference.at(batch_size)) for batch_size in batch_sizes]
+        return [
+            _row(reference, item.point, batch_size, _STATES.get(item.message, MISSING), item.points)
+            for batch_size, item in compared
+        ]
     used = reference.used
-    for point in () if batch_sizes else reference.points:
-        if point in used or not pruned:
-            rows.append(_row(reference, point, USED if point in used else PRUNED))
-    return rows
+    return [
+        _row(reference, point, point.batch_size, USED if point in used else PRUNED, (point.name,))
+        for point in reference.points
+        if point in used or not pruned
+    ]
 
 
-def _row(reference: Reference, point: ReferencePoint, state: str) -> PointRow:
-    return PointRow(
-        reference,
-        batch_size=point.batch_size,
-        state=state,
-        points=(point.name,),
-        runs=len(point.to_converge) or None,
-        mean=point.mean,
-        deviation=point.stdev,
-        minimum=point.minimum,
-        limits=has_limit(point),
-    )
+def _row(
+    reference: Reference,
+    point: ReferencePoint | None,
+    batch_size: float,
+    state: str,
+    names: tuple[str, ...],
+) -> PointRow:
+    if point is None:
+        return PointRow(reference, batch_size, state, names)
+    values = (len(point.to_converge) or None, point.mean, point.stdev, point.minimum)
+    return PointRow(reference, batch_size, state, names, *values, has_limit(point))
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -103,7 +100,7 @@ def size(value: float) -> str:
 
 def _remark(row: PointRow) -> str:
     sizes = [size(p.batch_size) for p in row.reference.points if p.name in row.points]
-    remarks = {USED: "", BETWEEN: f"{' to '.join(sizes)}", BELOW: "below all"}
+    remarks = {USED: "", BETWEEN: " to ".join(sizes), BELOW: "below all"}
     return remarks.get(row.state, row.state)
 
 
@@ -114,19 +111,13 @@ def _column(name: str, title: str | None = None, **more: Any) -> Column:
 
 
 _COLUMNS = (
-    _column("reference.usage"),
-    _column("reference.round"),
-    _column("reference.benchmark"),
+    *map(_column, ("reference.usage", "reference.round", "reference.benchmark")),
     _column("batch_size", "Batch size", width=12, numbers=True, key="batch_size", show=size),
     _column("runs", "Runs", width=4, numbers=True, show=lambda n: "" if n is None else f"{n}"),
     _column("mean", "Mean", width=14, numbers=True, key="mean", show=number),
     _column("deviation", "Deviation", width=13, numbers=True, show=number),
     Column("Limit", 14, numbers=True, of=lambda r: number(r.minimum) if r.limits else "none"),
-    _column("minimum"),
-    _column("reference.unit"),
-    _column("runs"),
-    _column("deviation"),
-    _column("state"),
+    *map(_column, ("minimum", "reference.unit", "runs", "deviation", "state")),
     Column(key="points", of=lambda row: " ".join(row.points)),
     Column("", 16, of=_remark),
 )
@@ -149,17 +140,17 @@ def text(items: Sequence[Sequence[PointRow]], view: View) -> str:
     terminal = Terminal(view)
     if len(items) > 1:
         _add_overview(terminal, [rows[0].reference for rows in items])
-    for rows in items if len(items) == 1 else ():
-        reference = rows[0].reference
-        add_heading(terminal, reference)
-        terminal.table(table_of(_COLUMNS, rows))
-        for paragraph in (*_legend(rows), *reference.notes):
-            terminal.paragraph((paragraph, PLAIN))
-        if view.verbose:  # the reference runs of all points
-            terminal.line()
-            for point in reference.points:
-                values = " ".join(f"{value:.15g}" for value in point.to_converge)
-                terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
+        return terminal.text()
+    reference = items[0][0].reference
+    add_heading(terminal, reference)
+    terminal.table(table_of(_COLUMNS, items[0]))
+    for paragraph in (*_legend(items[0]), *reference.notes):
+        terminal.paragraph((paragraph, PLAIN))
+    if view.verbose:  # the reference runs of all points
+        terminal.line()
+        for point in reference.points:
+            values = " ".join(f"{value:.15g}" for value in point.to_converge)
+            terminal.paragraph((f"{point.name} ({size(point.batch_size)}): {values}", PLAIN))
     return terminal.text()
 
 
@@ -220,27 +211,22 @@ def json(items: Sequence[Sequence[PointRow]], _: View) -> str:
 
 def _fields(rows: Sequence[PointRow]) -> dict[str, Any]:
     reference = rows[0].reference
-    runs_by_point = {point.name: list(point.to_converge) for point in reference.points}
-    return {
-        **about(reference),
-        "points": [
-            {name: getattr(row, name) for name in _POINT_FIELDS}
-            | {"has_limit": row.limits}
-            | {"to_converge": runs_by_point[row.points[0]] if len(row.points) == 1 else []}
-            for row in rows
-        ],
-    }
+    runs: dict[tuple[str, ...], tuple[float, ...]]
+    runs = {(point.name,): point.to_converge for point in reference.points}
+    points = [
+        {name: getattr(row, name) for name in _POINT_FIELDS}
+        | {"has_limit": row.limits, "to_converge": runs.get(row.points, ())}
+        for row in rows
+    ]
+    return {**about(reference), "points": points}
 
 
 def about(reference: Reference) -> dict[str, Any]:
     """Return the fields of a benchmark in a round for JSON."""
+    runs = {"runs_required": reference.runs.required, "runs_dropped": reference.runs.drop}
     first, last = ("usage", "round", "benchmark", "unit"), ("in_round", "covered", "source")
-    return {
-        **{name: getattr(reference, name) for name in first},
-        "runs_required": reference.runs.required,
-        "runs_dropped": reference.runs.drop,
-        **{name: getattr(reference, name) for name in ("allowance", *last)},
-    }
+    names = (*first, *runs, "allowance", *last)
+    return {name: runs[name] if name in runs else getattr(reference, name) for name in names}
 
 
 SHOW_FORMATS = {"text": text, "csv": csv, "json": json}
@@ -248,7 +234,6 @@ SHOW_FORMATS = {"text": text, "csv": csv, "json": json}
 
 # ---- chart --------------------------------------------------------------------------------
 
-_HTML = "html"
 _PAGE = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -284,14 +269,12 @@ def points_picture(file: Path) -> Callable[[Reference], bytes]:
     def picture(reference: Reference) -> bytes:
         subject = f"{reference.benchmark}, {reference.usage} {reference.round}"
         chart = points_chart(reference.points, reference.runs.required, reference.unit, subject)
-        result = picture_of(chart, "svg" if format_ == _HTML else format_, file)
-        if format_ != _HTML:
-            return result
-        page = _PAGE.format(
-            title=escape_html(f"{chart.title}: {chart.subject}"),
-            description=escape_html(chart.description),
-            picture=base64.b64encode(result).decode(),
-        )
-        return page.encode()
+        result = picture_of(chart, "svg" if format_ == "html" else format_, file)
+        values = {
+            "title": escape_html(f"{chart.title}: {chart.subject}"),
+            "description": escape_html(chart.description),
+            "picture": base64.b64encode(result).decode(),
+        }
+        return _PAGE.format(**values).encode() if format_ == "html" else result
 
     return picture

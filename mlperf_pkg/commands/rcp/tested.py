@@ -80,55 +80,48 @@ def tested_sets(checked: Checked, origin: Origin) -> TestedSets:
     names = set(benchmarks_in(origin.file)) if origin.file else set()
     file = visible(str(origin.file)) if origin.file else None
     pairs = list(zip(checked.report.result_sets, checked.contexts, strict=True))
-    if file and not any(_benchmark(context) in names for _, context in pairs):
+    tested = tuple(_tested(*pair, origin, names) for pair in pairs)
+    if file and not any(item.is_custom for item in tested):
         raise UserError(
             f"{file}: points of {_joined(names)}; expected a benchmark of the result sets:"
             f" {_joined({row.benchmark for row, _ in pairs})}"
         )
-    origins = (origin if _benchmark(context) in names else None for _, context in pairs)
-    tested = (_tested(*pair, own) for pair, own in zip(pairs, origins, strict=True))
-    return TestedSets(checked.report, tuple(tested), file)
+    return TestedSets(checked.report, tested, file)
 
 
 def _joined(names: set[str]) -> str:
     return ", ".join(map(visible, sorted(names))) or "no benchmark"
 
 
-def _benchmark(context: SetContext) -> str:
-    return context.rules.name if context.rules else ""
-
-
-def _tested(row: ResultSetRow, context: SetContext, origin: Origin | None) -> TestedSet:
-    package = _test(context, None)
-    if context.rules is None or origin is None:
-        return TestedSet(row, package, None if package else _reason(context, None))
+def _tested(row: ResultSetRow, context: SetContext, origin: Origin, names: set[str]) -> TestedSet:
+    """Test a result set, against the points of ``origin`` if they are of its benchmark."""
+    package, reason = _test(context, None)
+    if context.rules is None or context.rules.name not in names:
+        return TestedSet(row, package, reason)
     points = reference_of(context.round, context.rules, origin).used
-    test = _test(context, points)
-    reason = None if test else _reason(context, points)
-    return TestedSet(row, test, reason, is_custom=True, before=package)
+    return TestedSet(row, *_test(context, points), is_custom=True, before=package)
 
 
-def _test(context: SetContext, points: Points | None) -> RcpRow | None:
-    """Return the test; None where it does not apply, or a log could not be read."""
-    if not context.runs or not all(run.is_read for run in context.runs):
-        return None
-    return guarded(
-        context.label,
-        "testing this result set",
-        lambda: rcp_row(context, rcp_test(context, points), points),
-        lambda _: None,
-    )
+def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, str | None]:
+    """Return the test, or None and why the set cannot be tested."""
+    is_read = bool(context.runs) and all(run.is_read for run in context.runs)
 
+    def made() -> RcpRow | None:
+        return rcp_row(context, rcp_test(context, points), points) if is_read else None
 
-def _reason(context: SetContext, points: Points | None) -> str:
+    if test := guarded(context.label, "testing this result set", made, lambda _: None):
+        return test, None
     if context.rules is None:
-        return f"round {context.round.name} does not have this benchmark"
-    if not context.runs or not all(run.is_read for run in context.runs):
-        return "a log of the set could not be read"
+        return None, f"round {context.round.name} does not have this benchmark"
+    if not is_read:
+        return None, "a log of the set could not be read"
     if context.round.version < (1, 0):
-        return "the RCP test exists from round 1.0 on"
+        return None, "the RCP test exists from round 1.0 on"
     crash = crash_of(context, points)
-    return f"the official checker crashes: {crash}" if crash else "the set could not be tested"
+    return (
+        None,
+        f"the official checker crashes: {crash}" if crash else "the set could not be tested",
+    )
 
 
 def _state(test: RcpRow | None) -> Verdict:
@@ -140,6 +133,7 @@ def _state(test: RcpRow | None) -> Verdict:
 # ---- output -------------------------------------------------------------------------------
 
 _OF_SET = ("id", "submitter", "system", "benchmark", "division", "round", "path")
+_OF_TEST = ("normalization", "message", "no_limit_reason", "explanation")
 
 
 def _column(name: str, title: str | None = None, **more: Any) -> Column:
@@ -162,23 +156,10 @@ def _columns(title: Callable[[ResultSetRow], str] = attrgetter("id")) -> Sequenc
         _column("test.mean", "Mean", width=13, numbers=True, show=_mean),
         Column("Limit", 13, numbers=True, of=_limit),
         _column("test.minimum"),
-        _column(
-            "test.margin_percent",
-            "Margin",
-            width=8,
-            numbers=True,
-            show=lambda n: "-" if n is None else margin_in_words(n),
-        ),
+        _column("test.margin_percent", "Margin", width=8, numbers=True, show=_margin),
         Column("Factor", 6, numbers=True, of=_factor),
-        Column(
-            "Test",
-            11,
-            of=attrgetter("state"),
-            show=VERDICTS.__getitem__,
-            style=lambda item: STYLES[item.state],
-        ),
-        *map(_column, ("test.normalization", "test.message")),
-        *map(_column, ("test.no_limit_reason", "test.explanation")),
+        Column("Test", 11, of=lambda i: VERDICTS[i.state], style=lambda i: STYLES[i.state]),
+        *(_column(f"test.{name}") for name in _OF_TEST),
         Column(key="reason", of=attrgetter("reason")),
         Column(key="before", of=lambda item: _state(item.before) if item.is_custom else None),
     )
@@ -192,6 +173,10 @@ def _mean(value: float | None) -> str:
     return number(None if value is None or isnan(value) else value)
 
 
+def _margin(percent: float | None) -> str:
+    return "-" if percent is None else margin_in_words(percent)
+
+
 def _limit(item: TestedSet) -> str:
     if item.test and item.test.no_limit_reason:
         return "none"
@@ -199,8 +184,9 @@ def _limit(item: TestedSet) -> str:
 
 
 def _factor(item: TestedSet) -> str:
-    is_normalised = item.test and item.test.official_pass and item.test.normalization > 1
-    return f"{item.test.normalization:.4f}" if item.test and is_normalised else "-"
+    test = item.test
+    is_normalised = test and test.official_pass and test.normalization > 1
+    return f"{test.normalization:.4f}" if test and is_normalised else "-"
 
 
 def text(result: TestedSets, view: View) -> str:
@@ -215,11 +201,16 @@ def text(result: TestedSets, view: View) -> str:
     is_detailed = view.verbose or len(result.sets) <= _FEW
     hides_passing = not view.verbose and len(result.sets) > _MANY
     rows = [i for i in result.sets if not (hides_passing and i.state is Verdict.PASS)]
-    by_benchmark = by_key((item.row.benchmark, item) for item in rows)
     groups = []
-    for name, items in sorted(by_benchmark.items()):
-        titled = [(title(item.row), item) for item in items]
-        groups.append(Group(name, items, _remarks(titled, is_detailed=is_detailed)))
+    for name, items in sorted(by_key((item.row.benchmark, item) for item in rows).items()):
+        of_remarks = by_key(
+            (r, title(item.row)) for item in items for r in _remarks(item, is_detailed=is_detailed)
+        )
+        remarks = [
+            f"{titles[0] if len(titles) == 1 else f'{len(titles)} sets'}: {remark}"
+            for remark, titles in of_remarks.items()
+        ]
+        groups.append(Group(name, items, remarks))
     if groups:
         terminal.table(Table(_columns(title), groups), apart=True)
     hidden = "; --verbose shows those that pass" if hides_passing else ""
@@ -229,18 +220,7 @@ def text(result: TestedSets, view: View) -> str:
     return terminal.text()
 
 
-def _remarks(items: Sequence[tuple[str, TestedSet]], *, is_detailed: bool) -> list[str]:
-    """Return the remarks on sets, with the titles of their sets; equal remarks share a line."""
-    titles = by_key(
-        (remark, title)
-        for title, item in items
-        for remark in _remarks_of(item, is_detailed=is_detailed)
-    )
-    subjects = (names[0] if len(names) == 1 else f"{len(names)} sets" for names in titles.values())
-    return [f"{subject}: {remark}" for subject, remark in zip(subjects, titles, strict=True)]
-
-
-def _remarks_of(item: TestedSet, *, is_detailed: bool) -> Iterator[str]:
+def _remarks(item: TestedSet, *, is_detailed: bool) -> Iterator[str]:
     row = item.row
     if item.reason:
         yield item.reason

@@ -25,8 +25,9 @@ from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
 from mlperf_pkg.commands.results import systems
+from mlperf_pkg.commands.results.systems import FIELD, PrivateIds
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.files import refuse_within, write_together
+from mlperf_pkg.infra.files import refuse_within
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.resources import MissingPackageError, require
 from mlperf_pkg.infra.text import escape_cell, visible
@@ -71,12 +72,6 @@ class Table(Struct, frozen=True):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[systems.Cell, ...], ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[str], rows: Iterable[Mapping[str, systems.Cell]]) -> Table:
-        """Sort rows by all columns from the left, empty cells last; absent cells are empty."""
-        cells = (tuple(map(row.get, columns)) for row in rows)
-        return cls(tuple(columns), tuple(sorted(cells, key=_sort_key)))
 
     def csv(self) -> str:
         """Write as ``DataFrame.to_csv`` does, except that no text is a formula to a spreadsheet."""
@@ -145,8 +140,8 @@ class Summary(Struct, frozen=True):
 # ---- rows -----------------------------------------------------------------------------------
 
 
-def summarize(checked: Checked) -> Summary:
-    """Return the tables of the submissions of a check.
+def summarize(checked: Checked, ids: PrivateIds | None = None) -> Summary:
+    """Return the tables of the submissions of a check, with ``ids`` or those in its folders.
 
     They are what the official summarizer writes after the package checker has written
     ``scaling.json``.
@@ -164,52 +159,63 @@ def summarize(checked: Checked) -> Summary:
     from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 
     benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
-    collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)))
+    collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)), ids)
     for system in systems.systems_of(checked):
         collector.add(system)
-    return collector.summary()
+    return Summary(
+        usage=usage,
+        round=round_,
+        plain=collector.table(collector.plain),
+        detailed=collector.table(collector.detailed, STRONG_METRICS),
+        weak=collector.table(collector.weak, WEAK_METRICS) if usage == "hpc" else None,
+        left_out=tuple(collector.left_out),
+        tested=tuple(collector.tested),
+        crashed=collector.crashed,
+    )
 
 
 class _Collector(Struct):
     """Collects rows, one per system and table, for the benchmarks of the official columns."""
 
-    _usage: str
-    _round: str
-    _benchmarks: tuple[str, ...]
-    _plain: list[Row] = []
-    _detailed: list[Row] = []
-    _weak: list[Row] = []
-    _left_out: list[str] = []
-    _tested: list[str] = []
-    _crashed: bool = False
+    usage: str
+    round: str
+    benchmarks: tuple[str, ...]
+    ids: PrivateIds | None
+    plain: list[Row] = []
+    detailed: list[Row] = []
+    weak: list[Row] = []
+    left_out: list[str] = []
+    tested: list[str] = []
+    crashed: bool = False
 
     def add(self, system: systems.System) -> None:
         """Add the row of a system, even without results; HPC has one for each kind of scaling."""
         label = system.folder.place.label
         if system.file is None:
-            self._left_out.append(f"{label}: no {system.path}")
+            self.left_out.append(f"{label}: no {system.path}")
             return
         description = system.file.contents
         if description is None:
             self._leave_out(f"{label}: {system.path} is not readable")
             return
         try:
-            row = systems.system_cells(description, system.folder.private_id)
+            row = systems.system_cells(description)
         except ValueError as error:
             self._leave_out(f"{label}: {system.path}: {error}")
             return
-        row |= systems.url_cells(description["submitter"], system.name, self._usage, self._round)
-        for scaling in (STRONG, WEAK) if self._usage == "hpc" else (None,):
+        row |= systems.url_cells(description["submitter"], system.name, self.usage, self.round)
+        row[FIELD] = self.ids[system.key] if self.ids else str(systems.written_id(system))
+        for scaling in (STRONG, WEAK) if self.usage == "hpc" else (None,):
             if scaling and scaling not in system.folder.folders:
                 continue
             results = self._results(system, f"{label}/{scaling}" if scaling else label)
             if scaling == WEAK:
-                self._weak.append(row | _cells(results, _throughput))
+                self.weak.append(row | _cells(results, _throughput))
             else:
-                self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
+                self.plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
                 # Benchmarks without results keep empty strings in the RCP columns.
-                blank: Row = {f"{name}:RCP": "" for name in self._benchmarks}
-                self._detailed.append(blank | row | _cells(results, _details))
+                blank: Row = {f"{name}:RCP": "" for name in self.benchmarks}
+                self.detailed.append(blank | row | _cells(results, _details))
 
     def _results(self, system: systems.System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
@@ -221,39 +227,31 @@ class _Collector(Struct):
             if result.summarized.scaling_factor is None:
                 self._leave_out(f"{label}: scaling.json without a factor")
                 continue
-            if files.scaling_mode != WEAK and not self._crashed:
-                self._tested.append(label)
+            if files.scaling_mode != WEAK and not self.crashed:
+                self.tested.append(label)
             name = _ALIASES.get(files.benchmark, files.benchmark)
-            if name in self._benchmarks:
+            if name in self.benchmarks:
                 by_column[name] = result
             else:
                 others.append(label)
         for label in others:
-            self._leave_out(f"{label}: not a benchmark of round {self._round}")
+            self._leave_out(f"{label}: not a benchmark of round {self.round}")
         return by_column
 
     def _leave_out(self, reason: str) -> None:
         """Leave out what the official summarizer crashes on."""
-        self._left_out.append(reason)
-        self._crashed = True
+        self.left_out.append(reason)
+        self.crashed = True
 
-    def summary(self) -> Summary:
-        """Return the tables of all systems added."""
-        return Summary(
-            usage=self._usage,
-            round=self._round,
-            plain=self._table(self._plain),
-            detailed=self._table(self._detailed, STRONG_METRICS),
-            weak=self._table(self._weak, WEAK_METRICS) if self._usage == "hpc" else None,
-            left_out=tuple(self._left_out),
-            tested=tuple(self._tested),
-            crashed=self._crashed,
-        )
+    def table(self, rows: list[Row], metrics: Sequence[str] = ()) -> Table:
+        """Return rows sorted by all columns from the left, empty cells last.
 
-    def _table(self, rows: list[Row], metrics: tuple[str, ...] = ()) -> Table:
-        of_metrics = (f"{name}:{metric}" for name in self._benchmarks for metric in metrics)
-        scores = of_metrics if metrics else self._benchmarks
-        return Table.of((*systems.COLUMNS, *scores, *systems.URLS), rows)
+        Absent cells are empty; without ``metrics``, there is a column for each benchmark.
+        """
+        of_metrics = [f"{name}:{metric}" for name in self.benchmarks for metric in metrics]
+        columns = (*systems.COLUMNS, *(of_metrics or self.benchmarks), *systems.URLS)
+        cells = (tuple(map(row.get, columns)) for row in rows)
+        return Table(columns, tuple(sorted(cells, key=_sort_key)))
 
 
 def _cells(results: Mapping[str, SetResult], cells_of: Callable[[SetResult], Row]) -> Row:
@@ -285,41 +283,27 @@ _NAMES = ("summary", "summary_detailed", "summary_weak_scaling")
 OFFICIAL_FILES = (*(f"{name}.{end}" for name in _NAMES for end in ("csv", "json")), "summary.xlsx")
 
 
-class TableFolder(Struct, frozen=True):
-    """The folder that receives the tables; existing files are overwritten only with ``force``."""
+def refuse_tables(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
+    """Check before the work starts that the tables can be written into ``folder``.
 
-    path: Path
-    force: bool
-
-    def refuse_early(self, inputs: Sequence[str]) -> None:
-        """Check before the work starts that the tables can be written.
-
-        Raises:
-            UserError: tables exist already, or the folder is inside an input.
-        """
-        refuse_within(self.path, inputs)
-        existing = sorted(self.path.glob("summary*"))
-        if existing and not self.force:
-            raise UserError(f"{existing[0]}: exists already; --force overwrites it")
-
-    def write(self, checked: Checked) -> list[str]:
-        """Write all tables or none; return notes on omitted results.
-
-        Raises:
-            UserError: this check has no such tables, or they cannot be written.
-        """
-        files, notes = official_files(checked)
-        write_together(self.path, files, replace=self.force)
-        return notes
+    Raises:
+        UserError: tables exist already and ``force`` is not set, or it is inside an input.
+    """
+    refuse_within(folder, inputs)
+    existing = sorted(folder.glob("summary*"))
+    if existing and not force:
+        raise UserError(f"{existing[0]}: exists already; --force overwrites it")
 
 
-def official_files(checked: Checked) -> tuple[dict[str, str | bytes], list[str]]:
+def official_files(
+    checked: Checked, ids: PrivateIds | None = None
+) -> tuple[dict[str, str | bytes], list[str]]:
     """Return the files of the tables by their names, and notes on omitted results.
 
     Raises:
         UserError: this check has no such tables.
     """
-    summary = summarize(checked)
+    summary = summarize(checked, ids)
     files: dict[str, str | bytes] = {}
     for name, table in zip(_NAMES, (summary.plain, summary.detailed, summary.weak), strict=True):
         if table is not None:

@@ -11,7 +11,7 @@ the ranks after it are skipped: 1, 2, 2, 4.
 import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,9 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import CATEGORIES, category
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.commands.results.ids import PrivateIds, own_id
-from mlperf_pkg.commands.results.systems import System, known_cells, systems_of, url_cells
-from mlperf_pkg.errors import UserError
+from mlperf_pkg.commands.results.systems import PrivateIds, System, known_cells, own_id, url_cells
 from mlperf_pkg.findings import Basis, Finding, Verdict
 from mlperf_pkg.published.model import known_division
 from mlperf_pkg.render.table import by_key
@@ -31,8 +29,6 @@ from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import SCALINGS
-
-FORMAT = "mlperf-pkg/publication/1"
 
 UNKNOWN = "no known category"
 _INVALID = "not valid"
@@ -137,23 +133,6 @@ class Publication(Struct, frozen=True):
         return [score for score in self.scores if score.reason]
 
 
-def systems_with_results(argument: str, checked: Checked) -> list[System]:
-    """Return the systems of all submissions in ``argument``, in the order of their keys.
-
-    Raises:
-        UserError: there is no submission, or the submissions are of several rounds.
-    """
-    if not checked.submissions:
-        raise UserError(
-            f"{argument}: no submission; expected <submitter>/systems and <submitter>/results"
-        )
-    if checked.report.round is None:
-        raise UserError(
-            f"{argument}: submissions of several rounds; expected one round, or --round"
-        )
-    return sorted(systems_of(checked), key=lambda system: system.key)
-
-
 def publication(
     checked: Checked, systems: Sequence[System], ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
 ) -> Publication:
@@ -164,9 +143,9 @@ def publication(
     report = checked.report
     round_ = report.round or ""
     rows = [_row(system, ids[system.key], report.usage, round_) for system in systems]
-    both = zip(rows, systems, strict=True)
-    results = ((result, row) for row, system in both for result in system.results)
-    scores = _ranked([_score(*result, verdict) for result in results], rows)
+    pairs = list(zip(systems, rows, strict=True))
+    unranked = [_score(result, row, verdict) for system, row in pairs for result in system.results]
+    scores = _ranked(unranked, rows)
     benchmarks = load_round(report.usage, round_).benchmarks
     others = dict.fromkeys(score.benchmark for score in scores if not score.reason)
     return Publication(
@@ -178,13 +157,9 @@ def publication(
         verdict=verdict,
         rows=tuple(replace(row, remarks=_remarks_on(row, scores)) for row in rows),
         scores=scores,
-        submitters=_submitters(systems, rows, scores),
-        missing=tuple(_missing(systems, rows, scores, report)),
-        notes=(
-            *_spellings(rows),
-            *_other_ids(systems, ids),
-            *_verdicts(scores, report.tool["reference"]),
-        ),
+        submitters=_submitters(pairs, scores),
+        missing=tuple(_missing(pairs, scores, report)),
+        notes=tuple(_notes(pairs, scores, ids, report.tool["reference"])),
     )
 
 
@@ -197,15 +172,14 @@ def anonymous(result: Publication) -> Publication:
     emptied = dict.fromkeys((*names, "details_url", "code_url", "notes"), "")
     rows = [replace(row, key=row.id, gaps=(), **emptied) for row in result.rows]
     scores = []
-    for score in result.scores:
+    for score in sorted(result.scores, key=lambda s: (s.id, s.benchmark, s.scaling or "")):
         code = ": ".join(score.reason.split(": ")[:2])
         reason = code if code.startswith(_INVALID) else score.reason and "no score"
         scores.append(replace(score, path="", row=score.id, reason=reason))
-    scores.sort(key=lambda score: (score.id, score.benchmark, score.scaling or ""))
     return replace(
         result,
         round_reason="",
-        rows=tuple(sorted(rows, key=lambda row: row.id)),
+        rows=tuple(sorted(rows, key=attrgetter("id"))),
         scores=tuple(scores),
         submitters=(),
         missing=tuple(f"{s.id}, {s.benchmark}: {s.reason}" for s in scores if s.reason),
@@ -308,10 +282,8 @@ def _remarks(findings: Sequence[Finding]) -> str:
         "rules": {f.code for f in findings if f.fails(Basis.RULES)},
         "official": {f.code for f in findings if f.is_error and f.basis is Basis.OFFICIAL},
     }
-    shown = {
-        basis: wording.shortened(sorted(codes), _MOST_CODES) for basis, codes in errors.items()
-    }
-    return "; ".join(f"{basis}: {codes}" for basis, codes in shown.items() if codes)
+    shown = ((basis, wording.shortened(sorted(c), _MOST_CODES)) for basis, c in errors.items())
+    return "; ".join(f"{basis}: {codes}" for basis, codes in shown if codes)
 
 
 def rounded(value: float | None) -> float | None:
@@ -333,20 +305,20 @@ def _ranked(scores: Sequence[Score], rows: Sequence[Row]) -> tuple[Score, ...]:
         for score in scores
         if score.published_minutes is not None
     }
-    by_path = dict(zip(values, ranks(list(values.values())), strict=True))
-    places = (by_path.get(score.path, (None, None)) for score in scores)
-    return tuple(replace(s, rank=rank, of=of) for s, (rank, of) in zip(scores, places, strict=True))
+    by_path = dict(zip(values, ranks([*values.values()]), strict=True))
+    places = ((score, by_path.get(score.path, (None, None))) for score in scores)
+    return tuple(replace(score, rank=rank, of=of) for score, (rank, of) in places)
 
 
 # ---- submitters and remarks -----------------------------------------------------------------
 
 
-def _submitters(
-    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score]
-) -> tuple[Submitter, ...]:
+_Pairs = Sequence[tuple[System, Row]]
+
+
+def _submitters(pairs: _Pairs, scores: Sequence[Score]) -> tuple[Submitter, ...]:
     """Return the submitters with a result set, by rank."""
-    both = zip(systems, rows, strict=True)
-    by_name = by_key((system.submitter, row) for system, row in both if system.results)
+    by_name = by_key((system.submitter, row) for system, row in pairs if system.results)
     described = {name: {row.submitter for row in own} for name, own in by_name.items()}
     unranked = []
     for submitter, names in submitters(by_name, described).items():
@@ -359,10 +331,8 @@ def _submitters(
     return tuple(sorted(ranked, key=lambda submitter: (submitter.rank, submitter.name)))
 
 
-def _missing(
-    systems: Sequence[System], rows: Sequence[Row], scores: Sequence[Score], report: Report
-) -> Iterator[str]:
-    for system, row in zip(systems, rows, strict=True):
+def _missing(pairs: _Pairs, scores: Sequence[Score], report: Report) -> Iterator[str]:
+    for system, row in pairs:
         if not system.results:
             yield f"{system.folder.place.label}: no result set; expected <benchmark>/result_*.txt"
         elif not system.description:
@@ -377,26 +347,22 @@ def _missing(
             yield f"{score.path}: {score.reason}"
 
 
-def _spellings(rows: Sequence[Row]) -> Iterator[str]:
-    for names in spellings(row.submitter for row in rows).values():
+def _notes(
+    pairs: _Pairs, scores: Sequence[Score], ids: PrivateIds, reference: str
+) -> Iterator[str]:
+    """Yield what the chair should look at, or decide, such as the number of waived scores."""
+    for names in spellings(row.submitter for _, row in pairs).values():
         if len(names) > 1:
             yield f"one submitter in {len(names)} spellings: {', '.join(names)}"
-
-
-def _other_ids(systems: Sequence[System], ids: PrivateIds) -> Iterator[str]:
-    for system in systems:
-        own = own_id(system)
-        if own and own != ids[system.key]:
+    for system, _ in pairs:
+        own, used = own_id(system), ids[system.key]
+        if own and own != used:
             file = f"{system.folder.place.label}/privateid.json"
-            yield f"{file}: {own} is not used; {name(str(ids.path))} has {ids[system.key]}"
-
-
-def _verdicts(scores: Sequence[Score], reference: str) -> Iterator[str]:
-    """Yield the numbers of scores in the tables that require a decision of the chair."""
+            yield f"{file}: {own} is not used; {name(str(ids.path))} has {used}"
     shown = [score for score in scores if not score.reason]
-    if rejected := sum(score.official is Verdict.FAIL for score in shown):
-        yield f"result sets in the tables that {reference} rejects: {rejected}"
-    if by_rules := sum("rules:" in score.remarks for score in shown):
-        yield f"result sets in the tables with errors by the written rules: {by_rules}"
-    if waived := sum(bool(score.waived) for score in shown):
-        yield f"result sets in the tables with waived findings: {waived}"
+    numbers = {
+        f"that {reference} rejects": sum(score.official is Verdict.FAIL for score in shown),
+        "with errors by the written rules": sum("rules:" in score.remarks for score in shown),
+        "with waived findings": sum(bool(score.waived) for score in shown),
+    }
+    yield from (f"result sets in the tables {what}: {n}" for what, n in numbers.items() if n)

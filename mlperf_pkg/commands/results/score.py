@@ -4,7 +4,7 @@ Text and Markdown show each run's time, the dropped runs and the score of a sing
 only the scores of several.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import attrgetter
 
 from msgspec.structs import astuple, replace
@@ -15,7 +15,7 @@ from mlperf_pkg.infra.text import escape_markdown
 from mlperf_pkg.render import findings
 from mlperf_pkg.render import table as tables
 from mlperf_pkg.render.findings import View
-from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, table_of
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key
 from mlperf_pkg.render.terminal import RCP_MARGIN, STYLES, Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, as_json, name
@@ -34,11 +34,11 @@ def text(scores: Scores, view: View) -> str:
         terminal.table(_table(scores, view), apart=True)
     else:
         terminal.line((findings.NO_RESULT_SET, PLAIN))
+    remarks = list(_ending(scores.report))
     if _in_short(scores, view):
         number = wording.counted(len(scores.sets), "result set")
-        details = "--verbose shows the runs and how each score is computed"
-        terminal.paragraph((f"{number}; {details}", PLAIN))
-    for remark in _ending(scores.report):
+        remarks.insert(0, f"{number}; --verbose shows the runs and how each score is computed")
+    for remark in remarks:
         terminal.paragraph((remark, PLAIN))
     return terminal.text()
 
@@ -65,32 +65,20 @@ def json(scores: Scores, _: View) -> str:
 
 def csv(scores: Scores, _: View) -> str:
     """Render one row per run, with the score of its set beside it."""
-    rows = [(scored, run) for scored in scores.sets for run in scored.runs]
-    return tables.csv(table_of(_CSV, rows))
+    of_names, of_run, of_score = (attrgetter(*names) for names in (_NAMES, _RUN, _SCORE))
+    rows = []
+    for scored in scores.sets:
+        standing = scored.published
+        of_standing = standing and (standing.round, standing.overall.rank, standing.overall.of)
+        score = (*of_score(scored.row), *(of_standing or (None, None, None)))
+        rows += [(*of_names(scored.row), *of_run(run), *score) for run in scored.runs]
+    header = (*_NAMES, *_RUN, *_SCORE, "published_round", "published_rank", "published_of")
+    return tables.csv_text(header, rows)
 
 
-def _of_set(name: str) -> Column:
-    return Column(key=name, of=lambda row: getattr(row[0].row, name))
-
-
-def _of_run(name: str) -> Column:
-    return Column(key=name, of=lambda row: getattr(row[1], name))
-
-
-def _of_standing(key: str, name: str) -> Column:
-    value = attrgetter(name)
-    return Column(key=key, of=lambda row: row[0].published and value(row[0].published))
-
-
-_CSV = (
-    *map(_of_set, ("submitter", "system", "benchmark", "division", "round")),
-    *map(_of_run, ("path", "status", "minutes", "dropped")),
-    *map(_of_set, ("unscaled_minutes", "scaling_factor", "score_minutes", "official_minutes")),
-    _of_set("score_note"),
-    _of_standing("published_round", "round"),
-    _of_standing("published_rank", "overall.rank"),
-    _of_standing("published_of", "overall.of"),
-)
+_NAMES = ("submitter", "system", "benchmark", "division", "round")
+_RUN = ("path", "status", "minutes", "dropped")
+_SCORE = ("unscaled_minutes", "scaling_factor", "score_minutes", "official_minutes", "score_note")
 
 SCORE_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
@@ -185,13 +173,20 @@ _SETS = (
 
 
 def _in_groups(scores: Scores) -> list[Group]:
-    """Return the result sets in the order of the report, below their submitter and division."""
+    """Return the result sets in the order of the report, below their submitter and division.
+
+    Remarks say what qualifies a score, or why there is none; and ranks among the published scores.
+    """
     by_title = by_key((_title(scored.row, scores.report), scored) for scored in scores.sets)
-    few = len(scores.sets) <= _FEW
-    return [
-        Group(title, [scored.row for scored in sets], list(_notes(sets, standings=few)))
-        for title, sets in by_title.items()
-    ]
+    groups = []
+    for title, sets in by_title.items():
+        named = [(f"{_system(scored.row)}, {scored.row.benchmark}", scored) for scored in sets]
+        remarks = [f"{about}: {s.row.score_note}" for about, s in named if s.row.score_note]
+        standings = [(about, s.published) for about, s in named if s.published]
+        if len(scores.sets) <= _FEW:
+            remarks += [f"{about}: published: {_standing_in_short(s)}" for about, s in standings]
+        groups.append(Group(title, [scored.row for scored in sets], remarks))
+    return groups
 
 
 def _title(row: ResultSetRow, report: Report) -> str:
@@ -200,17 +195,6 @@ def _title(row: ResultSetRow, report: Report) -> str:
         details.append(f"round {row.round}")
     loose = "raw logs" if row.path == "." else f"logs in {row.path}"
     return f"{row.submitter or loose} ({', '.join(details)})"
-
-
-def _notes(sets: Sequence[ScoredSet], *, standings: bool) -> Iterator[str]:
-    """Yield what qualifies a score, or why there is none; and ranks among the published scores."""
-    named = [(f"{_system(scored.row)}, {scored.row.benchmark}", scored) for scored in sets]
-    for about, scored in named:
-        if scored.row.score_note:
-            yield f"{about}: {scored.row.score_note}"
-    for about, scored in named:
-        if standings and scored.published:
-            yield f"{about}: published: {_standing_in_short(scored.published)}"
 
 
 # ---- standings among published results ----------------------------------------------------

@@ -1,28 +1,51 @@
-"""The systems with results in a check: what the tables of ``score`` and ``results`` start from.
+"""The systems with results in a check, and their private ids.
 
 A system has the result sets of a folder of ``results/``, and its description fills the first and
-last columns of the official tables.
+last columns of the official tables (mlperf_logging.result_summarizer). The tables of ``score`` and
+``results`` start from it.
 
-Source: mlperf_logging.result_summarizer
+Private ids are unique names of rows that reveal nothing about them. The ids of a round are in one
+file, by row. Its entries have the form of ``privateid.json`` of the official summarizer, which
+writes one file per system:
+
+    {"ACME/dgx": {"private_id": "table-sodium-kilo-orange"}}
+
+An entry is never changed or removed: a row that is withdrawn keeps its id, and has it again when it
+is submitted again.
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from itertools import count
+from operator import itemgetter, xor
+from pathlib import Path
 from posixpath import commonpath
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult
-from mlperf_pkg.infra.json_values import parse_json, to_finite
-from mlperf_pkg.infra.paths import ListedPath
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.files import write_whole
+from mlperf_pkg.infra.json_values import (
+    MAX_BYTES,
+    JsonSyntaxError,
+    parse_json,
+    read_json,
+    to_finite,
+)
+from mlperf_pkg.infra.paths import ListedPath, read_file
 from mlperf_pkg.submission.model import ResultSet, SystemFolder
 
 Cell = str | int | float | None
 Description = Mapping[str, Any]
+
+FIELD = "private_id"
 
 REQUIRED = (
     "division",
@@ -101,34 +124,37 @@ def systems_of(checked: Checked) -> Iterator[System]:
             )
 
 
+def systems_with_results(argument: str, checked: Checked) -> list[System]:
+    """Return the systems of all submissions in ``argument``, in the order of their keys.
+
+    Raises:
+        UserError: there is no submission, or the submissions are of several rounds.
+    """
+    problem = "submissions of several rounds; expected one round, or --round"
+    if not checked.submissions:
+        problem = "no submission; expected <submitter>/systems and <submitter>/results"
+    if not checked.submissions or checked.report.round is None:
+        raise UserError(f"{argument}: {problem}")
+    return sorted(systems_of(checked), key=lambda system: system.key)
+
+
 # ---- cells of a description -----------------------------------------------------------------
 
 
-def system_cells(description: Description, private_id: str | None) -> dict[str, Cell]:
-    """Return the cells before the scores; ``private_id`` is the text of ``privateid.json``.
+def system_cells(description: Description) -> dict[str, Cell]:
+    """Return the cells before the scores, without the private id.
 
     Raises:
         ValueError: a field is missing or has a value on which the official summarizer crashes.
     """
     if missing := [name for name in REQUIRED if name not in description]:
         raise ValueError(f"no {', no '.join(missing)}")
-    cells: dict[str, Cell] = {}
-    for name in _BY_KIND:
-        value = _CELLS[name](description)
-        cells[name] = value if value is None or name in _COUNTS else str(value)
-    try:
-        contents = parse_json(private_id or "")
-    except ValueError:
-        contents = {}
-    cells["private_id"] = str(contents.get("private_id", "")) if isinstance(contents, dict) else ""
-    return {name: cells[name] for name in COLUMNS}
+    cells = {name: _CELLS[name](description) for name in _BY_KIND}
+    return {n: v if v is None or n in _COUNTS else str(v) for n, v in cells.items()}
 
 
 def known_cells(description: Description) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the cells that a description has, as strings, and the names of those that it lacks.
-
-    These are the cells before the scores, without the private id; one that is missing is empty.
-    """
+    """Return the cells before the scores, as strings, and the names of those that are missing."""
     cells = {}
     for name in _BY_KIND:
         try:
@@ -204,5 +230,179 @@ _CELLS: Mapping[str, Callable[[Description], Any]] = {
 _COUNTS = ("host_processors_count", "accelerators_count")
 _BY_KIND = sorted(_CELLS, key=_COUNTS.__contains__)  # texts first: so are errors reported
 
-COLUMNS = (*_CELLS, "private_id")
+COLUMNS = (*_CELLS, FIELD)
 URLS = ("details_url", "code_url")
+
+
+# ---- private ids --------------------------------------------------------------------------
+
+_LONGEST = 100  # characters of an id
+_HASHED = (
+    "division",
+    "submitter",
+    "system_name",
+    "number_of_nodes",
+    "host_processor_model_name",
+    "host_processors_per_node",
+    "accelerator_model_name",
+    "accelerators_per_node",
+    "framework",
+)
+"""Fields of a description from which the official summarizer makes an id."""
+
+
+class PrivateIds(Struct, frozen=True):
+    """The entries of a file of ids, by row; ``exists`` says whether the file exists."""
+
+    path: Path
+    entries: Mapping[str, Mapping[str, Any]]
+    exists: bool = False
+
+    def __getitem__(self, key: str) -> str:
+        """Return the id of a row."""
+        private_id: str = self.entries[key][FIELD]
+        return private_id
+
+    def extended(self, systems: Iterable[System]) -> Self:
+        """Return these ids and those of new systems, whose order does not matter."""
+        new = [system for system in systems if system.key not in self.entries]
+        entries = dict(self.entries)
+        taken = {self[key] for key in entries}
+        # The ids of trees come first, so that new ids differ from them.
+        for system in sorted(new, key=lambda system: (own_id(system) is None, system.key)):
+            private_id = next(name for name in _choices(system) if name not in taken)
+            taken.add(private_id)
+            entries[system.key] = {FIELD: private_id}
+        return type(self)(self.path, entries, self.exists)
+
+    def text(self) -> str:
+        """Return the contents of the file.
+
+        Raises:
+            UserError: they are too large.
+        """
+        text = json.dumps(self.entries, indent=4, sort_keys=True) + "\n"
+        if len(text) > MAX_BYTES:
+            raise UserError(f"{self.path}: more than {MAX_BYTES} bytes of private ids")
+        return text
+
+    def write(self) -> None:
+        """Write the file, completely or not at all.
+
+        Raises:
+            UserError: the file cannot be written, is too large, or was created since it was read.
+        """
+        write_whole(self.path, self.text(), replace=self.exists)
+
+
+def read_ids(path: Path) -> PrivateIds:
+    """Return the ids in a file, empty if it does not exist.
+
+    Raises:
+        UserError: the file cannot be read or is not a file of ids.
+    """
+    try:
+        document = read_json(read_file(path, MAX_BYTES))
+    except FileNotFoundError:
+        return PrivateIds(path, {})
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except JsonSyntaxError as error:
+        raise UserError(f"{path}:{error.line}: {error.message}") from error
+    for problem in document.problems:
+        raise UserError(f"{path}:{problem.line}: {problem.message}")
+    entries: dict[str, Any] = document.value if isinstance(document.value, dict) else {"": None}
+    rows: dict[str, str] = {}
+    for key, entry in entries.items():
+        private_id = _usable(entry.get(FIELD)) if isinstance(entry, dict) else None
+        line = document.line([key])
+        if private_id is None:
+            example = f'{{"ACME/dgx": {{"{FIELD}": "..."}}}}'
+            raise UserError(f"{path}:{line}: expected private ids by row: {example}")
+        if private_id in rows:
+            raise UserError(f"{path}:{line}: {key} has the private id of {rows[private_id]}")
+        rows[private_id] = key
+    return PrivateIds(path, entries, exists=True)
+
+
+def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> PrivateIds:
+    """Add the systems of a check to a file of ids, and return all ids.
+
+    Raises:
+        UserError: the check has no submission or several rounds, or the file cannot be written.
+    """
+    extended = ids.extended(systems_with_results(argument, checked))
+    if extended.entries != ids.entries or not ids.exists:
+        extended.write()
+    return extended
+
+
+def written_id(system: System) -> Any:
+    """Return the id in the ``privateid.json`` of a system, whatever it is; empty if it has none."""
+    try:
+        contents = parse_json(system.folder.private_id or "")
+    except ValueError:
+        return ""
+    return contents.get(FIELD, "") if isinstance(contents, dict) else ""
+
+
+def own_id(system: System) -> str | None:
+    """Return the id in the ``privateid.json`` of a system; None if it is not usable."""
+    return _usable(written_id(system))
+
+
+def _usable(private_id: Any) -> str | None:
+    """Return an id if it can be shown and compared, else None."""
+    if not isinstance(private_id, str) or not private_id.isprintable():
+        return None
+    return private_id if 0 < len(private_id.strip()) <= len(private_id) <= _LONGEST else None
+
+
+def _choices(system: System) -> Iterator[str]:
+    """Yield ids, the preferred one first.
+
+    The official summarizer adds the name of the system if an earlier system has the same text.
+    """
+    if own := own_id(system):
+        yield own
+    description = system.description
+    text = "".join(str(description.get(n, "")) for n in _HASHED) if description else system.key
+    yield in_words(text)
+    text += system.name
+    yield in_words(text)
+    yield from (in_words(f"{text}{number}") for number in count(2))
+
+
+_LIST = """
+    ack alabama alanine alaska alpha angel apart april arizona arkansas artist asparagus aspen
+    august autumn avocado bacon bakerloo batman beer berlin beryllium black blossom blue
+    bluebird bravo bulldog burger butter california carbon cardinal carolina carpet cat
+    ceiling charlie chicken coffee cola cold colorado comet connecticut crazy cup dakota
+    december delaware delta diet don double early earth east echo edward eight eighteen eleven
+    emma enemy equal failed fanta fifteen fillet finch fish five fix floor florida football
+    four fourteen foxtrot freddie friend fruit gee georgia glucose golf green grey hamper
+    happy harry hawaii helium high hot hotel hydrogen idaho illinois india indigo ink iowa
+    island item jersey jig johnny juliet july jupiter kansas kentucky kilo king kitten lactose
+    lake lamp lemon leopard lima lion lithium london louisiana low magazine magnesium maine
+    mango march mars maryland massachusetts may mexico michigan mike minnesota mirror
+    mississippi missouri mobile mockingbird monkey montana moon mountain muppet music nebraska
+    neptune network nevada nine nineteen nitrogen north november nuts october ohio oklahoma
+    one orange oranges oregon oscar oven oxygen papa paris pasta pennsylvania pip pizza pluto
+    potato princess purple quebec queen quiet red river robert robin romeo rugby sad salami
+    saturn september seven seventeen shade sierra single sink six sixteen skylark snake social
+    sodium solar south spaghetti speaker spring stairway steak stream summer sweet table tango
+    ten tennessee tennis texas thirteen three timing triple twelve twenty two uncle undress
+    uniform uranus utah vegan venus vermont victor video violet virginia washington west
+    whiskey white william winner winter wisconsin wolfram wyoming xray yankee yellow zebra
+    zulu
+"""
+_WORDS = tuple(_LIST.split())
+_NUMBER = 4
+
+
+def in_words(text: str) -> str:
+    """Return the id of a string, such as ``table-sodium-kilo-orange``."""
+    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()
+    size = len(digest) // _NUMBER
+    parts = (digest[start : start + size] for start in range(0, len(digest), size))
+    return "-".join(_WORDS[reduce(xor, part)] for part in parts)

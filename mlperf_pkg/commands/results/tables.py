@@ -3,7 +3,6 @@
 They are CSV, JSON, a workbook and a page, in a folder with the private ids and the official tables.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, product
 from operator import attrgetter
@@ -19,9 +18,7 @@ from mlperf_pkg.checks.descriptions import CATEGORIES
 from mlperf_pkg.commands.page.template import file as template_file
 from mlperf_pkg.commands.page.template import filled
 from mlperf_pkg.commands.results import official as summarizer
-from mlperf_pkg.commands.results.ids import FIELD, PrivateIds, read_ids
 from mlperf_pkg.commands.results.publication import (
-    FORMAT,
     UNDIVIDED,
     UNKNOWN,
     WEAK,
@@ -31,9 +28,8 @@ from mlperf_pkg.commands.results.publication import (
     anonymous,
     publication,
     rounded,
-    systems_with_results,
 )
-from mlperf_pkg.commands.results.systems import Cell
+from mlperf_pkg.commands.results.systems import Cell, PrivateIds, read_ids, systems_with_results
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -46,8 +42,8 @@ from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.submission.model import Submission
 
+FORMAT = "mlperf-pkg/publication/1"
 IDS = "privateid.json"
 OFFICIAL = "official"
 
@@ -79,18 +75,12 @@ _TAIL = (
 )
 _OF_ROW = ("submitter", "system", "division", "category")
 _OF_SCORE = (
-    _field("benchmark"),
-    _field("scaling"),
+    *map(_field, ("benchmark", "scaling")),
     _field("minutes", "published_minutes"),
-    _field("rank"),
-    _field("of"),
+    *map(_field, ("rank", "of")),
     _field("exact_minutes", "minutes"),
-    _field("energy_joules"),
-    _field("number_of_models"),
-    _field("instance_scale"),
-    _field("reason"),
-    _field("path"),
-    _field("official"),
+    *map(_field, ("energy_joules", "number_of_models", "instance_scale")),
+    *map(_field, ("reason", "path", "official")),
     Column(key="waived", of=lambda score: " ".join(score.waived)),
     _field("remarks"),
 )
@@ -341,16 +331,6 @@ _MADE: Mapping[str, Callable[[Publication], str | bytes]] = {
 _FILES = (*(kind.file for kind in KINDS), *_MADE)
 
 
-class Written(Struct, frozen=True):
-    """A publication that was written: its files, and the ids of new and of withdrawn systems."""
-
-    publication: Publication
-    files: tuple[str, ...]
-    ids: Path
-    new: int
-    withdrawn: int
-
-
 class ResultsFolder(Struct, frozen=True):
     """The folder of a publication, and its file of private ids.
 
@@ -385,18 +365,18 @@ class ResultsFolder(Struct, frozen=True):
         existing = [file for file in files if file.exists()]
         if existing and not self.force:
             raise UserError(f"{existing[0]}: exists already; --force overwrites it")
-        summarizer.TableFolder(self.path / OFFICIAL, self.force).refuse_early(inputs)
+        summarizer.refuse_tables(self.path / OFFICIAL, inputs, force=self.force)
         return read_ids(self.ids)
 
     def write(
-        self, argument: str, checked: Checked, ids: PrivateIds, verdict: Basis = Basis.OFFICIAL
-    ) -> Written:
+        self, argument: str, checked: Checked, ids: PrivateIds, verdict: Basis
+    ) -> tuple[Publication, list[str]]:
         """Write the private ids and the summary of ``argument``: all files of the folder or none.
 
         A new folder, or with ``force`` one that holds only a summary, appears as a whole, with the
         file of ids if that is in it.
 
-        ``verdict`` is as for ``publication``.
+        ``verdict`` is as for ``publication``. Return the summary, and what was written in words.
 
         Raises:
             UserError: the check has no submission or several rounds, or a file cannot be written.
@@ -427,34 +407,15 @@ class ResultsFolder(Struct, frozen=True):
             extended.write()
         former = (*_FILES, *(f"{OFFICIAL}/{name}" for name in summarizer.OFFICIAL_FILES))
         write_together(self.path, {**files, **own}, replace=self.force, former=former)
-        keys = {system.key for system in systems}
-        return Written(
-            publication=replace(result, notes=(*result.notes, *notes)),
-            files=tuple(files),
-            ids=self.ids,
-            new=len(extended.entries) - len(ids.entries),
-            withdrawn=len(extended.entries.keys() - keys),
-        )
-
-
-def with_private_ids(argument: str, checked: Checked, ids: PrivateIds) -> Checked:
-    """Add the systems of a check to a file of ids; return the check with these ids in its folders.
-
-    Raises:
-        UserError: the check has no submission or several rounds, or the file cannot be written.
-    """
-    systems = systems_with_results(argument, checked)
-    extended = ids.extended(systems)
-    if extended.entries != ids.entries or not ids.exists:
-        extended.write()
-    texts = {item.folder.place.label: json.dumps({FIELD: extended[item.key]}) for item in systems}
-
-    def named(submission: Submission) -> Submission:
-        folders = (replace(f, private_id=texts[f.place.label]) for f in submission.tested)
-        return replace(submission, tested=tuple(folders))
-
-    inputs = (replace(i, submissions=tuple(map(named, i.submissions))) for i in checked.inputs)
-    return replace(checked, inputs=tuple(inputs))
+        numbers = {
+            "new": len(extended.entries) - len(ids.entries),
+            "of withdrawn systems": len(extended.entries.keys() - {s.key for s in systems}),
+        }
+        more = ", ".join(f"{number} {of}" for of, number in numbers.items() if number)
+        of_ids = f"{wording.counted(len(systems), 'system')} in {self.ids}"
+        written = [f"In {self.path}: {', '.join(files)}", f"Private ids of {of_ids}"]
+        written[1] += f" ({more})" if more else ""
+        return replace(result, notes=(*result.notes, *notes)), written
 
 
 def file_contents(result: Publication) -> tuple[dict[str, str | bytes], list[str]]:
@@ -485,9 +446,8 @@ _COLUMNS = (
 )
 
 
-def summary(written: Written, folder: Path, view: View) -> str:
+def summary(result: Publication, written: Sequence[str], folder: Path, view: View) -> str:
     """Return the tables and files that were written, and the missing parts: about 30 lines."""
-    result = written.publication
     terminal = Terminal(view)
     numbers = (
         *([wording.counted(len(result.submitters), "submitter")] if result.submitters else []),
@@ -499,35 +459,25 @@ def summary(written: Written, folder: Path, view: View) -> str:
     terminal.line()
     if sections := tables(result):
         terminal.table(table_of(_COLUMNS, sections))
-    for line in _remarks(written, folder):
-        terminal.line((line, PLAIN))
+    for text in (*written, *_remarks(result, folder / "results.json")):
+        lines = wrap(visible(text), _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+        for line in lines or [""]:
+            terminal.line((line, PLAIN))
     return terminal.text()
 
 
-def _remarks(written: Written, folder: Path) -> Iterator[str]:
-    result, file = written.publication, folder / "results.json"
-    yield from _folded(f"In {folder}: {', '.join(written.files)}")
-    more = [f"{written.new} new"] if written.new else []
-    more += [f"{written.withdrawn} of withdrawn systems"] if written.withdrawn else []
-    in_brackets = f" ({', '.join(more)})" if more else ""
-    rows = wording.counted(len(result.rows), "system")
-    yield from _folded(f"Private ids of {rows} in {written.ids}{in_brackets}")
+def _remarks(result: Publication, file: Path) -> Iterator[str]:
     notes = list(result.notes)
     if result.official_gaps:
         gaps = wording.counted(len(result.official_gaps), "gap")
         notes.append(f"{OFFICIAL}: {gaps} in the official tables: see {file}")
-    yield from _listed("Missing", result.missing, _SHOWN_MISSING, file)
-    yield from _listed("Notes", notes, _SHOWN_NOTES, file)
-
-
-def _listed(title: str, remarks: Sequence[str], limit: int, file: Path) -> Iterator[str]:
-    if remarks:
-        yield from ("", f"{title} ({len(remarks)}):")
-    for remark in remarks[:limit]:
-        yield from _folded(f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}")
-    if len(remarks) > limit:
-        yield from _folded(f"  and {len(remarks) - limit} more: see {file}")
-
-
-def _folded(text: str) -> list[str]:
-    return wrap(visible(text), _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+    for title, remarks, limit in (
+        ("Missing", result.missing, _SHOWN_MISSING),
+        ("Notes", notes, _SHOWN_NOTES),
+    ):
+        if remarks:
+            yield from ("", f"{title} ({len(remarks)}):")
+        for remark in remarks[:limit]:
+            yield f"  {shorten(visible(remark), 2 * _WIDTH - 8, placeholder='...')}"
+        if len(remarks) > limit:
+            yield f"  and {len(remarks) - limit} more: see {file}"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.results.ids import read_ids
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
-from mlperf_pkg.commands.results.tables import IDS, with_private_ids
+from mlperf_pkg.commands.results.systems import read_ids, with_private_ids
+from mlperf_pkg.commands.results.tables import IDS
 from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import summary_crash_paths, write_as_summarized
 from mlperf_pkg.config import round_name
@@ -86,10 +86,10 @@ def _summarize(args: Namespace, console: tools.Console) -> int:
 def _summarized(folders: Sequence[str], args: Namespace) -> tuple[Summary, list[str]]:
     """Return the tables, and the paths at which the official summarizer crashes."""
     options = Options(args.usage, round_name(args.ruleset), flags=frozenset({KEEP_SCALING}))
-    checked = check(folders, options)
+    checked, ids = check(folders, options), None
     if args.generate_private_ids:
-        checked = with_private_ids(args.folder, checked, read_ids(Path(IDS)))
-    summary = summarize(checked)
+        ids = with_private_ids(args.folder, checked, read_ids(Path(IDS)))
+    summary = summarize(checked, ids)
     write_as_summarized(checked, summary.tested)
     return summary, sorted(summary_crash_paths(checked.report.findings))
 

@@ -15,11 +15,12 @@ def cells(column: Column) -> str:
     return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |"
 
 
+PAGE = (DOCS / "export.md").read_text("utf-8")
+
+
 def test_the_page_describes_all_columns() -> None:
-    page = (DOCS / "export.md").read_text("utf-8")
-    sections = re.findall(
-        r"^### (\w+)\n\n(.+)\n\n\| Column .*\n.*\n((?:\|.*\n)+)", page, re.MULTILINE
-    )
+    pattern = r"^### (\w+)\n\n(.+)\n\n\| Column .*\n.*\n((?:\|.*\n)+)"
+    sections = re.findall(pattern, PAGE, re.MULTILINE)
     assert sections == [
         (table.name, table.meaning, "".join(f"{cells(column)}\n" for column in table.columns))
         for table in TABLES.values()
@@ -31,8 +32,7 @@ def codes(texts: Sequence[str]) -> str:
 
 
 def test_the_page_describes_all_keys_and_indexes() -> None:
-    page = (DOCS / "export.md").read_text("utf-8")
-    (section,) = re.findall(r"^\| Table \| Keys .*\n.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    (section,) = re.findall(r"^\| Table \| Keys .*\n.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     assert section.splitlines() == [
         f"| `{table.name}` | {codes(table.keys)} | {codes(table.indexes)} |"
         for table in TABLES.values()

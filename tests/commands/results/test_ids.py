@@ -11,21 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlperf_logging.result_summarizer import result_summarizer
 
-from mlperf_pkg.commands.results.ids import PrivateIds, own_id, read_ids
+from mlperf_pkg.commands.results import systems
+from mlperf_pkg.commands.results.systems import PrivateIds, read_ids
 from mlperf_pkg.errors import UserError
 from tests.helpers.examples import examples
 
-DESCRIPTION = {
-    "division": "closed",
-    "submitter": "ACME",
-    "system_name": "dgx",
-    "number_of_nodes": 1,
-    "host_processor_model_name": "EPYC",
-    "host_processors_per_node": 2,
-    "accelerator_model_name": "H100",
-    "accelerators_per_node": 8,
-    "framework": "PyTorch",
-}
+DESCRIPTION = {name: name for name in systems._HASHED}
 EMPTY = PrivateIds(Path("none"), {})
 
 
@@ -97,24 +88,25 @@ def test_the_order_of_rows_does_not_matter(rows: list[Any], random: Any) -> None
 
 def test_an_id_of_the_tree_is_taken_if_no_other_row_has_it() -> None:
     ids = EMPTY.extended([system("A/a", own="red-oak"), system("A/b", own="red-oak")])
-    assert ids["A/a"] == "red-oak"
-    assert ids["A/b"] == EMPTY.extended([system("A/b")])["A/b"]
+    assert ids_of(ids) == {"A/a": "red-oak", **ids_of(EMPTY.extended([system("A/b")]))}
+    alike = EMPTY.extended([system(f"{submitter}/a", DESCRIPTION) for submitter in "ABC"])
+    assert len({*ids_of(alike).values()}) == 3
 
 
 def test_the_file_has_the_form_of_the_official_one_and_keeps_other_fields(tmp_path: Path) -> None:
-    file = tmp_path / "privateid.json"
-    file.write_text('{"A/a": {"private_id": "x", "by": "chair"}}', "utf-8")
+    file, old = tmp_path / "privateid.json", {"A/a": {"private_id": "x", "by": "chair"}}
+    file.write_text(json.dumps(old), "utf-8")
     read_ids(file).extended([system("A/b", own="red-oak")]).write()
-    assert json.loads(file.read_text("utf-8")) == {
-        "A/a": {"private_id": "x", "by": "chair"},
-        "A/b": {"private_id": "red-oak"},
-    }
+    assert json.loads(file.read_text("utf-8")) == {**old, "A/b": {"private_id": "red-oak"}}
 
 
 def test_an_undecodable_name_is_kept(tmp_path: Path) -> None:
-    ids = PrivateIds(tmp_path / "ids", {}).extended([system("A/\udcff")])
+    ids = read_ids(tmp_path / "ids").extended([system("A/\udcff")])
     ids.write()
-    assert ids_of(read_ids(tmp_path / "ids")) == ids_of(ids)
+    assert ids_of(read_ids(ids.path)) == ids_of(ids)
+
+
+X = '{"private_id": "x"}'
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
@@ -122,18 +114,11 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         ("", "ids:1: found the end; expected a value"),
         ("[]", "ids:1: expected private ids by row"),
         ('{"A/a": "x"}', "ids:1: expected private ids by row"),
-        ('{"A/a": {}}', "ids:1: expected private ids by row"),
         ('{"A/a": {"private_id": 7}}', "ids:1: expected private ids by row"),
         ('{"A/a": {"private_id": " "}}', "ids:1: expected private ids by row"),
         ('{"A/a": {"private_id": "\\u001b[31m"}}', "ids:1: expected private ids by row"),
-        (
-            '{"A/a": {"private_id": "x"},\n "A/b": {"private_id": "x"}}',
-            "ids:2: A/b has the private id of A/a",
-        ),
-        (
-            '{"A/a": {"private_id": "x"},\n "A/a": {"private_id": "y"}}',
-            "ids:2: the key 'A/a' is repeated (first on line 1)",
-        ),
+        (f'{{"A/a": {X},\n "A/b": {X}}}', "ids:2: A/b has the private id of A/a"),
+        (f'{{"A/a": {X},\n "A/a": {X}}}', "ids:2: the key 'A/a' is repeated (first on line 1)"),
     ):
         file = tmp_path / "ids"
         file.write_text(text, "utf-8")
@@ -143,36 +128,13 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         assert file.read_text("utf-8") == text
 
 
-def test_a_file_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    ids = read_ids(tmp_path / "ids").extended([system("A/" + "a" * 2_000_000)])
-    with pytest.raises(UserError, match="bytes of private ids"):
-        ids.write()
-    assert not (tmp_path / "ids").exists()
-
-
-def test_a_folder_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_used_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         read_ids(tmp_path)
-
-
-def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path: Path) -> None:
-    ids = read_ids(tmp_path / "ids").extended([system("A/a")])
-    (tmp_path / "ids").write_text("{}", "utf-8")
+    none = read_ids(tmp_path / "ids")
+    with pytest.raises(UserError, match="bytes of private ids"):  # could not be read again
+        none.extended([system("A/" + "a" * 2_000_000)]).write()
+    assert not none.path.exists()
+    none.path.write_text("{}", "utf-8")  # in the meantime
     with pytest.raises(UserError, match="exists already"):
-        ids.write()
-
-
-def test_the_id_of_a_tree() -> None:
-    for text, private_id in (
-        (None, None),
-        ("", None),
-        ("{", None),
-        ("[]", None),
-        ('{"private_id": 7}', None),
-        ('{"private_id": ""}', None),
-        ('{"private_id": "a\\nb"}', None),
-        (json.dumps({"private_id": "x" * 101}), None),
-        ('{"private_id": "red-oak"}', "red-oak"),
-    ):
-        own: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
-        assert own_id(own) == private_id
+        none.extended([system("A/a")]).write()

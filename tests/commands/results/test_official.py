@@ -7,6 +7,7 @@ import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,18 +17,13 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.results.official import Summary, Table, official_workbook, summarize
-from mlperf_pkg.commands.results.systems import REQUIRED, system_cells
+from mlperf_pkg.commands.results.systems import REQUIRED, own_id, system_cells, written_id
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.submission.model import KEEP_SCALING
+from tests.helpers import trees
+from tests.helpers.logs import edited
 from tests.helpers.official import official_files, rows
-from tests.helpers.trees import (
-    SYSTEM,
-    simulated,
-    simulated_models,
-    write_set,
-    write_submission,
-    write_system,
-)
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
 DESCRIPTION = {
     **dict.fromkeys(REQUIRED, ""),
@@ -38,15 +34,9 @@ DESCRIPTION = {
 }
 
 
-KEPT = frozenset({KEEP_SCALING})  # as the summarizer alone
-
-
-def summary_of(root: Path, round_: str = "2.0") -> Summary:
-    return summarize(check([str(root)], Options(round=round_, flags=KEPT)))
-
-
-def cells(table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+def summary_of(root: Path) -> Summary:
+    """The tables as of the summarizer alone."""
+    return summarize(check([str(root)], Options(round="2.0", flags=frozenset({KEEP_SCALING}))))
 
 
 # ---- against the official summarizer ------------------------------------------------------
@@ -82,10 +72,8 @@ def no_results(root: Path) -> None:
 
 
 def large_batch(root: Path) -> None:
-    for log in (root / "results" / SYSTEM / "resnet").iterdir():
-        batch = b'"global_batch_size", "value": '
-        head, _, tail = log.read_bytes().partition(batch)
-        log.write_bytes(head + batch + b"10000000" + tail.lstrip(b"0123456789"))
+    logs = (edited(log, "global_batch_size", value=10_000_000) for log in simulated())
+    write_set(root / "results" / SYSTEM / "resnet", tuple(logs))
 
 
 COMMIT = "TensorFlow 2.4 commit hash = 0123 dirty"
@@ -111,27 +99,23 @@ def test_every_byte(tmp_path: Path, change: str) -> None:
     root = write_submission(tmp_path / "Graphcore")
     CHANGES[change](root)
     ours = summary_of(root)
-    assert official_files(root, "training", "2.0.0", tmp_path) == {
-        "summary.csv": ours.plain.csv(),
-        "summary.json": ours.plain.json(),
-        "summary_detailed.csv": ours.detailed.csv(),
-        "summary_detailed.json": ours.detailed.json(),
-    }
-
-
-NUMBERS = random.Random(4)
+    files = {"summary.csv": ours.plain.csv(), "summary.json": ours.plain.json()}
+    files["summary_detailed.csv"] = ours.detailed.csv()
+    files["summary_detailed.json"] = ours.detailed.json()
+    assert official_files(root, "training", "2.0.0", tmp_path) == files
 
 
 def test_numbers_in_json_are_those_of_pandas() -> None:
+    numbers = random.Random(4)
     for values in (
-        [NUMBERS.uniform(-1e4, 1e4) for _ in range(500)],
-        [NUMBERS.uniform(0, 1) * 10.0 ** NUMBERS.randint(-20, 20) for _ in range(500)],
+        [numbers.uniform(-1e4, 1e4) for _ in range(500)],
+        [numbers.uniform(0, 1) * 10.0 ** numbers.randint(-20, 20) for _ in range(500)],
         [0.0, -0.0, 0.5e-10, 1.5e-10, 0.99999999999, 1 / 3, 1e16, 1e15, 1e-15, math.inf, math.nan],
         [2.0**-k for k in range(60)],
     ):
-        ours = [json.loads(Table(("x",), ((v,),)).json())[0]["x"] for v in values]
+        ours = json.loads(Table(("x",), tuple((value,) for value in values)).json())
         frame = pd.DataFrame({"x": values})
-        assert ours == [record["x"] for record in json.loads(frame.to_json(orient="records"))]
+        assert ours == json.loads(frame.to_json(orient="records"))
 
 
 # ---- what is ours -------------------------------------------------------------------------
@@ -151,12 +135,8 @@ def test_left_out(tmp_path: Path) -> None:
         "results/vague: systems/vague.json: number_of_nodes is not a whole number",
     )
     assert len(summary.plain.rows) == 1
-
-
-def test_loose_logs_have_no_tables(tmp_path: Path) -> None:
-    write_set(tmp_path, simulated())
-    with pytest.raises(UserError, match="expected submissions, all of one round"):
-        summary_of(tmp_path)
+    with pytest.raises(UserError, match="expected submissions, all of one round"):  # but loose logs
+        summary_of(root / "results" / SYSTEM / "resnet")
 
 
 def test_formulas_are_harmless_in_csv_only() -> None:
@@ -166,56 +146,52 @@ def test_formulas_are_harmless_in_csv_only() -> None:
 
 
 def test_private_id() -> None:
-    for text, expected in (
-        (None, ""),
-        ("{}", ""),
-        ("[]", ""),
-        ("{", ""),
-        ('{"private_id": 7}', "7"),
+    """What the official tables have, and the id that a summary takes: one that can be compared."""
+    long = "x" * 101
+    for text, written, own in (
+        (None, "", None),
+        ("{", "", None),
+        ("[]", "", None),
+        ("{}", "", None),
+        ('{"private_id": 7}', 7, None),
+        ('{"private_id": "a\\nb"}', "a\nb", None),
+        (json.dumps({"private_id": long}), long, None),
+        ('{"private_id": "red-oak"}', "red-oak", "red-oak"),
     ):
-        assert system_cells(DESCRIPTION, text)["private_id"] == expected
+        system: Any = SimpleNamespace(folder=SimpleNamespace(private_id=text))
+        assert (written_id(system), own_id(system)) == (written, own)
 
 
 def test_unusable_specs() -> None:
-    for name, value, message in (
-        ("hw_notes", 1, "hw_notes or sw_notes is not a string"),
-        ("accelerators_per_node", "", "accelerators_per_node is not a whole number"),
-        ("number_of_nodes", None, "number_of_nodes is not a whole number"),
-        ("number_of_nodes", 10**400, "number_of_nodes is too large"),
+    for changed, message in (
+        (DESCRIPTION | {"hw_notes": 1}, "hw_notes or sw_notes is not a string"),
+        (DESCRIPTION | {"number_of_nodes": None}, "number_of_nodes is not a whole number"),
+        (DESCRIPTION | {"number_of_nodes": 10**400}, "number_of_nodes is too large"),
+        (dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"}), "no framework, no hw_notes"),
     ):
         with pytest.raises(ValueError, match=message):
-            system_cells({**DESCRIPTION, name: value}, None)
-
-
-def test_missing_specs() -> None:
-    lacking = dict.fromkeys(set(REQUIRED) - {"framework", "hw_notes"})
-    with pytest.raises(ValueError, match="no framework, no hw_notes"):
-        system_cells(lacking, None)
+            system_cells(changed)
 
 
 # ---- weak scaling -------------------------------------------------------------------------
 
 
-def write_hpc(root: Path, models: int) -> Path:
-    """Many models trained at once, of which all but ``models`` fail the official checker."""
-    write_system(root / "systems", "box")
-    logs = simulated_models(12)
-    lost = [log.replace(b'"run_start"', b'"start"') for log in logs[models:]]
-    write_set(root / "results" / "box" / "weak" / "cosmoflow", (*logs[:models], *lost))
-    return root
-
-
 @pytest.mark.parametrize(("models", "counted"), [(9, None), (10, 10.0), (12, 12.0)])
 def test_weak_scaling(tmp_path: Path, models: int, counted: float | None) -> None:
-    root = write_hpc(tmp_path / "ACME", models)
+    """Many models trained at once, of which all but ``models`` fail the official checker."""
+    root = tmp_path / "ACME"
+    write_system(root / "systems", "box")
+    logs = trees.simulated_models(12)
+    lost = [log.replace(b'"run_start"', b'"start"') for log in logs[models:]]
+    write_set(root / "results" / "box" / "weak" / "cosmoflow", (*logs[:models], *lost))
     ours = summarize(check([str(root)], Options("hpc", "3.0")))
     assert ours.weak
     assert ours.weak.json() == official_files(root, "hpc", "3.0.0", tmp_path)["summary.json"]
-    assert [row["cosmoflow:number_of_models"] for row in cells(ours.weak)] == [counted]
+    place = ours.weak.columns.index("cosmoflow:number_of_models")
+    assert [row[place] for row in ours.weak.rows] == [counted]
     assert ours.plain.rows == ours.detailed.rows == ()
 
 
-_NAMES = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
 SHEET = ("division", "availability", "resnet")
 
 
@@ -224,47 +200,35 @@ def tables_of(*rows: tuple[Any, ...], weak: Table | None = None) -> Summary:
     return Summary("hpc" if weak else "training", "2.0", plain, plain, weak, (), (), crashed=False)
 
 
-def read(data: bytes | None) -> dict[str, list[list[str]]]:
+def read(data: bytes) -> dict[str, list[list[str]]]:
     """The texts of the cells of each sheet."""
-    assert data is not None
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        strings = _texts(archive, "xl/sharedStrings.xml")
-        book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
-        titles = [sheet.attrib["name"] for sheet in book.iterfind(".//x:sheet", _NAMES)]
-        sheets = (
-            ElementTree.fromstring(archive.read(f"xl/worksheets/sheet{number}.xml"))
-            for number in range(1, len(titles) + 1)
-        )
-        return {
-            title: [[_text(cell, strings) for cell in row] for row in sheet.iterfind(".//x:row", _NAMES)]
-            for title, sheet in zip(titles, sheets, strict=True)
-        }  # fmt: skip
+    archive = zipfile.ZipFile(io.BytesIO(data))
 
+    def elements(name: str, tag: str) -> list[ElementTree.Element]:
+        return ElementTree.fromstring(archive.read(f"xl/{name}.xml")).findall(f".//{{*}}{tag}")
 
-def _texts(archive: zipfile.ZipFile, name: str) -> list[str]:
-    root = ElementTree.fromstring(archive.read(name))
-    return [element.text or "" for element in root.iterfind(".//x:t", _NAMES)]
+    def text(cell: ElementTree.Element) -> str:
+        value = cell.findtext("{*}v", "")
+        return strings[int(value)] if cell.get("t") == "s" else value
 
-
-def _text(cell: ElementTree.Element, strings: list[str]) -> str:
-    value = cell.findtext("x:v", None, _NAMES)
-    if value is None:
-        return ""
-    return strings[int(value)] if cell.attrib.get("t") == "s" else value
+    strings = [element.text or "" for element in elements("sharedStrings", "t")]
+    return {
+        sheet.attrib["name"]: [
+            list(map(text, row)) for row in elements(f"worksheets/sheet{number}", "row")
+        ]
+        for number, sheet in enumerate(elements("workbook", "sheet"), 1)
+    }
 
 
 def test_sheets_sections_and_numbers() -> None:
-    data = official_workbook(
-        tables_of(
-            ("closed", "cloud", 1.5),
-            ("closed", "Available on-premise", 2.5),
-            ("closed", "on the moon", None),
-            ("ajar", None, 5.5),
-        )
+    summary = tables_of(
+        ("closed", "cloud", 1.5),
+        ("closed", "Available on-premise", 2.5),
+        ("closed", "on the moon", None),
+        ("ajar", None, 5.5),
     )
-    header = ["ID", *SHEET]
-    blank = [""] * 3
-    assert read(data) == {
+    header, blank = ["ID", *SHEET], [""] * 3
+    assert read(official_workbook(summary)) == {
         "closed": [
             header,
             ["Available on-premise", *blank],
@@ -280,25 +244,17 @@ def test_sheets_sections_and_numbers() -> None:
 
 
 def test_weak_scaling_has_sheets_of_its_own() -> None:
-    weak = Table(SHEET, (("closed", "cloud", 1.0),))
-    assert list(read(official_workbook(tables_of(weak=weak)))) == [
-        "closed",
-        "open",
-        "closed weak scaling",
-    ]
+    sheets = read(official_workbook(tables_of(weak=Table(SHEET, (("closed", "cloud", 1.0),)))))
+    assert list(sheets) == ["closed", "open", "closed weak scaling"]
 
 
-def test_cells_of_a_workbook() -> None:
-    for cells, shown in (
-        (("cloud", "=1+1"), ["cloud", "=1+1"]),  # a string, which no spreadsheet computes
-        (("\ud800", "\x1b[31m\ufffe"), ["\\ud800", "\\x1b[31m\\ufffe"]),
-        (("cloud", 10**400), ["cloud", str(10**400)]),  # is not a double
+def test_cells_of_a_workbook(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cell, shown in (
+        ("=1+1", "=1+1"),  # a string, which no spreadsheet computes
+        ("\ud800\x1b[31m\ufffe", "\\ud800\\x1b[31m\\ufffe"),
+        (10**400, str(10**400)),  # is not a double
     ):
-        data = official_workbook(tables_of(("closed", *cells)))
-        assert read(data)["closed"][-1] == ["2.0-0000", "closed", *shown]
-
-
-def test_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = official_workbook(tables_of(("closed", "cloud", 1.5)))
+        data = official_workbook(tables_of(("closed", "cloud", cell)))
+        assert read(data)["closed"][-1] == ["2.0-0000", "closed", "cloud", shown]
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    assert official_workbook(tables_of(("closed", "cloud", 1.5))) == first
+    assert official_workbook(tables_of(("closed", "cloud", 10**400))) == data
