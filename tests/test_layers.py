@@ -52,9 +52,9 @@ def name_of(path: Path) -> str:
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    """The imports of a module."""
+    """The imports and calls of a module."""
     tree = ast.walk(ast.parse(path.read_text("utf-8")))
-    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -110,3 +110,14 @@ def test_commands_do_not_import_one_another() -> None:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = TopologicalSorter({name: used - {name} for name, used in imports().items()})
     assert len(list(graph.static_order())) == len(NAMES)
+
+
+def test_no_code_is_ever_executed_from_data() -> None:
+    called = {
+        (name_of(path), node.func.id)
+        for path in MODULES
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    executing = {"eval", "exec", "__import__", "compile", "print"}
+    assert {(module, name) for module, name in called if name in executing} == set()

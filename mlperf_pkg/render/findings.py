@@ -267,8 +267,8 @@ def counts_in_words(report: Report) -> str:
 
 def sets_in_words(report: Report) -> Iterator[str]:
     """Yield sentences on how systems of raw logs were found, and on what was not judged."""
-    found = ((row.system_by, row.system or "") for row in report.result_sets if row.system_by)
-    for evidence, names in by_key(dict.fromkeys(found)).items():
+    pairs = ((row.system_by, row.system or "") for row in report.result_sets if row.system_by)
+    for evidence, names in by_key(dict.fromkeys(pairs)).items():
         systems = wording.shortened(names, _MOST_SYSTEMS)
         yield f"{'systems' if len(names) > 1 else 'system'} found by {evidence}: {systems}"
     hints = (finding.hint or "" for finding in report.findings if finding.code == NOT_DESCRIBED)

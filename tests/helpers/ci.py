@@ -55,8 +55,8 @@ class Runner:
     def run(self, **values: str) -> Done:
         """Run it with these inputs, ``_`` for ``-``, the tool being the one under test."""
         inputs = {name: field["default"] for name, field in ACTION["inputs"].items()}
-        given = {name.replace("_", "-"): value for name, value in values.items()}
-        inputs |= {"version": "installed", **given}
+        named = {name.replace("_", "-"): value for name, value in values.items()}
+        inputs |= {"version": "installed", **named}
         context = {f"inputs.{name}": value for name, value in inputs.items()}
         context["github.action_path"] = str(self.action)
         files = {name: self.temporary / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}

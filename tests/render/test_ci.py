@@ -170,8 +170,8 @@ def test_no_more_than_github_shows() -> None:
         ]
         (_, _, message), *others = annotated(report(findings=made), show=Show.ALL)
         assert len(others) == annotations
-        said = "\nleft out: (.*); GitHub shows 10 of a kind, the job summary lists all"
-        assert re.findall(said, message) == left_out
+        pattern = "\nleft out: (.*); GitHub shows 10 of a kind, the job summary lists all"
+        assert re.findall(pattern, message) == left_out
 
 
 IN_LOGS = View(checkout=Checkout("/repo", "/repo", "/repo/logs"))

@@ -84,8 +84,8 @@ def test_loose_logs() -> None:
         run(path="old/c.log", benchmark="", set=None),
     )
     sets = (result_set(path="old", submitter=None, system=None, runs_found=1),)
-    several = {"round": None, "round_reason": "several rounds: 1.1, 2.0"}
-    assert text(result_sets=sets, runs=runs, **several) == page(
+    doubtful = {"round": None, "round_reason": "several rounds: 1.1, 2.0"}
+    assert text(result_sets=sets, runs=runs, **doubtful) == page(
         """
         official: pass, mlperf-logging 9.9.9 accepts this
         rules:    pass
@@ -183,17 +183,17 @@ ROWS = (
 )
 
 
-def of_set(place: str, code: str, message: str, *found: Any, **fields: Any) -> list[Finding]:
+def of_set(place: str, code: str, message: str, *values: Any, **fields: Any) -> list[Finding]:
     """A finding on a set, or on its first runs, each with its value."""
     submitter, benchmark = place.split("/")
     path = f"{submitter}/results/dgx/{benchmark}"
     runs = [f"{path}/result_{number}.txt" for number in range(10)]
     made = [
         finding(run, 7 + number, code=code, message=message, found=value, **fields)
-        for number, (run, value) in enumerate(zip(runs, found, strict=False))
+        for number, (run, value) in enumerate(zip(runs, values, strict=False))
     ]
     made = made or [finding(path, code=code, message=message, **fields)]
-    return folded(made, path, runs if found else (), f"{submitter}/dgx/{benchmark}/closed")
+    return folded(made, path, runs if values else (), f"{submitter}/dgx/{benchmark}/closed")
 
 
 def of_system(submitter: str, *names: str) -> list[Finding]:

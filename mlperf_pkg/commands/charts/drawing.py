@@ -44,7 +44,7 @@ def drawn_sets(checked: Checked) -> Iterator[DrawnSet]:
 def set_charts(drawn: DrawnSet, points: int = 150, spans: int = 40) -> list[Chart]:
     """Return the charts of a result set, without empty ones.
 
-    Of a run at most about so many ``points`` are drawn in curves, and ``spans`` per phase.
+    Curves show about ``points`` points of a run at most, and timelines ``spans`` per phase.
     """
     kinds: dict[str, Callable[[], Iterable[Chart | None]]] = {
         "curves": lambda: curves(drawn, points),

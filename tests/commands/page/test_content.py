@@ -26,9 +26,9 @@ def section(
     one = drawn("resnet")
     row = replace(one.row, score_minutes=minutes, submitter=submitter, **changes)
     names = {"path": "s.json", "id": "s", "system_name": "s", "status": "Available on-premise"}
-    known: dict[str, Any] = {"submitter": submitter, "division": "closed", "findings": (), **names}
+    fields: dict[str, Any] = {"submitter": submitter, "division": "closed", "findings": (), **names}
     contents = {"accelerator_model_name": "X1"}
-    system = SystemFile(contents=contents, accelerators=accelerators, **known)
+    system = SystemFile(contents=contents, accelerators=accelerators, **fields)
     return Section(replace(one, row=row), system)
 
 
