@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
-from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
+from mlperf_pkg.commands.review.calendar import Calendar, by_date
 from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.section import Section, column, table_of_cells
 from mlperf_pkg.errors import UserError
@@ -402,8 +402,8 @@ def section(reviewed: Round) -> Section:
 
 def calendar_section(reviewed: Round) -> Section:
     """Return the dates of the review."""
-    dates = reviewed.outcome.calendar or {}
-    rows = [(f"{dates[name]}", f"{dates[name]:%A}", EVENTS[name][0]) for name in by_date(dates)]
+    dates = by_date(reviewed.outcome.calendar or {})
+    rows = [(f"{day}", f"{day:%A}", what) for _, day, what in dates]
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
     return Section("calendar", "Calendar", (), {"dates": table} if rows else {})
 
