@@ -40,14 +40,14 @@ def column(title: str, of: Callable[[Any], Any] | None = None, *, numbers: bool 
     return Column(title, key=title, of=of, numbers=numbers)
 
 
-def table_of_cells(titles: Sequence[str], rows: Sequence[Sequence[Cell]], **more: Any) -> Table:
+def table_of_cells(columns: Sequence[str], rows: Sequence[Sequence[Cell]], **more: Any) -> Table:
     """Return a table of cells; a column that contains nothing but numbers is one of numbers."""
-    columns = []
-    for place, title in enumerate(titles):
+    made = []
+    for place, title in enumerate(columns):
         cells = [row[place] for row in rows if row[place] is not None]
         numbers = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        columns.append(column(title, numbers=numbers))
-    return table_of(columns, rows, **more)
+        made.append(column(title, numbers=numbers))
+    return table_of(made, rows, **more)
 
 
 # ---- a list across rounds -----------------------------------------------------------------
