@@ -5,7 +5,7 @@ Source: submission_rules, Required reviews.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, combinations, product
 from operator import attrgetter
 from typing import Any, Literal, get_args
@@ -67,16 +67,17 @@ def submitters_section(reviewed: Round) -> Section:
     return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
-def _parents(path: str) -> Iterator[str]:
-    """Yield the folders above a path and the path itself: ``a``, ``a/b``."""
-    return accumulate(path.split("/"), "{}/{}".format)
+def by_folder(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+    """Return values by their paths and all folders above these: "", ``a`` and ``a/b``."""
+    named = ((["", *accumulate(path.split("/"), "{}/{}".format)], v) for path, v in pairs)
+    return by_key((folder, value) for folders, value in named for folder in {*folders})
 
 
 def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     # The only submission of a round may have no label: all findings are about it.
-    by_label = by_key((p, f) for f in reviewed.report.findings for p in ("", *_parents(f.about)))
+    by_label = by_folder((finding.about, finding) for finding in reviewed.report.findings)
     for name, folders in reviewed.submitters.items():
         rows = [row for folder in folders for row in reviewed.sets[folder]]
         findings = [finding for folder in folders for finding in by_label.get(labels[folder], ())]
