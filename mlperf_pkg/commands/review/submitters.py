@@ -6,7 +6,7 @@ Source: submission_rules, Required reviews.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, combinations, product
+from itertools import accumulate, chain, permutations, product
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -84,17 +84,12 @@ def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
         systems = [reviewed.systems.get(description_path(row)) for row in rows]
         sizes = [system.accelerators for system in systems if system and system.accelerators]
         severities = Counter(finding.severity for finding in findings)
-        yield (
-            name,
-            len({(row.submitter, row.system) for row in rows}),
-            len(rows),
-            max(sizes, default=None),
-            ", ".join(sorted({row.division or wording.NOTHING for row in rows})),
-            *failing(rows),
-            severities[Severity.ERROR],
-            severities[Severity.WARNING],
-            sum(row.id in reviewed.with_errors for row in rows),
-        )
+        numbers = (len({(row.submitter, row.system) for row in rows}), len(rows))
+        divisions = ", ".join(sorted({row.division or wording.NOTHING for row in rows}))
+        found = (severities[Severity.ERROR], severities[Severity.WARNING])
+        with_errors = sum(row.id in reviewed.with_errors for row in rows)
+        largest = max(sizes, default=None)
+        yield name, *numbers, largest, divisions, *failing(rows), *found, with_errors
 
 
 _FINDINGS = (
@@ -248,10 +243,7 @@ def groups(number: int, may: May) -> list[Group]:
 
 def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
     """Yield the allowed pairs of a group, reviewer first, in both directions."""
-    for first, second in combinations(group, 2):
-        if may(first, second):
-            yield first, second
-            yield second, first
+    return (pair for pair in permutations(group, 2) if may(*pair))
 
 
 def is_covered(group: Group, may: May) -> bool:
@@ -308,6 +300,10 @@ class _Rank(Struct, frozen=True):
     def unit(self) -> str:
         return "number of results" if self.by == "results" else "scale"
 
+    def partners(self, group: Group) -> list[str]:
+        apart = (one for one in group if not all(self.may(one, other) for other in group))
+        return [self.members[index].name for index in apart]
+
 
 _ASSIGNMENTS = (
     column("Reviewer", lambda item: item.reviewer or CHAIRS),
@@ -363,19 +359,17 @@ def _ranks(reviewed: Round) -> list[_Rank]:
 
 def _assigned(rank: _Rank) -> Iterator[Assignment]:
     for group in groups(len(rank.members), rank.may):
-        pairs = sorted(reviews(group, rank.may))
-        for reviewer, submitter in pairs:
-            company = rank.members[submitter]
-            name, why = rank.members[reviewer].name, _why(rank, group)
+        pairs = [(rank.members[one].name, other) for one, other in reviews(group, rank.may)]
+        met = {submitter for _, submitter in pairs}
+        for name, submitter in [*pairs, *((None, one) for one in group if one not in met)]:
+            company, why = rank.members[submitter], _why(rank, group, name)
             yield Assignment(name, company.name, company.folders(rank.by), rank.by, why)
-        for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
-            company = rank.members[submitter]
-            alone = ("a partner of all others left in the ranking", "the only one ranked")
-            why = f"{alone[len(rank.members) == 1]} by {rank.unit}"
-            yield Assignment(None, company.name, company.folders(rank.by), rank.by, why)
 
 
-def _why(rank: _Rank, group: Group) -> str:
+def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
+    if reviewer is None:
+        alone = ("a partner of all others left in the ranking", "the only one ranked")
+        return f"{alone[len(rank.members) == 1]} by {rank.unit}"
     numbers = [str(index + 1) for index in group]
     values = [rank.value(company) for company in rank.members]
     own = wording.enumerated([str(values[index]) for index in group])
@@ -384,16 +378,11 @@ def _why(rank: _Rank, group: Group) -> str:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as partners may not review each other"
-    partners = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
-    if partners:
+    if partners := rank.partners(group):
         reason += f"; {wording.enumerated(partners)} are partners and do not review each other"
     if any(values.count(values[index]) > 1 for index in group):
         reason += f"; ties broken by seed {rank.seed}"
     return reason
-
-
-def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
-    return any(not rank.may(index, member) for member in group if member != index)
 
 
 def _chosen(reviewed: Round) -> Iterator[str]:
@@ -410,12 +399,12 @@ def _summary(rank: _Rank) -> Iterator[str]:
     names, texts, alone = [company.name for company in rank.members], [], []
     for group in groups(len(names), rank.may):
         members = {*chain.from_iterable(reviews(group, rank.may))}
-        partners = [names[index] for index in group if _has_partner(rank, group, index)]
-        note = f" ({wording.enumerated(partners)} not each other)" if members and partners else ""
-        present = [names[index] for index in group if index in members]
-        texts.append(f"{wording.enumerated(present)}{note}")
+        if members:
+            partners = wording.enumerated(rank.partners(group))
+            present = wording.enumerated([names[index] for index in group if index in members])
+            texts.append(f"{present} ({partners} not each other)" if partners else present)
         alone += [names[index] for index in group if index not in members]
-    texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}" if alone else "")
-    texts = [text for text in texts if text]
+    if alone:
+        texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}")
     if texts or rank.by == "results":
         yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"
