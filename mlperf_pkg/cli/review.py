@@ -181,14 +181,12 @@ def objection(
     """
     parts = [part.strip() for part in codes.split(",")]
     wanted = tuple(part if part == states.ALL else known_prefix(part) for part in parts)
-    if output is not None:
-        objection_text.refuse_early(output, path)
     by = by or check_options.config.submitter
     if output is None:
         Output().write(objection_text.texts(path, check_options, wanted, by))
-        return 0
-    for line in objection_text.write(output, path, check_options, wanted, by):
-        click.echo(line)
+    else:
+        for line in objection_text.write(output, path, check_options, wanted, by):
+            click.echo(line)
     return 0
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,10 @@ _BASES = {
 
 def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
-    first = objection.findings[0]
     return document(
         f"# {escape_markdown(f'{objection.against}: {objection.title}')}",
         f"Labels: `by {_code(by or '<org>')}`, `against {_code(objection.against)}`",
-        *_rule(first),
+        _rule(objection.findings[0]),
         *_subjects(objection, examined),
         *_reference(objection, examined),
         f"Found by mlperf-pkg, code {objection.code}"
@@ -65,36 +64,30 @@ def _code(text: str) -> str:
     return visible(text).replace("`", "'")
 
 
-def _rule(finding: Finding) -> Iterator[str]:
-    lines = [f"**Rule:** {escape_markdown(finding.source or 'none')}"]
+def _rule(finding: Finding) -> str:
+    lines = [f"- **Rule:** {escape_markdown(finding.source or 'none')}"]
     if code := codes().get(finding.code):
-        lines.append(f"**Requirement:** {escape_markdown(' '.join(code.explanation.split()))}")
-    lines.append(f"**Basis:** {_BASES[finding.basis]}")
-    yield "\n".join(f"- {line}" for line in lines)
+        lines.append(f"- **Requirement:** {escape_markdown(' '.join(code.explanation.split()))}")
+    return "\n".join([*lines, f"- **Basis:** {_BASES[finding.basis]}"])
 
 
 # ---- lines --------------------------------------------------------------------------------
 
 
 def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
-    sources = examined.sources
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
         yield "\n".join(f"- {line}" for line in _facts(finding))
         places = list(_differing(finding, examined)) or finding.occurrences
         for place in places[:_FILES]:
-            yield from _excerpt(place, sources)
+            yield from _excerpt(place, examined.sources)
         if more := places[_FILES:]:
-            names = wording.shortened(list(map(_short, more)), _NAMED)
+            lines = (":".join([_code(name(p.path)), *map(str, p.lines[:1])]) for p in more)
+            names = wording.shortened([f"`{line}`" for line in lines], _NAMED)
             yield f"The same in {counted(len(more), 'more file')}: {names}."
     if others := objection.findings[_SUBJECTS:]:
         names = escape_markdown(", ".join(finding.about for finding in others))
         yield f"And {counted(len(others), 'more finding')} like these, in {names}."
-
-
-def _short(place: Occurrence) -> str:
-    line = f":{place.lines[0]}" if place.lines else ""
-    return f"`{_code(name(place.path))}{line}`"
 
 
 def _facts(finding: Finding) -> Iterator[str]:
@@ -112,17 +105,13 @@ def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrenc
     keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
     contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
     runs = [run for context in contexts for run in context.runs if not run.killed]
-    rare: dict[str, list[str]] = {}
-    usual: dict[str, list[str]] = {}
+    rare, usual = list[tuple[str, str]](), list[tuple[str, str]]()
     for key in keys:
-        values = Counter(run.hyperparameters[key] for run in runs if key in run.hyperparameters)
-        for run in runs:
-            is_usual = run.hyperparameters.get(key) == next(iter(values.most_common(1)))[0]
-            if key in run.hyperparameters and not is_usual:
-                rare.setdefault(run.path, []).append(key)
-            elif is_usual and not any(key in of_run for of_run in usual.values()):
-                usual.setdefault(run.path, []).append(key)
-    for path, of_run in (*rare.items(), *usual.items()):
+        values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
+        for common, _ in Counter(values.values()).most_common(1):
+            rare += [(path, key) for path, value in values.items() if value != common]
+            usual.append((next(path for path, value in values.items() if value == common), key))
+    for path, of_run in (*by_key(rare).items(), *by_key(usual).items()):
         label = examined.named(path)
         yield Occurrence(label, tuple(_first_lines(examined.sources.get(label), of_run)))
 
@@ -145,10 +134,9 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
     if not numbers:
         yield f"`{_code(place.path)}`"
         return
-    texts: dict[int, str] = {}
-    if place.path in sources:
-        with suppress(OSError):
-            texts = raw_lines(sources[place.path], numbers, _CHARACTERS)
+    source, texts = sources.get(place.path), dict[int, str]()
+    with suppress(OSError):
+        texts = raw_lines(source, numbers, _CHARACTERS) if source else {}
     for number in numbers:
         yield f"`{_code(place.path)}:{number}`"
         if number in texts:
@@ -167,9 +155,9 @@ def _reference(objection: filed.Objection, examined: filed.Examined) -> Iterator
     layers = all_layers(usage, row.round, row.benchmark)
     every = chain.from_iterable(of_key for layer in layers for of_key in layer.rules.values())
     rules = [rule for rule in every if rule.code == objection.code]
-    words = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
+    lines = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
     keys = [rule.key for rule in rules]
-    lines = [*words, *map(escape_markdown, _points(objection.code, keys, usage, row))]
+    lines += map(escape_markdown, _points(objection.code, keys, usage, row))
     if lines:
         yield "## Reference"
         yield "\n".join(f"- {line}" for line in lines)
@@ -186,12 +174,9 @@ def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> It
         nearest = min(points, key=lambda size: abs(size - batch_size))
         yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, values in sorted(points.items())[:_POINTS]:
-        of_keys = {
-            name: value
-            for name, value in values.items()
-            if any(key == name or key.endswith(f"_{name}") for key in keys)
-        }
-        if of_keys:
+        names = {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}
+        if names:
+            of_keys = {name: value for name, value in values.items() if name in names}
             yield f"{file}, batch size {size:g}: {_values(of_keys)}"
 
 
@@ -267,20 +252,13 @@ def _summary(outcome: filed.Outcome) -> str:
 
 def json(outcome: filed.Outcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
+    objections = [{**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections]
     new = [
         {"against": o.against, "code": o.code, "message": o.findings[0].text, "about": o.about}
         for o in outcome.new
     ]
-    return json_text(
-        {
-            "format": FORMAT,
-            "settled": outcome.is_settled,
-            "objections": [
-                {**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections
-            ],
-            "new": new,
-        }
-    )
+    settled = {"format": FORMAT, "settled": outcome.is_settled}
+    return json_text({**settled, "objections": objections, "new": new})
 
 
 _SCRIPT = """\
@@ -324,13 +302,13 @@ def agenda(entries: Sequence[filed.Entry], calendar: Calendar | None) -> str:
     outcome = filed.Outcome((), calendar=calendar)
     days = [calendar[name] for name in ("first_decisions", "second_decisions")] if calendar else []
     dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
-    groups = by_key((e.against if e.is_open else None, e) for e in entries)
-    decided = groups.pop(None, [])
+    groups = by_key(((not e.is_open, e.against if e.is_open else "Decided"), e) for e in entries)
     parts = ["# Agenda of the review", f"The committee decides on {dates}." if dates else ""]
-    for against, members in (*sorted(groups.items()), *([("Decided", decided)] if decided else [])):
-        parts.append(f"## {escape_markdown(str(against))} ({len(members)})")
+    for (_, title), members in sorted(groups.items(), key=itemgetter(0)):
+        parts.append(f"## {escape_markdown(title)} ({len(members)})")
         parts.append("\n".join(_item(entry, outcome.due(entry)) for entry in members))
-    return document(*parts, "" if groups else "Nothing is open.")
+    is_open = any(entry.is_open for entry in entries)
+    return document(*parts, "" if is_open else "Nothing is open.")
 
 
 def _due(due: str | None) -> str:
@@ -428,30 +406,22 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
     return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
 
 
-def refuse_early(folder: Path, path: str) -> None:
-    """Check before the work starts that a folder of objections can be written.
-
-    Raises:
-        UserError: the folder is in the input, or its objections.yaml cannot be read.
-    """
-    refuse_within(folder, [path])
-    if (folder / filed.NAME).exists():
-        filed.read_entries(folder / filed.NAME)
-    elif folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
-
-
 def write(
     folder: Path, path: str, options: Options, wanted: Sequence[str], by: str | None
 ) -> Iterator[str]:
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
 
     Raises:
-        UserError: there are no objections, or a file cannot be written.
+        UserError: there are no objections, or a file cannot be written. Before the check: the
+            folder is in the input or is another one, or its ``objections.yaml`` is not valid.
     """
+    refuse_within(folder, [path])
+    states, ids = folder / filed.NAME, set[str]()
+    if states.exists():
+        ids = {entry.id for entry in filed.read_entries(states)}
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
     examined, objections = _objections(path, options, wanted)
-    states = folder / filed.NAME
-    ids = {entry.id for entry in filed.read_entries(states)} if states.exists() else set()
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
     taken = next((name for name in files if (folder / name).exists()), None)
