@@ -17,7 +17,6 @@ Cell = str | int | float | None
 
 _DECIMALS = 3
 _MARKED = "Marked: to be settled with the submitter."
-_FORMAT = "mlperf-pkg/review-{}/1"
 
 
 class Section(Struct, frozen=True):
@@ -101,7 +100,7 @@ def json(listing: Listing, _: View) -> str:
     """Return all rows as JSON."""
     return tables.json_text(
         {
-            "format": _FORMAT.format(listing.name),
+            "format": f"mlperf-pkg/review-{listing.name}/1",
             "title": listing.title,
             "counts": listing.counts,
             listing.name: records(table_of(listing.columns, listing.rows)),
@@ -133,9 +132,8 @@ def listed_section(listing: Listing, title: str) -> Section:
     titles = [key.replace("_", " ").capitalize() for key in keys]
     cells = ([row[key] for key in keys] for row in rows)
     rounded = [[round(v, _DECIMALS) if isinstance(v, float) else v for v in row] for row in cells]
-    note = _MARKED if marked else ""
-    table = table_of_cells(titles, rounded, title=listing.title, marked=marked, note=note)
-    parts = {"table": table} if rows else {}
+    more = {"title": listing.title, "note": _MARKED if marked else "", "marked": marked}
+    parts = {"table": table_of_cells(titles, rounded, **more)} if rows else {}
     return Section(listing.name, title, listing.summary, parts, listing.summary)
 
 
