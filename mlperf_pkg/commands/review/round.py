@@ -18,13 +18,7 @@ from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.infra.text import did_you_mean, letters
-from mlperf_pkg.published.model import (
-    PublishedSet,
-    comparable,
-    digests_of,
-    log_hash,
-    run_hash,
-)
+from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash, run_hash
 from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording
@@ -149,8 +143,7 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     Raises:
         UserError: there is none; the message starts with the ``option``.
     """
-    alike = [spelling for spelling in names if letters(spelling) == letters(name)]
-    if alike:
+    if alike := [spelling for spelling in names if letters(spelling) == letters(name)]:
         return name if name in alike else alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
     raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
@@ -184,8 +177,7 @@ def read_round(
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))
     outcome = objections.judge(entries, objections.Examined(checked), options)
-    outcome = replace(outcome, calendar=dates)
-    reviewed = Round(checked, choices, previous=side, outcome=outcome)
+    reviewed = Round(checked, choices, (), side, replace(outcome, calendar=dates))
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:
@@ -207,14 +199,12 @@ def _problems(reviewed: Round) -> Iterator[str]:
     for name, rows in reviewed.sets.items():
         if not rows:
             yield f"{name}: no result set"
-        without = [row for row in rows if description_path(row) not in reviewed.systems]
-        if without:
+        if without := [row for row in rows if description_path(row) not in reviewed.systems]:
             sets = wording.counted(len(without), "result set")
             systems = list(dict.fromkeys(str(row.system) for row in without))
             named = f"description ({wording.shortened(systems, _NAMED)})"
             yield f"{name}: {sets} without a system {named}: division and accelerators are unknown"
-    outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
-    if outside:
+    if outside := [row.path for row in reviewed.report.result_sets if row.submitter is None]:
         number = wording.counted(len(outside), "result set")
         yield f"{number} outside of all submissions: {wording.shortened(outside, _NAMED)}"
     yield from _unread(reviewed)
@@ -361,10 +351,9 @@ def record_side(usage: str, round_: str | None = None) -> Side:
     published = published_results()
     names = [r.name for r in published.provenance.rounds if r.usage == usage]
     if round_ and round_ not in names:
-        newest = max(names, key=version_of, default="")
-        reason = "no such round was published"
-        if newest and version_of(round_) > version_of(newest):
-            reason = "newer than the published results of this package"
+        is_newer = names and version_of(round_) > max(map(version_of, names))
+        newer = "newer than the published results of this package"
+        reason = newer if is_newer else "no such round was published"
         raise UserError(f"{round_}: {reason} ({usage} {', '.join(names)}), and not a folder")
     hashes = published.hashes()
     entries = (
@@ -385,6 +374,5 @@ def checked_side(name: str, checked: Checked) -> Side:
         row = as_published(result.row, context.runs, context.system)
         runs = tuple(run for run in context.runs if run.path in digests)
         logs = tuple(log_hash(digests[run.path]) for run in runs)
-        official = result.row.verdict.official
-        entries.append(Entry(row, logs, runs, context.system, official))
+        entries.append(Entry(row, logs, runs, context.system, result.row.verdict.official))
     return Side(name, tuple(entries))
