@@ -87,9 +87,8 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
     by_name = by_key(((c.files.benchmark, division_of(c)), c) for c in of_round)
     groups = []
     for (benchmark, division), members in sorted(by_name.items()):
-        entries = sorted(
-            map(entry_of, members), key=lambda e: (e.size or 0, e.submitter, e.system, e.path)
-        )
+        entries = list(map(entry_of, members))
+        entries.sort(key=lambda entry: (entry.size or 0, entry.submitter, entry.system, entry.path))
         keys = {key for entry in entries for key in entry.counts}
         reference = reference_of(members[0], keys)
         groups.append(Group(benchmark, division, tuple(entries), reference))
@@ -177,18 +176,16 @@ def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...]
 
 def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
     """Return the hyperparameters that are equal in all sets, and the number of those not shown."""
-    constant = [key for key in group.keys if key not in keys]
     first = next((entry for entry in group.entries if entry.counts), None)
     if first is None:
         return "The logs have no hyperparameters."
-    compared = [key for key in constant if group.reference.values(key, first.size)]
-    others = sorted({*constant} - {*compared})
-    kinds = ((" and in the reference", compared), (", without a reference", others))
-    notes = [
-        f"Equal in all sets{kind}: {', '.join(f'{key} {first.words(key)}' for key in of_kind)}."
-        for kind, of_kind in kinds
-        if of_kind
-    ]
+    kinds: dict[str, list[str]] = {" and in the reference": [], ", without a reference": []}
+    compared, others = kinds.values()
+    for key in group.keys:
+        if key not in keys:
+            of_kind = compared if group.reference.values(key, first.size) else others
+            of_kind.append(f"{key} {first.words(key)}")
+    notes = [f"Equal in all sets{kind}: {', '.join(made)}." for kind, made in kinds.items() if made]
     if empty := [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]:
         notes.append(f"Without hyperparameters in the logs: {', '.join(empty)}.")
     if rest:
@@ -278,12 +275,10 @@ def entry_of(context: SetContext) -> Entry:
     """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
     name = context.files.benchmark
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
-    counts: dict[str, Counter[str]] = {}
-    for run in runs:
-        sizes = ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
-        for key, value in (*sizes, *islice(run.hyperparameters.items(), _MOST_KEYS)):
-            counts.setdefault(key, Counter())[value] += 1
-    ordered = {key: dict(values.most_common()) for key, values in counts.items()}
+    sizes = ((BATCH_SIZE, size) for run in runs for size in run.batch_sizes[:1])
+    others = (pair for run in runs for pair in islice(run.hyperparameters.items(), _MOST_KEYS))
+    logged = by_key((*sizes, *others))
+    ordered = {key: dict(Counter(values).most_common()) for key, values in logged.items()}
     submitter = context.submitter or next((run.text("org") for run in context.runs), "")
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(ordered.get(BATCH_SIZE, ())), "")
@@ -402,9 +397,9 @@ def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
     Rules that only the official checker has are left out.
     """
     layers = benchmark_layers(benchmark, "closed")
-    pairs = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
-    pairs = ((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
-    return by_key((key, rule) for key, rule in pairs if is_hyperparameter(key))
+    every = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
+    pairs = ((key, rule) for key, rule in every if is_hyperparameter(key))
+    return by_key((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
 
 
 def _words(rules: Sequence[Rule]) -> str:
@@ -491,11 +486,8 @@ _Held = dict[tuple[float | None, str], Counter[str]]
 
 
 def _held(key: str, entries: Iterable[Entry]) -> _Held:
-    held: _Held = {}
-    for entry in entries:
-        owners = held.setdefault((entry.size, entry.value(key)), Counter())
-        owners[_owner(entry)] += 1
-    return held
+    owners = by_key(((entry.size, entry.value(key)), _owner(entry)) for entry in entries)
+    return {pair: Counter(names) for pair, names in owners.items()}
 
 
 def _owner(entry: Entry) -> str:
@@ -539,10 +531,9 @@ def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterato
     sets = {pair: owners.total() - owners[own] for pair, owners in others.items()}
     most = max((other for other in factors.values() if other is not None), default=None)
     differs = f"differs by a factor of {factor:.3g} from the reference"
-    if most is None:
-        if factor >= TENFOLD:
-            yield differs
-    elif factor >= max(TWICE, most**CUBED):
+    if most is None and factor >= TENFOLD:
+        yield differs
+    elif most is not None and factor >= most**CUBED:
         total = sum(sets.values())
         compared = sum(count for pair, count in sets.items() if factors[pair] is not None)
         share = f"{compared} of {total}" if compared < total else "all"
