@@ -41,7 +41,7 @@ DATA, PAGE, README = "review.json", "review.html", "README.md"
 
 _LONGEST = 80  # characters of the stem of a file
 _LARGEST = 1 << 29  # bytes of a review
-_WIDTH = 80
+_WRAPPER = textwrap.TextWrapper(80, "  ", "    ", break_on_hyphens=False)
 _MOST_LINES = 8  # of a section in the summary
 _MOST_OF = {"objections": 16, "findings": 16}
 
@@ -166,18 +166,10 @@ def markdown(section: Section) -> str:
 
 def json(review: Review) -> str:
     """Return everything as JSON."""
-    return json_text(
-        {
-            "format": FORMAT,
-            "title": review.title,
-            **review.head,
-            "submitters": [
-                {"name": name, "folders": folders} for name, folders in review.submitters.items()
-            ],
-            "problems": review.problems,
-            "sections": [_section_json(section, review.names) for section in review.sections],
-        }
-    )
+    submitters = [{"name": name, "folders": folders} for name, folders in review.submitters.items()]
+    document = {"format": FORMAT, "title": review.title, **review.head, "submitters": submitters}
+    sections = [_section_json(section, review.names) for section in review.sections]
+    return json_text({**document, "problems": review.problems, "sections": sections})
 
 
 def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
@@ -268,18 +260,12 @@ def summary(review: Review) -> str:
     parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README))
     lines = [review.title, review.counts]
     for title, texts, file_ in parts:
-        if texts:
-            lines += ["", title, *_cut(texts, _MOST_OF.get(title, _MOST_LINES), file_)]
+        wrapped = [line for text in texts for line in _WRAPPER.wrap(visible(text))]
+        most = _MOST_OF.get(title, _MOST_LINES)
+        if more := len(wrapped[most:]):
+            wrapped[most - 1 :] = [f"  ... {more + 1} more lines: see {file_}"]
+        lines += ["", title, *wrapped] if wrapped else []
     return "\n".join(lines) + "\n"
-
-
-def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
-    """Return at most ``most`` indented lines; if there are more, the last names a file."""
-    wrapper = textwrap.TextWrapper(_WIDTH, "  ", "    ", break_on_hyphens=False)
-    lines = [line for text in texts for line in wrapper.wrap(visible(text))]
-    if len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
 
 
 # ---- the page -----------------------------------------------------------------------------
