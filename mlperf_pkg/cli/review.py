@@ -15,7 +15,7 @@ from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
 from mlperf_pkg.commands.review import objections as states
-from mlperf_pkg.commands.review.section import LISTING_FORMATS
+from mlperf_pkg.commands.review.round import LISTING_FORMATS, Choices, read_round, read_sides
 from mlperf_pkg.rulebook.explain import known_prefix
 
 
@@ -93,7 +93,6 @@ def review_round(
       mlperf-pkg review training_results_v5.1 --previous training_results_v5.0
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
     files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
     reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
@@ -386,7 +385,6 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
       mlperf-pkg review compare resubmitted round_v5.0 round_v5.1 -v
     """
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
     made = previews.previews if what == "previews" else resubmitted.resubmitted

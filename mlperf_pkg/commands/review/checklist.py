@@ -15,8 +15,7 @@ from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
-from mlperf_pkg.commands.review.round import Round, failing
-from mlperf_pkg.commands.review.section import Section, column
+from mlperf_pkg.commands.review.round import Round, Section, column, failing
 from mlperf_pkg.commands.review.submitters import CHAIRS, NOTED, Assignment, assignments, by_folder
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters

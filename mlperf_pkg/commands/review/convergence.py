@@ -11,8 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Cell, Section, column
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording

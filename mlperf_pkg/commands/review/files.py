@@ -24,8 +24,7 @@ from mlperf_pkg.commands.review import (
     resubmitted,
     submitters,
 )
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, table_of_cells
+from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import refuse_within, write_together

@@ -11,8 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Cell, Section, column, table_of_cells
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column, table_of_cells
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import letters
@@ -98,11 +97,10 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
 def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
     sets = len({row[:4] for row in differing})
     yield f"{counted(len(unlike), 'outlier')}; runs differ in {counted(sets, 'result set')}"
-    by_set = by_key(
-        (f"{o.group.benchmark} of {o.entry.submitter} ({o.entry.system})", f"{o.key} {o.value}")
-        for o in unlike
-    )
-    yield from (f"{of_set}: {', '.join(values)}" for of_set, values in by_set.items())
+    by_set = by_key(((o.group.benchmark, o.entry.submitter, o.entry.system), o) for o in unlike)
+    for (benchmark, submitter, system), members in by_set.items():
+        values = ", ".join(f"{outlier.key} {outlier.value}" for outlier in members)
+        yield f"{benchmark} of {submitter} ({system}): {values}"
 
 
 _DIFFERING = tuple(

@@ -15,8 +15,7 @@ from msgspec.structs import asdict, replace
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import Calendar, by_date
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, column, table_of_cells
+from mlperf_pkg.commands.review.round import Round, Section, column, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together

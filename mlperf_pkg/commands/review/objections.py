@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,13 +76,9 @@ class Examined(Struct, frozen=True, dict=True):
 
     def scored(self, about: Sequence[str]) -> dict[str, ResultSetRow]:
         """Return the result sets with a score that findings ``about`` these subjects concern."""
-        return {
-            path: row
-            for path, row in self.rows.items()
-            if row.score_minutes is not None
-            if any(f"{subject}/".startswith(f"{path}/") for subject in about)
-            or self.named(description_path(row)) in about
-        }
+        above = {path for name in about for path in accumulate(name.split("/"), "{}/{}".format)}
+        scored = ((path, row) for path, row in self.rows.items() if row.score_minutes is not None)
+        return {p: r for p, r in scored if above & {p, self.named(description_path(r))}}
 
     @cached_property
     def sources(self) -> dict[str, Source]:

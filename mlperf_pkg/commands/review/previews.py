@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
-from mlperf_pkg.commands.review.round import Entry, Round, Side, matched
-from mlperf_pkg.commands.review.section import Listing, Section, listed_section
+from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import Column, by_key
@@ -160,7 +159,7 @@ def section(reviewed: Round) -> Section:
     old, new = reviewed.earlier, reviewed.side
     rounds = {(entry.row.usage, entry.row.round) for entry in new.entries}
     due = (e for e in old.entries if (e.row.usage, due_round(e.row.usage, e.row.round)) in rounds)
-    return listed_section(previews(Side(old.name, (*due, *new.entries)), new), "Previews")
+    return previews(Side(old.name, (*due, *new.entries)), new).section("Previews")
 
 
 # ---- outcomes -----------------------------------------------------------------------------
@@ -340,26 +339,20 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
     """Yield the Available results of the submitter of a Preview on its accelerator."""
     row = preview.row
     for entry in entries:
-        successor, successor_scale = entry.row, scale_of(entry.row)
-        if (
-            category(successor.status) in AVAILABLE
-            and are_related(row.submitter, successor.submitter)
-            and _is_of(row, successor)
-            and (alike := likeness(row, successor))
-            and (successor_scale and successor_scale.unit == scale.unit)
-            and successor.score_minutes
-        ):
-            yield entry, _performance(successor, successor_scale), alike
+        result, other = entry.row, scale_of(entry.row)
+        is_available = category(result.status) in AVAILABLE and result.score_minutes
+        if not (is_available and other and other.unit == scale.unit):
+            continue
+        is_of = are_related(row.submitter, result.submitter) and _is_of(row, result)
+        if is_of and (alike := likeness(row, result)):
+            yield entry, _performance(result, other), alike
 
 
 def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
     """Return whether a set is of the benchmark, the division and the scaling of another."""
-    return (
-        _benchmark_in(row, result.round) == result.benchmark
-        and not _changed(row, result.round)
-        and known_division(row.division) == known_division(result.division)
-        and row.scaling == result.scaling
-    )
+    names = [(known_division(one.division), one.scaling) for one in (row, result)]
+    is_named = _benchmark_in(row, result.round) == result.benchmark and names[0] == names[1]
+    return is_named and not _changed(row, result.round)
 
 
 def _performance(row: PublishedSet, scale: Scale) -> Performance:

@@ -10,8 +10,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Round, Side, matched
-from mlperf_pkg.commands.review.section import Listing, Section, listed_section
+from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render.table import Column, by_key
@@ -189,4 +188,4 @@ COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return the sets of a round that have published logs of an earlier one."""
-    return listed_section(resubmitted(reviewed.earlier, reviewed.side), "Resubmitted logs")
+    return resubmitted(reviewed.earlier, reviewed.side).section("Resubmitted logs")

@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import whole_number
-from mlperf_pkg.commands.review.round import Round, failing, known_name
-from mlperf_pkg.commands.review.section import Cell, Section, column
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column, failing, known_name
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.review.calendar import calendar_of
 from mlperf_pkg.commands.review.convergence import RcpTest, section
 from mlperf_pkg.commands.review.objections import Outcome
-from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.commands.review.round import Section
 from mlperf_pkg.findings import Basis, Finding, Severity
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.reports import finding, rcp

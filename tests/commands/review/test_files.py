@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.commands.review import files
 from mlperf_pkg.commands.review.files import Review, files_of, read_review, review_of, sections
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, table_of_cells
+from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
 from mlperf_pkg.errors import UserError
 from tests.helpers.reviews import a_round
 

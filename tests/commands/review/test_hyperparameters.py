@@ -17,8 +17,7 @@ from mlperf_pkg.commands.review.hyperparameters import (
     outliers,
     outliers_of,
 )
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Cell, Section
+from mlperf_pkg.commands.review.round import Cell, Round, Section
 from mlperf_pkg.render.table import Table
 from tests.helpers.logs import edited
 from tests.helpers.reports import finding
