@@ -80,10 +80,9 @@ def _reviewers(assigned: Iterable[Assignment], folder: str) -> str:
 def _note(subject: Subject) -> str:
     official, rules = failing(item.row for item in subject.sets)
     benchmarks = listed((item.row.benchmark for item in subject.sets), MOST_ITEMS)
-    return (
-        f"{counted(len(subject.sets), 'result set')} of {counted(len(subject.systems), 'system')}"
-        f" ({benchmarks or 'none'}); {official} fail officially, {rules} by the rules."
-    )
+    systems = f"{counted(len(subject.systems), 'system')} ({benchmarks or 'none'})"
+    failures = f"{official} fail officially, {rules} by the rules"
+    return f"{counted(len(subject.sets), 'result set')} of {systems}; {failures}."
 
 
 def items(subject: Subject) -> list[Item]:

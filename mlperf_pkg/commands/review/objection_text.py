@@ -37,6 +37,7 @@ _FILES, _LINES = 3, 3  # of one finding
 _NAMED = 20  # files without an excerpt
 _POINTS = 12
 _CHARACTERS = 300
+_FOUND = "Found by mlperf-pkg, code {code} (`mlperf-pkg rules show {code}` explains it)."
 _BASES = {
     Basis.BOTH: "the written rules and the official checker",
     Basis.OFFICIAL: "the official checker",
@@ -53,8 +54,7 @@ def objection_text(objection: filed.Objection, examined: filed.Examined, by: str
         _rule(objection.findings[0]),
         *_subjects(objection, examined),
         *_reference(objection, examined),
-        f"Found by mlperf-pkg, code {objection.code}"
-        f" (`mlperf-pkg rules show {objection.code}` explains it).",
+        _FOUND.format(code=objection.code),
     )
 
 
@@ -186,7 +186,7 @@ def _values(values: Mapping[str, Any]) -> str:
 # ---- the states of objections -------------------------------------------------------------
 
 FORMAT = "mlperf-pkg/objections/1"
-_COUNTED = {filed.Standing.STANDS: "standing"}  # other names follow a number as they are
+_STANDS = filed.Standing.STANDS  # the names of others follow a number as they are
 _ERRORS = 10
 _LABEL = 50  # characters of a label at GitHub
 
@@ -242,7 +242,7 @@ def _summary(outcome: filed.Outcome) -> str:
     if outcome.objections and not standing:
         counts = Counter(item.entry.state.value.replace("_", " ") for item in outcome.objections)
     else:
-        counts = Counter(_COUNTED.get(item, item.value) for item in standing)
+        counts = Counter("standing" if one is _STANDS else one.value for one in standing)
         counts["not in the tree"] = len(outcome.objections) - len(standing)
         counts["new"] = len(outcome.new)
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
@@ -328,6 +328,12 @@ OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
 
 # ---- objections in a review ---------------------------------------------------------------
 
+_NO_ERRORS = "There are no errors by the written rules."
+_MAY_BE_FILED = (
+    "Errors by the written rules may be filed as objections{until}, one for each code and"
+    " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts."
+)
+
 
 def section(reviewed: Round) -> Section:
     """Return the objections with their states and deadlines, then those that may be filed."""
@@ -362,19 +368,10 @@ def section(reviewed: Round) -> Section:
     ]
     lines += [*_doubts(outcome), *(f"{item.against}: {item.code}: {item.title}" for item in new)]
     until = f", until {outcome.calendar['objections']}" if outcome.calendar else ""
-    return Section(
-        name="objections",
-        title="Objections",
-        text=(
-            f"Errors by the written rules may be filed as objections{until}, one for each code and"
-            " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
-            " texts."
-            if lines
-            else "There are no errors by the written rules.",
-        ),
-        tables={name: table for name, table in tables.items() if table.rows},
-        summary=tuple(lines) or ("no errors by the rules",),
-    )
+    text = _MAY_BE_FILED.format(until=until) if lines else _NO_ERRORS
+    made = {name: table for name, table in tables.items() if table.rows}
+    summary = tuple(lines) or ("no errors by the rules",)
+    return Section("objections", "Objections", (text,), made, summary)
 
 
 def calendar_section(reviewed: Round) -> Section:
@@ -398,10 +395,8 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
     """
     examined, objections = _objections(path, options, wanted)
     if len(objections) > _PRINTED:
-        raise UserError(
-            f"{counted(len(objections), 'objection')}; expected at most {_PRINTED}, or -o FOLDER,"
-            " which writes a file for each"
-        )
+        needed = f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each"
+        raise UserError(f"{counted(len(objections), 'objection')}; {needed}")
     return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
 
 
@@ -423,8 +418,7 @@ def write(
     examined, objections = _objections(path, options, wanted)
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
-    taken = next((name for name in files if (folder / name).exists()), None)
-    if taken:
+    if taken := next((name for name in files if (folder / name).exists()), None):
         raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
     if new:
         texts = {**files, filed.NAME: filed.with_new(states, new, examined, by)}

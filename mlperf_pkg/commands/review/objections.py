@@ -387,10 +387,11 @@ def _require_share(percent: float | None, where: str) -> None:
     if percent is None:
         raise UserError(f"{where}: waived without percent; expected the total difference")
     if not 0 <= percent < WAIVED_BELOW:
-        raise UserError(
-            f"{where}: waived at {percent:g} %; only total differences below {WAIVED_BELOW:g} %"
-            f" that do not change the order of competitors may be waived ({_SOURCE})"
+        allowed = (
+            f"differences below {WAIVED_BELOW:g} % that do not change the order of competitors"
         )
+        reason = f"only total {allowed} may be waived ({_SOURCE})"
+        raise UserError(f"{where}: waived at {percent:g} %; {reason}")
 
 
 def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple[float | None, str]:

@@ -39,8 +39,8 @@ from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import Submission
 
 _NAMED = 3
-_UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004")
 _UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
+_UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004", *_UNREAD_TREE)
 
 
 STATES = (Path("objections") / objections.NAME, Path(objections.NAME))
@@ -100,10 +100,8 @@ class Round(Struct, frozen=True, dict=True):
         for text in self.choices.joint:
             folder, equals, companies = text.rpartition("=")
             if len(list(filter(letters, companies.split("+")))) <= 1:
-                raise UserError(
-                    f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a"
-                    " folder with another name"
-                )
+                needed = "expected A+B, or FOLDER=A+B for a folder with another name"
+                raise UserError(f"--joint {text}: fewer than two companies; {needed}")
             if equals or letters(companies) in map(letters, names):
                 described[known_name(folder or companies, names, "--joint")] = (companies,)
         return submitters(names, described)
@@ -219,12 +217,9 @@ def _problems(reviewed: Round) -> Iterator[str]:
 
 def _unread(reviewed: Round) -> Iterator[str]:
     """Yield the files that could not be read or checked, by code."""
-    paths = by_key(
-        (finding.code, place.path)
-        for finding in reviewed.report.findings
-        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD + _UNREAD_TREE)
-        for place in finding.occurrences
-    )
+    findings = reviewed.report.findings
+    unread = (f for f in findings if isinstance(f, Unchecked) or f.code.startswith(_UNREAD))
+    paths = by_key((f.code, place.path) for f in unread for place in f.occurrences)
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
         number, names = wording.counted(len(files), "file"), wording.shortened(files, _NAMED)
@@ -331,14 +326,9 @@ def text(listing: Listing, view: View) -> str:
 
 def json(listing: Listing, _: View) -> str:
     """Return all rows as JSON."""
-    return tables.json_text(
-        {
-            "format": f"mlperf-pkg/review-{listing.name}/1",
-            "title": listing.title,
-            "counts": listing.counts,
-            listing.name: records(table_of(listing.columns, listing.rows)),
-        }
-    )
+    rows = records(table_of(listing.columns, listing.rows))
+    head = {"format": f"mlperf-pkg/review-{listing.name}/1", "title": listing.title}
+    return tables.json_text({**head, "counts": listing.counts, listing.name: rows})
 
 
 def csv(listing: Listing, _: View) -> str:
