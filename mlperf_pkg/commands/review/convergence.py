@@ -15,7 +15,6 @@ from mlperf_pkg.commands.review.round import Cell, Round, Section, column
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
 
 PASS, FAIL, MISSING, BYPASSED, OPEN = "pass", "FAIL", "missing", "bypassed", "not compared"
@@ -74,9 +73,8 @@ def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[
     """Return the RCP tests of Closed sets, with the findings on them."""
     last_first = sorted((f for f in findings if f.code in _CODES), key=lambda f: f.code)[::-1]
     of_set = {finding.about: finding for finding in last_first}
-    return [
-        RcpTest(row, of_set.get(row.path)) for row in rows if wording.rcp_state(row) is not None
-    ]
+    closed = (row for row in rows if wording.rcp_state(row) is not None)
+    return [RcpTest(row, of_set.get(row.path)) for row in closed]
 
 
 def section(reviewed: Round) -> Section:
@@ -99,13 +97,11 @@ def section(reviewed: Round) -> Section:
     counts = Counter(states)
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     date = dates.get(SUBMISSION, "unknown")
-    return Section(
-        "convergence",
-        "Convergence",
-        tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word]),
-        {name: table for name, table in zip(_TABLES, tables, strict=True) if table.rows},
-        (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(tests, missing, scaled)),
-    )
+    texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
+    made = {name: table for name, table in zip(_TABLES, tables, strict=True) if table.rows}
+    total = f"RCP test: {', '.join(words) or wording.NOTHING}"
+    summary = (total, *_summary(tests, missing, scaled))
+    return Section("convergence", "Convergence", texts, made, summary)
 
 
 # ---- tables ---------------------------------------------------------------------------------
@@ -194,7 +190,7 @@ def _summary(
     for test in tests:
         if test.state in (FAIL, OFFICIAL, BYPASSED):
             row, margin = test.row, test.margin
-            shown = "" if margin is None else f", margin {margin_in_words(margin)}"
+            shown = "" if margin is None else f", margin {rcp.margin_in_words(margin)}"
             shown += f" ({test.finding.code})" if test.finding else ""
             yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:

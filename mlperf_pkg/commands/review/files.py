@@ -105,11 +105,9 @@ def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
         "with_errors": sum(row.id in reviewed.with_errors for row in report.results),
         "objections": len(outcome.objections) + len(outcome.new),
     }
-    head = {
-        **{name: getattr(report, name) for name in HEAD},
-        "choices": {**asdict(reviewed.choices), "one_spelling": True},
-        "counts": counts,
-    }
+    choices = {**asdict(reviewed.choices), "one_spelling": True}
+    head = {name: getattr(report, name) for name in HEAD}
+    head |= {"choices": choices, "counts": counts}
     return Review(reviewed.title, head, reviewed.problems, reviewed.submitters, sections)
 
 
@@ -433,14 +431,11 @@ class _Names(Struct, frozen=True):
             return table if name in self.own | self.reviews else replace(table, groups=[])
         cells = [table.values(row) for row in table.rows]
         kept = [number for number, row in enumerate(cells) if any(map(self._concerns, row))]
-        marked = {(kept.index(row), place) for row, place in table.marked if row in kept}
-        return table_of_cells(
-            [column.heading for _, column in table.keyed],
-            [[self._own_part(cell) for cell in cells[number]] for number in kept],
-            title=table.title,
-            marked=frozenset(marked),
-            note="" if _names(table.note, self.others) else table.note,
-        )
+        marked = frozenset((kept.index(row), place) for row, place in table.marked if row in kept)
+        titles = [column.heading for _, column in table.keyed]
+        rows = [[self._own_part(cell) for cell in cells[number]] for number in kept]
+        note = "" if _names(table.note, self.others) else table.note
+        return table_of_cells(titles, rows, title=table.title, marked=marked, note=note)
 
     def _concerns(self, cell: Any) -> bool:
         """Return whether a cell is a name of the submitter, a list with one, or a path below it."""

@@ -68,13 +68,10 @@ def section(reviewed: Round) -> Section:
     }
     others = sum(context.rules is None for context in contexts)
     rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
-    return Section(
-        "hyperparameters",
-        "Hyperparameters",
-        (*_TEXT, rest) if others else _TEXT,
-        {name: table for name, table in tables.items() if table.rows},
-        tuple(_summary(unlike, differing)),
-    )
+    text = (*_TEXT, rest) if others else _TEXT
+    made = {name: table for name, table in tables.items() if table.rows}
+    summary = tuple(_summary(unlike, differing))
+    return Section("hyperparameters", "Hyperparameters", text, made, summary)
 
 
 def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
@@ -137,13 +134,9 @@ def benchmark_table(group: Group) -> Table:
         names = [f"{submitter} {system or size or ''}" for size, submitter, system, *_ in rows]
         titles, rows = ["Hyperparameter", *map(str.strip, names)], [turned[0], *turned[3:]]
         marked = {(place - 2, row + 1) for row, place in marked}
-    return table_of_cells(
-        titles,
-        rows,
-        title=f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}",
-        marked=frozenset(marked),
-        note=_note(group, keys, rest),
-    )
+    title = f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}"
+    note = _note(group, keys, rest)
+    return table_of_cells(titles, rows, title=title, marked=frozenset(marked), note=note)
 
 
 def _differs(group: Group, key: str) -> bool:
@@ -209,15 +202,13 @@ def _size(value: float | None) -> Cell:
 # ---- the hyperparameters of a set ---------------------------------------------------------
 
 BATCH_SIZE = "global_batch_size"
-OF_SCALE = frozenset(
-    {
-        "batchnorm_group_size",
-        "gradient_accumulation_frequency",
-        "gradient_accumulation_steps",
-        "model_bn_span",
-        "opt_gradient_accumulation_steps",
-    }
-)
+OF_SCALE = {
+    "batchnorm_group_size",
+    "gradient_accumulation_frequency",
+    "gradient_accumulation_steps",
+    "model_bn_span",
+    "opt_gradient_accumulation_steps",
+}
 """The hyperparameters that follow from the batch size and the number of accelerators."""
 
 _MOST_KEYS = 200  # of a log; the keys with rules come first
@@ -425,6 +416,7 @@ class Outlier(Struct, frozen=True):
     group: Group
     entry: Entry
     key: str
+    reference: Sequence[str]
     why: str
 
     @property
@@ -440,10 +432,7 @@ _OUTLIERS = (
     column("System", attrgetter("entry.system")),
     column("Hyperparameter", attrgetter("key")),
     column("Value", attrgetter("value")),
-    column(
-        "Reference",
-        lambda o: " to ".join(map(plain, o.group.reference.values(o.key, o.entry.size))),
-    ),
+    column("Reference", lambda outlier: " to ".join(map(plain, outlier.reference))),
     column("Why", attrgetter("why")),
 )
 _VALUE = 5  # the place of the value among the columns
@@ -476,7 +465,8 @@ def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator
                 why = list(_reasons(entry, key, group.reference, held[key]))
                 why += filter(None, [published.get((entry.path, key))])
                 if why:
-                    yield Outlier(group, entry, key, "; ".join(why))
+                    values = group.reference.values(key, entry.size)
+                    yield Outlier(group, entry, key, values, "; ".join(why))
 
 
 _Held = dict[tuple[float | None, str], Counter[str]]

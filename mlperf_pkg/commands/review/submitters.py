@@ -339,13 +339,9 @@ def assignments_section(reviewed: Round) -> Section:
     ranks, note = _ranks(reviewed), "By: the ranking that paired them."
     pairs = table_of(_ASSIGNMENTS, assignments(reviewed), title="Assignments", note=note)
     members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
-    return Section(
-        "assignments",
-        "Assignments",
-        (*_RULES, *_chosen(reviewed)),
-        {"pairs": pairs, "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)},
-        tuple(chain.from_iterable(map(_summary, ranks))),
-    )
+    texts, summary = (*_RULES, *_chosen(reviewed)), tuple(chain.from_iterable(map(_summary, ranks)))
+    rank = table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)
+    return Section("assignments", "Assignments", texts, {"pairs": pairs, "rank": rank}, summary)
 
 
 def _ranks(reviewed: Round) -> list[_Rank]:
