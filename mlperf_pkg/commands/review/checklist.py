@@ -253,7 +253,11 @@ def software(subject: Subject) -> Iterator[str]:
     frameworks = [(_text(system, "framework") or "none", system.id) for system in subject.systems]
     yield f"framework: {grouped(frameworks)}"
     yield from _differing_stack(subject.systems)
-    yield from _older(subject)
+    before = _newest(row.framework for row in subject.previous)  # published in the round before
+    now = _newest(_text(system, "framework") for system in subject.systems)
+    for name, (version, text) in now.items():
+        if name in before and version < before[name][0]:
+            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
 
 
 def _text(system: SystemFile, field: str) -> str:
@@ -289,15 +293,6 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
             elif value:
                 versions.setdefault(_UNNAMED, []).extend(text[:_MOST_TEXT].split(", "))
     return versions
-
-
-def _older(subject: Subject) -> Iterator[str]:
-    """Yield the frameworks that are older than the submitter's in its last published round."""
-    before = _newest(row.framework for row in subject.previous)
-    now = _newest(_text(system, "framework") for system in subject.systems)
-    for name, (version, text) in now.items():
-        if name in before and version < before[name][0]:
-            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
 
 
 def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:

@@ -295,8 +295,10 @@ def _succession(
     later = [e for e in new.entries if e.row.usage == row.usage and e.version > preview.version]
     in_time = [entry for entry in later if not _is_late(entry, bare.due)]
     after = [entry for entry in later if _is_late(entry, bare.due)]
-    if reason := _incomparable(row, in_time or after):
-        return replace(bare, outcome=Outcome.CHANGED, remark=reason)
+    rounds = sorted({entry.row.round for entry in in_time or after}, key=version_of)
+    reasons = [_changed(row, name) for name in rounds]
+    if reasons and all(reasons):  # in none of the rounds can it be compared
+        return replace(bare, outcome=Outcome.CHANGED, remark=reasons[0])
     candidates = list(_candidates(preview, scale, in_time))
     late = _fresh(_candidates(preview, scale, after), of_previews)
     first = min((entry.version for entry, *_ in late), default=())
@@ -309,13 +311,6 @@ def _succession(
     if bare.due is None or new.newest < version_of(bare.due):
         return replace(bare, outcome=Outcome.NOT_DUE)
     return replace(bare, remark=_why_none(row, in_time))
-
-
-def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
-    """Return the reason why a benchmark cannot be compared in any of the rounds, or nothing."""
-    names = sorted({entry.row.round for entry in entries}, key=version_of)
-    reasons = [_changed(row, name) for name in names]
-    return reasons[0] if reasons and all(reasons) else ""
 
 
 def _changed(row: PublishedSet, round_: str) -> str:
