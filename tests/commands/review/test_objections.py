@@ -26,40 +26,37 @@ from mlperf_pkg.commands.review.objections import (
     judge,
     read_entries,
 )
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.render.findings import View
 from mlperf_pkg.rulebook.load import finding_of
-from tests.helpers.logs import edited, records
+from tests.helpers.logs import edited, line_of, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, write_submission
 
 SET = f"results/{SYSTEM}/resnet"
 EPSILON = "acme-rn115"
 FLOW = "{id: one, against: A, code: C, state: filed, about: [x]}"
-STATES = "\n".join(
-    (
-        "objections:  # ours",
-        "  - id: one",
-        "    against: ACME",
-        "    code: RN115",
-        "    # ask on Tuesday",
-        "    state: drafted  # by hand",
-        "    about:",
-        f"      - ACME/{SET}",
-        "  - state: filed",
-        '    id: "two"',
-        "    against: Beta",
-        "    code: SET101",
-        "    issue:",
-        f"    about: [Beta/{SET}]",
-        "",
-    )
-)
+STATES = f"""\
+objections:  # ours
+  - id: one
+    against: ACME
+    code: RN115
+    # ask on Tuesday
+    state: drafted  # by hand
+    about:
+      - ACME/{SET}
+  - state: filed
+    id: "two"
+    against: Beta
+    code: SET101
+    issue:
+    about: [Beta/{SET}]
+"""
 
 
-def set_epsilon(tree: Path, number: float) -> None:
-    for log in (tree / SET).iterdir():
-        log.write_bytes(edited(log.read_bytes(), "lars_epsilon", value=number))
+def edit(submission: Path, key: str, value: object) -> None:
+    """Let all runs of a submission log another value."""
+    for log in (submission / SET).iterdir():
+        log.write_bytes(edited(log.read_bytes(), key, value=value))
 
 
 @pytest.fixture
@@ -68,7 +65,7 @@ def a_round(tmp_path: Path) -> Path:
     root = tmp_path / "training_results_v2.0"
     for number, name in enumerate(("ACME", "Beta")):
         write_submission(root / name, seed=number)
-    set_epsilon(root / "ACME", 1.0)
+    edit(root / "ACME", "lars_epsilon", 1.0)
     (root / "Beta" / SET / "result_4.txt").unlink()
     return root
 
@@ -83,16 +80,11 @@ def states(tmp_path: Path) -> Path:
 # ---- the text -----------------------------------------------------------------------------
 
 
-def line_of(log: Path) -> int:
-    lines = log.read_bytes().splitlines()
-    return next(n for n, line in enumerate(lines, 1) if b'"lars_epsilon"' in line)
-
-
 def test_the_text(a_round: Path) -> None:
+    number = line_of((a_round / "ACME" / SET / "result_0.txt").read_bytes(), "lars_epsilon")
     for part in ("", f"ACME/{SET}/result_0.txt"):
         result = call("review", "objection", "rn115", a_round / part, "--by", "Beta")
         assert (result.exit_code, result.stderr) == (0, "")
-        number = line_of(a_round / "ACME" / SET / "result_0.txt")
         for text in (
             "# ACME: lars_epsilon is 1.0; expected 0.0",
             "Labels: `by Beta`, `against ACME`",
@@ -111,43 +103,32 @@ def test_hyperparameters_that_differ(a_round: Path) -> None:
     log = a_round / "ACME" / SET / "result_2.txt"
     log.write_bytes(edited(log.read_bytes(), "lars_opt_base_learning_rate", value=10.5))
     text = call("review", "objection", "SET122", a_round).stdout
-    lines = log.read_bytes().splitlines()
-    number = next(n for n, line in enumerate(lines, 1) if b'"lars_opt_base_learning_rate"' in line)
+    number = line_of(log.read_bytes(), "lars_opt_base_learning_rate")
     rare, usual = (f"`ACME/{SET}/result_{run}.txt:{number}`\n\n    :::MLLOG " for run in (2, 0))
     assert text.index(rare) < text.index(usual)
     assert '"value": 10.5' in text.partition(rare)[2].partition("`")[0]
 
 
 def test_the_reference_of_a_key(a_round: Path) -> None:
-    for log in (a_round / "ACME" / SET).iterdir():
-        log.write_bytes(edited(log.read_bytes(), "lars_opt_weight_decay", value=0.3))
-    result = call("review", "objection", "all", a_round / "ACME")
-    assert (
-        "rcp_checker/training_2.0.0/rcps_resnet.json of mlperf-logging, batch size"
-        in result.stdout.replace("\\", "")
-    )
-    assert "opt_weight_decay 5e-05" in result.stdout.replace("\\", "")
+    edit(a_round / "ACME", "lars_opt_weight_decay", 0.3)
+    text = call("review", "objection", "all", a_round / "ACME").stdout.replace("\\", "")
+    assert "rcp_checker/training_2.0.0/rcps_resnet.json of mlperf-logging, batch size" in text
+    assert "opt_weight_decay 5e-05" in text
 
 
 def test_hostile_texts_are_harmless(a_round: Path) -> None:
-    for log in (a_round / "ACME" / SET).iterdir():
-        evil = "\x1b[31m`</details>\n# all fine\u202e"
-        log.write_bytes(edited(log.read_bytes(), "lars_epsilon", value=evil))
+    edit(a_round / "ACME", "lars_epsilon", "\x1b[31m`</details>\n# all fine\u202e")
     text = call("review", "objection", "RN115", a_round).stdout
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-    assert "\n# all fine" not in text
+    assert not [evil for evil in ("\x1b", "\u202e", "\n# all fine") if evil in text]
 
 
 def test_no_text(a_round: Path) -> None:
-    for arguments, message in (
-        (("RN999", ""), "no code begins with 'RN999'"),
-        (("RCP101", ""), "nothing to object to for RCP101; its findings have "),
-        (("all", f"ACME/{SET}/nothing"), "no such file or folder"),
-        (("all", "", "-o", "inside"), "refusing to write inside an input folder"),
+    for codes, part, more, message in (
+        ("RN999", "", (), "no code begins with 'RN999'"),
+        ("RCP101", "", (), "nothing to object to for RCP101; its findings have "),
+        ("all", f"ACME/{SET}/nothing", (), "no such file or folder"),
+        ("all", "", ("-o", a_round / "inside"), "refusing to write inside an input folder"),
     ):
-        codes, part, *more = arguments
-        more = [str(a_round / item) if item == "inside" else item for item in more]
         result = call("review", "objection", codes, a_round / part, *more)
         assert (result.exit_code, result.stdout) == (2, "")
         assert message in result.stderr
@@ -174,45 +155,33 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == names
 
 
-AT_THE_MARGIN = (
-    "objections:\n-   id: one\n    against: A\n    code: C\n    state: filed\n    about: [x]\n"
-)
+AT_THE_MARGIN = STATES.replace("\n  ", "\n").rstrip()
 
 
-@pytest.mark.parametrize(
-    ("text", "indent"), [(AT_THE_MARGIN, ""), (STATES.rstrip(), "  ")], ids=["margin", "indented"]
-)
-def test_a_file_that_was_written_by_hand(
-    a_round: Path, tmp_path: Path, text: str, indent: str
-) -> None:
-    folder = tmp_path / "objections"
-    folder.mkdir()
-    (folder / "objections.yaml").write_text(text)
-    assert call("review", "objection", "all", a_round, "-o", folder).exit_code == 0
-    written = (folder / "objections.yaml").read_text()
-    assert written.startswith(text.rstrip())
-    assert f"\n{indent}- id: {EPSILON}\n" in written
-    assert read_entries(folder / "objections.yaml")[-1].id == "beta-set101"
-    for file in folder.glob("*.md"):
-        file.unlink()
-    (folder / "objections.yaml").write_text(f"objections: [{FLOW}]")
-    result = call("review", "objection", "all", a_round, "-o", folder)
-    assert "write every objection on lines of its own" in result.stderr
+def test_a_file_that_was_written_by_hand(a_round: Path, tmp_path: Path) -> None:
+    for text, indent in ((AT_THE_MARGIN, ""), (STATES.rstrip(), "  ")):
+        folder = tmp_path / f"{len(indent)} spaces"
+        folder.mkdir()
+        written = folder / "objections.yaml"
+        written.write_text(text)
+        assert call("review", "objection", "all", a_round, "-o", folder).exit_code == 0
+        assert written.read_text().startswith(text)
+        assert f"\n{indent}- id: {EPSILON}\n" in written.read_text()
+        assert read_entries(written)[-1].id == "beta-set101"
 
 
 def test_other_folders_are_left_alone(a_round: Path, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
-    (folder / "mine").write_text("mine")
-    result = call("review", "objection", "all", a_round, "-o", folder)
-    assert result.exit_code == 2
-    assert "not empty, but without objections.yaml" in result.stderr
-    (folder / "objections.yaml").write_text("objections:\n")
-    (folder / f"{EPSILON}.md").write_text("mine")
-    result = call("review", "objection", "all", a_round, "-o", folder)
-    assert "exists, but is not in objections.yaml" in result.stderr
-    assert (folder / "objections.yaml").read_text() == "objections:\n"
-    assert (folder / f"{EPSILON}.md").read_text() == "mine"
+    for name, text, message in (
+        ("mine", "mine", "not empty, but without objections.yaml"),
+        ("objections.yaml", f"objections: [{FLOW}]", "write every objection on lines of its own"),
+        (f"{EPSILON}.md", "mine", "exists, but is not in objections.yaml"),
+    ):
+        (folder / name).write_text(text)
+        result = call("review", "objection", "all", a_round, "-o", folder)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+        assert (folder / name).read_text() == text
 
 
 # ---- states -------------------------------------------------------------------------------
@@ -236,19 +205,16 @@ def test_a_change_keeps_comments(states: Path) -> None:
 
 def test_refused_changes(states: Path) -> None:
     for arguments, message in (
-        (("--id", "one", "--state", "waived"), "the state waived needs TREE"),
-        (
-            ("--id", "one", "--state", "fixed", "--percent", "1"),
-            "use TREE, in which the difference",
-        ),
-        (("--id", "one", "--state", "settled"), "unknown state 'settled'"),
-        (("--id", "three", "--state", "fixed"), "no objection 'three'"),
-        (("--id", "one"), "--id and --state belong together"),
-        (("--state", "fixed"), "--id and --state belong together"),
+        ("--id one --state waived", "the state waived needs TREE"),
+        ("--id one --state fixed --percent 1", "use TREE, in which the difference"),
+        ("--id one --state settled", "unknown state 'settled'"),
+        ("--id three --state fixed", "no objection 'three'"),
+        ("--id one", "--id and --state belong together"),
+        ("--state fixed", "--id and --state belong together"),
+        ("--note x", "--issue and --note need --id and --state"),
     ):
-        result = changed(states, *arguments)
-        assert result.exit_code == 2
-        assert message in result.stderr
+        result = changed(states, *arguments.split())
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
         assert states.read_text("utf-8") == STATES
 
 
@@ -269,34 +235,23 @@ def test_files_that_are_not_valid(states: Path) -> None:
         (STATES.replace("against: ACME", "against: [A]"), ":2: against is not text"),
         (STATES.replace(f"[Beta/{SET}]", "Beta"), ":9: about is not a list of paths"),
         (STATES.replace('"two"', "one"), "the id 'one' is repeated"),
-        (STATES.replace('"two"', "*one"), "aliases are not read"),
-        ("objections: [" * 50, "nested deeper than"),
-        ("\x00", "not YAML"),
     ):
         states.write_text(text, "utf-8")
-        with pytest.raises(UserError) as error:
-            read_entries(states)
-        assert message in str(error.value)
-        assert changed(states).exit_code == 2
+        result = changed(states)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+    states.write_text("")
+    assert changed(states).stdout == "0 objections\n"
 
 
 def test_values_that_are_not_replaced(states: Path) -> None:
-    for text, message in (
-        (f"objections:\n  - {FLOW}\n", "write every field of the objection on its own line"),
-        (STATES.replace("issue:", "issue: |\n      text"), "write issue on one line"),
+    for name, text, message in (
+        ("one", f"objections:\n  - {FLOW}\n", "write every field of the objection on its own line"),
+        ("two", STATES.replace("issue:", "issue: |\n      text"), "write issue on one line"),
     ):
         states.write_text(text, "utf-8")
-        name = "two" if "two" in text else "one"
         result = changed(states, "--id", name, "--state", "fixed", "--issue", "x")
-        assert result.exit_code == 2
-        assert message in result.stderr
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
         assert states.read_text("utf-8") == text
-
-
-def test_an_empty_file(states: Path) -> None:
-    states.write_text("")
-    result = changed(states)
-    assert (result.exit_code, result.stdout) == (0, "0 objections\n")
 
 
 # ---- a corrected tree ---------------------------------------------------------------------
@@ -311,49 +266,37 @@ def filed(a_round: Path, tmp_path: Path) -> Path:
     return tmp_path / "objections/objections.yaml"
 
 
-def nothing(_: Path) -> None:
-    """Leave the tree as it is."""
-
-
 def corrected(tree: Path) -> None:
-    set_epsilon(tree / "ACME", 0.0)
-
-
-def removed(tree: Path) -> None:
-    shutil.rmtree(tree / "ACME")
+    edit(tree / "ACME", "lars_epsilon", 0.0)
 
 
 def broken(tree: Path) -> None:
     corrected(tree)
-    for log in (tree / "ACME" / SET).iterdir():
-        log.write_bytes(edited(log.read_bytes(), "lars_opt_end_learning_rate", value=1.0))
+    edit(tree / "ACME", "lars_opt_end_learning_rate", 1.0)
 
 
-@pytest.mark.parametrize(
-    ("correct", "state", "standing", "settled", "new"),
-    [
-        (nothing, "filed", "stands", False, []),
-        (nothing, "withdrawn", "stands", True, []),
-        (corrected, "fix_required", "settled", True, []),
-        (removed, "filed", "removed", True, []),
-        (broken, "filed", "settled", True, [("ACME", "RN112")]),
-    ],
-)
-def test_a_corrected_tree(
-    a_round: Path, filed: Path, correct: Edit, state: str, standing: str, settled: bool, new: Any
-) -> None:
-    changed(filed, "--id", EPSILON, "--state", state)
+STAGES: list[tuple[Edit, str, str, bool, list[str]]] = [  # one after another
+    (lambda _: None, "filed", "stands", False, []),
+    (lambda _: None, "withdrawn", "stands", True, []),
+    (corrected, "fix_required", "settled", True, []),
+    (broken, "filed", "settled", True, ["RN112"]),
+    (lambda tree: shutil.rmtree(tree / "ACME"), "filed", "removed", True, []),
+]
+
+
+def test_a_corrected_tree(a_round: Path, filed: Path) -> None:
     changed(filed, "--id", "beta-set101", "--state", "withdrawn")
-    correct(a_round)
-    result = changed(filed, a_round, "--format", "json")
-    outcome = json.loads(result.stdout)
-    assert outcome["objections"][0]["standing"] == standing
-    assert outcome["settled"] is settled
-    assert result.exit_code == int(not settled)
-    assert [(error["against"], error["code"]) for error in outcome["new"]] == new
-    text = changed(filed, a_round).stdout
-    assert EPSILON in text
-    assert standing in text
+    for correct, state, standing, settled, new in STAGES:
+        changed(filed, "--id", EPSILON, "--state", state)
+        correct(a_round)
+        result = changed(filed, a_round, "--format", "json")
+        outcome = json.loads(result.stdout)
+        assert outcome["objections"][0]["standing"] == standing
+        assert (outcome["settled"], result.exit_code) == (settled, int(not settled))
+        assert [error["code"] for error in outcome["new"]] == new
+        text = changed(filed, a_round).stdout
+        assert standing in text
+        assert ("Errors without an objection" in text) is bool(new)
 
 
 def test_one_corrected_submission(a_round: Path, filed: Path) -> None:
@@ -387,40 +330,33 @@ def slower(tree: Path, name: str, seconds: float) -> None:
         log.write_bytes(edited(log.read_bytes(), "run_stop", time_ms=time_ms))
 
 
-def minutes(filed: Path) -> float:
-    """The score of ACME when the objection was written."""
-    entry = next(entry for entry in read_entries(filed) if entry.id == EPSILON)
-    assert list(entry.scores) == [f"ACME/{SET}"]
-    return entry.scores[f"ACME/{SET}"]
+def of_acme(filed: Path) -> Entry:
+    return next(entry for entry in read_entries(filed) if entry.id == EPSILON)
 
 
-@pytest.mark.parametrize(
-    ("percent", "message"),
-    [
-        (1.5, None),
-        (0, "not corrected in this round, so there is nothing to measure"),
-        (2.5, "waived at 2.5 %; only total differences below 2 %"),
-    ],
-)
-def test_a_waiver_is_measured(
-    a_round: Path, filed: Path, percent: float, message: str | None
-) -> None:
-    if percent:
-        corrected(a_round)
-        slower(a_round, "ACME", minutes(filed) * 60 * percent / 100)
-        slower(a_round, "Beta", 10_000)
-    result = changed(filed, a_round, "--id", EPSILON, "--state", "waived")
-    entry = next(entry for entry in read_entries(filed) if entry.id == EPSILON)
-    if message is None:
-        assert (entry.state, round(entry.percent or 0, 1)) == (State.WAIVED, percent)
-    else:
-        assert (result.exit_code, entry.state) == (2, State.DRAFTED)
-        assert message in result.stderr
+def corrected_by(tree: Path, filed: Path, percent: float) -> None:
+    """Correct ACME, which takes so much longer than when the objection was written, or Beta."""
+    corrected(tree)
+    assert list(of_acme(filed).scores) == [f"ACME/{SET}"]
+    slower(tree, "ACME", of_acme(filed).scores[f"ACME/{SET}"] * 60 * percent / 100)
+    slower(tree, "Beta", 10_000)
+
+
+def test_a_waiver_is_measured(a_round: Path, filed: Path) -> None:
+    """More than 2 % are too much, less are not."""
+    waive = ("--id", EPSILON, "--state", "waived")
+    corrected_by(a_round, filed, 2.5)
+    result = changed(filed, a_round, *waive)
+    assert (result.exit_code, of_acme(filed).state) == (2, State.DRAFTED)
+    assert "waived at 2.5 %; only total differences below 2 %" in result.stderr
+    corrected_by(a_round, filed, -1.0)
+    changed(filed, a_round, *waive)
+    assert (of_acme(filed).state, round(of_acme(filed).percent or 0, 1)) == (State.WAIVED, 1.5)
 
 
 def test_a_waiver_keeps_the_order_of_competitors(a_round: Path, filed: Path) -> None:
     corrected(a_round)
-    before = minutes(filed)
+    (before,) = of_acme(filed).scores.values()
     report = json.loads(call("check", a_round, "--format", "json").stdout)
     beta = next(r["score_minutes"] for r in report["result_sets"] if r["submitter"] == "Beta")
     slower(a_round, "Beta", 60 * (1.005 * before - beta))
@@ -449,17 +385,13 @@ def test_a_waiver_that_was_typed_is_measured(
     a_round: Path, filed: Path, tmp_path: Path, percent: float, is_named: bool, doubt: str
 ) -> None:
     """The scores are those of the logs in both rounds, whatever the file says."""
-    fixed = tmp_path / "fixed" / a_round.name
-    shutil.copytree(a_round, fixed)
-    corrected(fixed)
-    slower(fixed, "ACME", minutes(filed) * 60 * percent / 100)
-    slower(fixed, "Beta", 10_000)
+    fixed = shutil.copytree(a_round, tmp_path / "fixed" / a_round.name)
+    corrected_by(fixed, filed, percent)
     waive(filed, "RN115", percent=0.1, **{"corrected": fixed} if is_named else {})
     result = changed(filed, a_round, "--format", "json")
-    (of_acme, _) = json.loads(result.stdout)["objections"]
-    assert (of_acme["standing"], of_acme["doubt"][: len(doubt)]) == ("stands", doubt)
-    assert bool(of_acme["doubt"]) is bool(doubt)
-    assert of_acme["measured"] == (pytest.approx(percent, abs=0.01) if is_named else None)
+    (own, _) = json.loads(result.stdout)["objections"]
+    assert (own["standing"], own["doubt"].partition(" to measure")[0]) == ("stands", doubt)
+    assert own["measured"] == (pytest.approx(percent, abs=0.01) if is_named else None)
     with contextlib.chdir(tmp_path):
         summary = " ".join(call("review", a_round).stdout.split())
     assert ("acme-rn115 is not waived" in summary) is bool(doubt)
@@ -496,9 +428,7 @@ def test_a_waiver_of_normalisation_is_measured(a_round: Path, filed: Path, facto
 HOSTILE = "A, \"B\"; rm -rf $HOME `x` 'y'"
 ENTRIES = (
     Entry("one", HOSTILE, "SET108", State.DRAFTED, ("x",), by="Beta", title="-two $(sizes)"),
-    Entry(
-        "two", "ACME", "SET101", State.FILED, ("x",), title="a run is missing", issue="http://i/2"
-    ),
+    Entry("two", "ACME", "SET101", State.FILED, ("x",), title="no run", issue="http://i/2"),
     Entry("three", "ACME", "RN115", State.FIX_REQUIRED, ("x",), issue="http://i/3"),
     Entry("four", "ACME", "RN112", State.WAIVED, ("x",), percent=1.2, note="agreed on Tuesday"),
 )
@@ -513,7 +443,7 @@ def test_the_agenda() -> None:
         "",
         "## ACME (2)",
         "",
-        "- [ ] two (filed, due 2025-10-20): SET101: a run is missing. http://i/2",
+        "- [ ] two (filed, due 2025-10-20): SET101: no run. http://i/2",
         "- [ ] three (fix required, due 2025-10-29): RN115. http://i/3",
         "",
         "## Decided (1)",
