@@ -21,10 +21,6 @@ def titles(table: Table) -> list[str]:
     return [column.heading for column in table.columns]
 
 
-def submission(name: str) -> Submission:
-    return Submission(Place(name, name), name, (), ())
-
-
 def a_set(
     submitter: str, benchmark: str = "bert", name: str = "dgx", **changes: Any
 ) -> ResultSetRow:
@@ -45,20 +41,16 @@ def a_round(
     **choices: Any,
 ) -> Round:
     """A round of submitters by name, and its rows."""
-    made = report(
-        result_sets=tuple(rows), systems=tuple(systems), runs=(), findings=tuple(findings)
-    )
-    submissions = tuple(map(submission, names))
+    parts = {"result_sets": tuple(rows), "systems": tuple(systems), "findings": tuple(findings)}
+    made = report(runs=(), **parts)
+    submissions = tuple(Submission(Place(name, name), name, (), ()) for name in names)
     checked = Checked(made, (Input(submissions=submissions),), (), (), (), ())
     return Round(checked, Choices(**choices))
 
 
 def of_sizes(results: Mapping[str, int], **choices: Any) -> Round:
     """A round of submitters and their numbers of results, on systems of 8 accelerators."""
-    rows = [
-        a_set(name, f"benchmark{number}")
-        for name, count in results.items()
-        for number in range(count)
-    ]
+    pairs = ((name, number) for name, count in results.items() for number in range(count))
+    rows = [a_set(name, f"benchmark{number}") for name, number in pairs]
     systems = [a_system(name, accelerators=8) for name in results]
     return a_round(results, rows, systems, **choices)

@@ -265,18 +265,14 @@ def test_everybody_who_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
 
 
 def test_one_row_per_submitter() -> None:
-    made = submitters_section(
-        a_round(
-            ["ACME", "Beta"],
-            [a_set("ACME", verdict=FAIL), a_set("ACME", "ssd", "pod", division="open")],
-            [a_system("ACME"), a_system("ACME", "pod", accelerators=64)],
-            [
-                finding("ACME/results/dgx/bert/result_0.txt"),
-                finding("ACME/systems/pod.json", severity=Severity.WARNING),
-                finding("ACMEs/systems/pod.json"),
-            ],
-        )
-    )
+    rows = [a_set("ACME", verdict=FAIL), a_set("ACME", "ssd", "pod", division="open")]
+    systems = [a_system("ACME"), a_system("ACME", "pod", accelerators=64)]
+    findings = [
+        finding("ACME/results/dgx/bert/result_0.txt"),
+        finding("ACME/systems/pod.json", severity=Severity.WARNING),
+        finding("ACMEs/systems/pod.json"),
+    ]
+    made = submitters_section(a_round(["ACME", "Beta"], rows, systems, findings))
     assert cells(made.tables["table"]) == [
         ("ACME", 2, 2, 64, "closed, open", 1, 0, 1, 1, 0),
         ("Beta", 0, 0, None, "", 0, 0, 0, 0, 0),
