@@ -339,18 +339,6 @@ def test_a_waiver_is_measured(a_round: Path, filed: Path) -> None:
     assert (of_acme(filed).state, round(of_acme(filed).percent or 0, 1)) == (State.WAIVED, 1.5)
 
 
-def test_a_waiver_keeps_the_order_of_competitors(a_round: Path, filed: Path) -> None:
-    corrected(a_round)
-    (before,) = of_acme(filed).scores.values()
-    report = json.loads(call("check", a_round, "--format", "json").stdout)
-    beta = next(r["score_minutes"] for r in report["result_sets"] if r["submitter"] == "Beta")
-    slower(a_round, "Beta", 60 * (1.005 * before - beta))
-    slower(a_round, "ACME", 60 * 0.01 * before)
-    result = changed(filed, a_round, "--id", EPSILON, "--state", "waived")
-    assert result.exit_code == 2
-    assert f"{EPSILON}: the order of competitors changes: ACME/{SET} takes" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("percent", "is_named", "doubt"),
     [

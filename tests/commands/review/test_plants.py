@@ -101,19 +101,18 @@ def noisy(every: Records) -> Records:
     return made
 
 
-def changed(key: str, value: Any = None, **metadata: Any) -> Change:
-    """The last record of a key with another value, or with other metadata."""
+def changed(key: str, value: Any) -> Change:
+    """The last record of a key with another value."""
 
     def change(every: Records) -> Records:
-        record = [record for record in every if record["key"] == key][-1]
-        fields = {"value": record["value"] if value is None else value}
-        other = {**record, **fields, "metadata": {**record["metadata"], **metadata}}
-        return [other if each is record else each for each in every]
+        last = [record for record in every if record["key"] == key][-1]
+        return [{**record, "value": value} if record is last else record for record in every]
 
     return change
 
 
 def old_seed(tree: Path) -> None:
+    """The runs of two systems have the same seeds."""
     for log in entry(tree).iterdir():
         seed = next(r["value"] for r in records(log.read_bytes()) if r["key"] == "seed")
         other = entry(tree, system="8xpod") / log.name
@@ -163,12 +162,6 @@ def researched(tree: Path) -> None:
         log.write_bytes(joined([first, status, *rest]))
 
 
-def overlapping(tree: Path) -> None:
-    first = records((entry(tree) / "result_0.txt").read_bytes())[0]["time_ms"]
-    second = records((entry(tree) / "result_1.txt").read_bytes())[0]["time_ms"]
-    in_log(lambda every: later(every, (first - second) / 1000 + 60))(tree)
-
-
 def test_two_rounds_with_one_run(old: Path, published: Path, tmp_path: Path) -> None:
     """A copy with noise, another seed, a day later and an appended byte is the same run."""
     new = tmp_path / "new" / old.name
@@ -190,7 +183,6 @@ PLANTS: list[tuple[str, Plant, str, set[Kind]]] = [  # name, plant, code, rows o
     ("nothing", lambda _: None, "", set()),
     ("learning rate", in_log(changed(RATE, 3e-4)), "SET122", {Kind.HYPERPARAMETERS, Kind.EDITED}),
     ("last evaluation below the target", in_log(changed("eval_accuracy", 0.931)), "LORA109", {Kind.EDITED, Kind.SCORE}),
-    ("samples_count", in_log(changed("eval_accuracy", samples_count=5000)), "LORA121", {Kind.EDITED}),
     ("scaling.json", lambda t: (entry(t) / "scaling.json").write_text('{"scaling_factor": 1.01}'), "SET120", {Kind.SCALING}),
     ("an old log shifted", published_again, "SET160", {Kind.RUNS, Kind.SCORE}),
     ("a joint copy on half the nodes", joint, "SET150", {Kind.COPIED}),

@@ -64,8 +64,6 @@ SCALES = [
     ((8, 32), (4, 64), (MET, MET)),
     ((8, 32), (16, 32), (Outcome.OTHER_SCALE, MET)),
     ((8, 32), (8, 16), (MET, Outcome.OTHER_SCALE)),
-    ((8,), (4,), (MET,)),
-    ((8,), (64,), (MET,)),
 ]
 
 

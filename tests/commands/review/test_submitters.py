@@ -68,7 +68,8 @@ def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
 
 
 def test_eleven_by_hand_and_by_tool() -> None:
-    made = assignments(eleven(seed=SEED))
+    reviewed = eleven(seed=SEED)
+    made = assignments(reviewed)
     for by, by_hand in BY_HAND.items():
         assert pairs(made, by) == [{*pair.split()} for pair in by_hand.split(",")]
     whys = {item.submitter: item.why for item in made}
@@ -82,15 +83,16 @@ def test_eleven_by_hand_and_by_tool() -> None:
     assert whys["Pike"] == "ranks 1 and 2 by scale (8192 and 4096)"
     folders = {item.submitter: item.folders for item in made}
     assert folders["Rhys"] == folders["Shaw"] == ("Rhys+Shaw",)
+    report = replace(reviewed.report, usage="hpc")  # which has no rank by scale
+    hpc = replace(reviewed, checked=replace(reviewed.checked, report=report))
+    assert {item.by for item in assignments(hpc)} == {"results"}
 
 
 CHAIRS = "volunteers or the chairs"
 FEW: list[tuple[dict[str, int], Any, str]] = [
     ({"A": 1}, (), f"A by {CHAIRS}"),
-    ({"A": 1, "B": 2}, (), "B and A"),
     ({"A": 1, "B": 2, "C": 3}, (), "C, B and A"),
     ({"A": 1, "B": 2, "C": 3, "D": 4}, ("C+D",), "D and B; C and A"),
-    ({"A": 0, "B": 2, "C": 3}, (), "C and B"),
     ({"a_b": 1, "A B": 2, "C": 2}, (), "A B and C"),
     ({"A_B": 3, "A": 1, "B": 1}, (), f"A and B by {CHAIRS}"),
     ({"A_B": 3, "A": 1}, (), "A_B and A"),
@@ -120,7 +122,6 @@ def test_few() -> None:
 def test_unknown_names() -> None:
     for choices, message in (
         ({"joint": ("ACME",)}, "--joint ACME: fewer than two companies; expected A+B"),
-        ({"joint": ("ACME+",)}, "fewer than two companies"),
         ({"joint": ("ACME=",)}, "fewer than two companies"),
         ({"joint": ("ACME+Btea",)}, "'Btea' is not a submitter of the round; did you mean Beta?"),
         ({"joint": ("X=A+B",)}, "'X' is not a submitter of the round; expected one of ACME, Beta"),
@@ -135,13 +136,6 @@ def test_the_seed_decides_ties_alone() -> None:
     for results, is_tied in ((dict.fromkeys("ABCD", 3), True), ({"A": 1, "B": 2, "C": 3}, False)):
         rounds = [of_sizes(results, seed=seed) for seed in range(5)]
         assert (len({assignments_section(each).summary for each in rounds}) > 1) is is_tied
-
-
-def test_hpc_has_no_rank_by_scale() -> None:
-    training = eleven()
-    report = replace(training.report, usage="hpc")
-    hpc = replace(training, checked=replace(training.checked, report=report))
-    assert {item.by for item in assignments(hpc)} == {"results"}
 
 
 def test_a_large_submission_alone() -> None:
@@ -216,7 +210,6 @@ def test_groups() -> None:
         (6, ("345",), [[0, 4], [1, 5], [2, 3]]),
         (3, ("01",), [[0, 1, 2]]),
         (5, ("234",), [[0, 2], [1, 3, 4]]),
-        (2, ("01",), [[0, 1]]),
         (5, ("01234",), [[0, 1], [2, 3, 4]]),
     ):
         assert sorted(groups(number, apart(*partners))) == expected
