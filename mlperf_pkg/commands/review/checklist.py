@@ -276,8 +276,7 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
         for part, versions in stack.items()
     )
     several = {part: pairs for part, pairs in by_part.items() if len(dict(pairs)) > 1}
-    differing = [f"{part} {grouped(versions)}".strip() for part, versions in several.items()]
-    if differing:
+    if differing := [f"{part} {grouped(pairs)}".strip() for part, pairs in several.items()]:
         yield f"differs between systems: {listed(differing, _MOST_KEYS, '; ')}"
 
 
@@ -396,8 +395,7 @@ def runs(subject: Subject) -> Iterator[str]:
 
 def power(subject: Subject) -> Iterator[str]:
     """Yield the sets with power measurements."""
-    measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
-    if measured:
+    if measured := [item.name for item in subject.sets if item.row.energy_joules is not None]:
         question = "does it cover all nodes, the interconnect and the conversion efficiency?"
         yield f"energy of {_sets(measured)}: {question}"
 

@@ -173,8 +173,7 @@ def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> It
         nearest = min(points, key=lambda size: abs(size - batch_size))
         yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, values in sorted(points.items())[:_POINTS]:
-        names = {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}
-        if names:
+        if names := {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}:
             of_keys = {name: value for name, value in values.items() if name in names}
             yield f"{file}, batch size {size:g}: {_values(of_keys)}"
 

@@ -62,8 +62,7 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
     counts = Counter(row.outcome for row in rows)
     totals, details = [f"{counts[Outcome.MET]} met by a successor"], []
     for name, is_open in (("not settled", True), ("need no successor yet", False)):
-        members = [o for o in counts if o is not Outcome.MET and o.is_open is is_open]
-        if members:
+        if members := [o for o in counts if o is not Outcome.MET and o.is_open is is_open]:
             totals.append(f"{sum(counts[outcome] for outcome in members)} {name}")
             words = (f"{counts[outcome]} {outcome.value}" for outcome in members)
             details.append(f"{name}: {', '.join(words)}")

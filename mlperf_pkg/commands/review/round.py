@@ -43,10 +43,6 @@ _UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
 _UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004", *_UNREAD_TREE)
 
 
-STATES = (Path("objections") / objections.NAME, Path(objections.NAME))
-"""Where a review looks for the states of its objections, in the current folder."""
-
-
 class Choices(Struct, frozen=True):
     """The options that the chair chooses for a review.
 
@@ -174,8 +170,8 @@ def read_round(
         UserError: as ``check``, there is no submission, or the ``previous`` round is not earlier.
     """
     side = None if previous is None else read_side(previous, replace(options, round=None))
-    files = (file for file in STATES if file.exists())
-    entries = next(map(objections.read_entries, files), ())
+    files = (Path("objections", objections.NAME), Path(objections.NAME))
+    entries = next((objections.read_entries(file) for file in files if file.exists()), ())
     dates = calendar_here()
     checked = checked or check([path], options)
     report = checked.report
