@@ -15,8 +15,8 @@ from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
-from mlperf_pkg.commands.review.round import Round, Section, column, failing
-from mlperf_pkg.commands.review.submitters import CHAIRS, NOTED, Assignment, assignments, by_folder
+from mlperf_pkg.commands.review.round import Round, Section, column
+from mlperf_pkg.commands.review.submitters import NOTED, assignments, by_folder, failing, reviewers
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
@@ -61,20 +61,12 @@ def section(reviewed: Round) -> Section:
     """Return a checklist of each submission, with the names of its reviewers."""
     assigned, tables = assignments(reviewed), {}
     for subject in subjects(reviewed):
-        title = f"{subject.name}, reviewed by {_reviewers(assigned, subject.name)}"
+        title = f"{subject.name}, reviewed by {reviewers(assigned, subject.name)}"
         rows, note = items(subject), _note(subject)
         tables[subject.name] = table_of(_COLUMNS, rows, title=title, note=note)
     total = sum(len(table.rows) for table in tables.values())
     summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
     return Section("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
-
-
-def _reviewers(assigned: Iterable[Assignment], folder: str) -> str:
-    """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
-    of_folder = (item for item in assigned if folder in item.folders)
-    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
-    ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
-    return "; ".join(ranks) or "nobody"
 
 
 def _note(subject: Subject) -> str:

@@ -63,7 +63,7 @@ def section(reviewed: Round) -> Section:
     title = "Result sets whose runs differ"
     tables = {
         "outliers": table_of(_OUTLIERS, unlike, title="Outliers", marked=marked),
-        "differing-runs": table_of(_DIFFERING, differing, title=title),
+        "differing-runs": table_of_cells(_DIFFERING, differing, title=title),
         **{f"{group.benchmark}-{group.division}": benchmark_table(group) for group in groups},
     }
     others = sum(context.rules is None for context in contexts)
@@ -100,9 +100,7 @@ def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) ->
         yield f"{benchmark} of {submitter} ({system}): {values}"
 
 
-_DIFFERING = tuple(
-    map(column, ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values"))
-)
+_DIFFERING = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
 
 
 def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:

@@ -350,16 +350,11 @@ def section(reviewed: Round) -> Section:
         column("not waived", lambda item: item.doubt or None),
         column("found", attrgetter("entry.title")),
     )
-    errors = (
-        column("against", attrgetter("against")),
-        column("code", attrgetter("code")),
-        column("places", lambda item: len(item.about), numbers=True),
-        column("found", attrgetter("title")),
-        column("rule", lambda item: item.findings[0].source),
-    )
+    cells = [(o.against, o.code, len(o.about), o.title, o.findings[0].source) for o in new]
+    errors = ("against", "code", "places", "found", "rule")
     tables = {
         "states": table_of(states, judged, title="Objections and their states"),
-        "errors": table_of(errors, new, title="Errors without an objection"),
+        "errors": table_of_cells(errors, cells, title="Errors without an objection"),
     }
     lines = [
         f"{item.entry.id}: {_state(item)}, {_standing(item)}{_due(outcome.due(item.entry))}"

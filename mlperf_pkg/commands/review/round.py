@@ -150,13 +150,6 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
 
 
-def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
-    """Return how many result sets fail officially, and how many by the rules."""
-    verdicts = [row.verdict for row in rows]
-    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
-    return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
-
-
 def read_round(
     path: str,
     options: Options,

@@ -7,14 +7,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, permutations, product
-from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import whole_number
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column, failing, known_name
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.commands.review.round import Round, Section, column, known_name, table_of_cells
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
@@ -66,13 +65,20 @@ def submitters_section(reviewed: Round) -> Section:
     return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
+def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
+    """Return how many result sets fail officially, and how many by the rules."""
+    verdicts = [row.verdict for row in rows]
+    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
+    return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
+
+
 def by_folder(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
     """Return values by their paths and all folders above these: "", ``a`` and ``a/b``."""
     named = ((["", *accumulate(path.split("/"), "{}/{}".format)], v) for path, v in pairs)
     return by_key((folder, value) for folders, value in named for folder in {*folders})
 
 
-def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
+def _submitters(reviewed: Round) -> Iterator[tuple[str | int | None, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     # The only submission of a round may have no label: all findings are about it.
@@ -91,16 +97,7 @@ def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
         yield name, *numbers, largest, divisions, *failing(rows), *found, with_errors
 
 
-_FINDINGS = (
-    column("Severity", lambda row: row[0].first.severity.value),
-    column("Code", lambda row: row[0].first.code),
-    column("By", lambda row: row[0].first.basis.value),
-    column("Places", lambda row: len(row[0].subjects), numbers=True),
-    column("Submitters", lambda row: row[1]),
-    column("Found", lambda row: row[0].text),
-)
-
-
+_FINDINGS = ("Severity", "Code", "By", "Places", "Submitters", "Found")
 NOTED = (
     *("RUN130", "SET111", "SET113", "SET120", "SET123", "SET124", "SET127", "SET140", "SET15"),
     *("SET160", "SET163", "SET164", "SEED106"),
@@ -127,7 +124,11 @@ def findings_section(name: str, reviewed: Round) -> Section:
     of_group = Submitters(report).of_group
     rows = [(group, of_group(group)) for group in sorted(by_code(every), key=weight)]
     title, of_table = _KINDS[name]
-    tables = {"table": table_of(_FINDINGS, rows, title=of_table)} if rows else {}
+    cells = [
+        (g.first.severity.value, g.first.code, g.first.basis.value, len(g.subjects), whose, g.text)
+        for g, whose in rows
+    ]
+    tables = {"table": table_of_cells(_FINDINGS, cells, title=of_table)} if rows else {}
     lines = tuple(f"{g.first.severity} {g.first.code} ({whose}): {_title(g)}" for g, whose in rows)
     text = () if rows else ("no errors or warnings",) if name == "findings" else ("none",)
     return Section(name, title, text, tables, () if name == "others" else lines or text)
@@ -157,10 +158,6 @@ class Company(Struct, frozen=True):
     partners: frozenset[str]
     results: Mapping[By, Sequence[ResultSetRow]]
     scale: int
-
-    def folders(self, by: By) -> tuple[str, ...]:
-        """Return the names of its submissions with results in a rank."""
-        return tuple(dict.fromkeys(row.submitter or "" for row in self.results[by]))
 
 
 def companies(reviewed: Round) -> tuple[Company, ...]:
@@ -304,13 +301,7 @@ class _Rank(Struct, frozen=True):
         return [self.members[index].name for index in apart]
 
 
-_ASSIGNMENTS = (
-    column("Reviewer", lambda item: item.reviewer or CHAIRS),
-    column("Reviews", attrgetter("submitter")),
-    column("Folders", lambda item: ", ".join(item.folders)),
-    column("By", attrgetter("by")),
-    column("Why", attrgetter("why")),
-)
+_ASSIGNMENTS = ("Reviewer", "Reviews", "Folders", "By", "Why")
 _RANKS = (
     column("By", lambda row: row[0]),
     column("Rank", lambda row: row[1], numbers=True),
@@ -334,10 +325,20 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
     return tuple(chain.from_iterable(map(_assigned, _ranks(reviewed))))
 
 
+def reviewers(assigned: Iterable[Assignment], folder: str) -> str:
+    """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
+    of_folder = (item for item in assigned if folder in item.folders)
+    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
+    ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
+    return "; ".join(ranks) or "nobody"
+
+
 def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
     ranks, note = _ranks(reviewed), "By: the ranking that paired them."
-    pairs = table_of(_ASSIGNMENTS, assignments(reviewed), title="Assignments", note=note)
+    made = assignments(reviewed)
+    cells = [(a.reviewer or CHAIRS, a.submitter, ", ".join(a.folders), a.by, a.why) for a in made]
+    pairs = table_of_cells(_ASSIGNMENTS, cells, title="Assignments", note=note)
     members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
     texts, summary = (*_RULES, *_chosen(reviewed)), tuple(chain.from_iterable(map(_summary, ranks)))
     rank = table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)
@@ -358,7 +359,8 @@ def _assigned(rank: _Rank) -> Iterator[Assignment]:
         met = {submitter for _, submitter in pairs}
         for name, submitter in [*pairs, *((None, one) for one in group if one not in met)]:
             company, why = rank.members[submitter], _why(rank, group, name)
-            yield Assignment(name, company.name, company.folders(rank.by), rank.by, why)
+            folders = dict.fromkeys(row.submitter or "" for row in company.results[rank.by])
+            yield Assignment(name, company.name, tuple(folders), rank.by, why)
 
 
 def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
