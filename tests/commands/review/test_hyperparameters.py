@@ -182,7 +182,6 @@ SOME = {8: 0.4, 16: 0.8, 32: 1.6}
 OUTLIERS: list[tuple[dict[str, Any], Any, dict[str, str]]] = [
     ({"A": (8, 0.4), "B": (8, 0.4), "C": (8, 0.5)}, {}, {"C": BOTH}),
     ({"A": (8, 0.4), "B": (8, 0.4), "C": (16, 0.5)}, {}, {}),
-    ({"A": (8, 0.4), "B": (8, 0.5)}, {}, {}),
     ({"A": (8, 0.4), "B": (8, 0.5), "C": (8, 0.6)}, {}, {}),
     # two rare values, the same or not, among many
     ({**dict.fromkeys("ABC", (8, 1)), "D": (8, 2), "E": (8, 3)}, {}, dict.fromkeys("DE", MOST)),

@@ -216,7 +216,6 @@ def test_files_that_are_not_valid(states: Path) -> None:
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
         ("objections:\n  - id: one\n", ":2: an objection without against, code, state, about"),
         (STATES.replace("code: RN", "cod: RN"), ":2: unknown key 'cod'"),
-        (STATES.replace("drafted", "done"), ":2: unknown state 'done'"),
         (STATES.replace("drafted", "waived"), ":2: waived without percent"),
         (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),
         (STATES.replace("drafted", "waived\n    percent: some"), ":2: percent is 'some'"),
