@@ -15,6 +15,7 @@ from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.published import results
 from tests.helpers.program import call
 from tests.helpers.report_schema import closed
+from tests.helpers.reviews import write_round
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 from tests.helpers.workspaces import bytes_below
 
@@ -22,9 +23,7 @@ from tests.helpers.workspaces import bytes_below
 @pytest.fixture(scope="module")
 def a_round(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("round") / "training_results_v2.0"
-    for number, name in enumerate(("ACME", "Beta", "Gamma")):
-        write_submission(root / name, seed=number)
-    return root
+    return write_round(root, "ACME", "Beta", "Gamma")
 
 
 def test_the_folder(a_round: Path, tmp_path: Path) -> None:

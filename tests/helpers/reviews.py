@@ -1,6 +1,7 @@
 """Rounds under review, without files."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checker.values import Checked
@@ -10,6 +11,7 @@ from mlperf_pkg.render.table import Table
 from mlperf_pkg.results.report import ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Input, Place, Submission
 from tests.helpers.reports import report, result_set, system
+from tests.helpers.trees import write_submission
 
 
 def cells(table: Table) -> list[tuple[Any, ...]]:
@@ -54,3 +56,10 @@ def of_sizes(results: Mapping[str, int], **choices: Any) -> Round:
     rows = [a_set(name, f"benchmark{number}") for name, number in pairs]
     systems = [a_system(name, accelerators=8) for name in results]
     return a_round(results, rows, systems, **choices)
+
+
+def write_round(root: Path, *names: str) -> Path:
+    """A round of valid submissions, with runs of their own."""
+    for seed, name in enumerate(names):
+        write_submission(root / name, seed=seed)
+    return root

@@ -41,15 +41,6 @@ def test_markdown() -> None:
     )
 
 
-def test_csv_names_marked_columns() -> None:
-    text = files_of(made(SECTION))["values-a-b.csv"]
-    rows = list(csv.reader(io.StringIO(text)))
-    assert rows[0] == ["Name", "Size", "Rate", "Marked"]
-    assert [row[-1] for row in rows[1:]] == ["Size, Rate", "", "Name"]
-    assert rows[3][0] == "'=1+1"
-    assert "\x1b" not in text
-
-
 def test_files_have_safe_and_different_names() -> None:
     tables = dict.fromkeys(("../x", "..//x", "X", "é" * 300, "e" * 300), TABLE)
     written = files_of(made(Section("s", "S", tables=tables)))
@@ -59,10 +50,15 @@ def test_files_have_safe_and_different_names() -> None:
     assert {*names} <= written.keys()
 
 
-def test_page_escapes_all() -> None:
-    page = files_of(made(SECTION))["review.html"]
+def test_csv_and_page_escape_all_and_mark_cells() -> None:
+    written = files_of(made(SECTION))
+    rows = list(csv.reader(io.StringIO(written["values-a-b.csv"])))
+    assert rows[0] == ["Name", "Size", "Rate", "Marked"]
+    assert [row[-1] for row in rows[1:]] == ["Size, Rate", "", "Name"]
+    assert rows[3][0] == "'=1+1"
+    page = written["review.html"]
     assert "<b>" not in page.partition("<main")[2]
-    assert not [text for text in ("\x1b", "<script") if text in page]
+    assert not [text for text in ("\x1b", "<script") if text in page + written["values-a-b.csv"]]
     for text in ('<td class="n m">8</td>', "default-src 'none'; style-src 'sha256-"):
         assert text in page
 

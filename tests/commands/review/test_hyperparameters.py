@@ -21,7 +21,7 @@ from mlperf_pkg.commands.review.round import Cell, Round, Section
 from mlperf_pkg.render.table import Table
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.reports import finding
-from tests.helpers.reviews import cells, titles
+from tests.helpers.reviews import cells, titles, write_round
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 LR = "lars_opt_base_learning_rate"
@@ -30,9 +30,7 @@ NAMES = ("ACME", "Beta", "Gamma", "Delta")
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for seed, name in enumerate(NAMES):
-        write_submission(tmp_path / "v2.0" / name, seed=seed)
-    return tmp_path / "v2.0"
+    return write_round(tmp_path / "v2.0", *NAMES)
 
 
 def section(root: Path) -> Section:

@@ -22,7 +22,8 @@ from mlperf_pkg.render.findings import View
 from mlperf_pkg.rulebook.load import finding_of
 from tests.helpers.logs import edited, line_of, records
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, write_submission
+from tests.helpers.reviews import write_round
+from tests.helpers.trees import SYSTEM
 
 SET = f"results/{SYSTEM}/resnet"
 EPSILON = "acme-rn115"
@@ -54,9 +55,7 @@ def edit(submission: Path, key: str, value: object) -> None:
 @pytest.fixture
 def a_round(tmp_path: Path) -> Path:
     """A round of two submitters: ACME with a wrong hyperparameter, Beta without a run."""
-    root = tmp_path / "training_results_v2.0"
-    for number, name in enumerate(("ACME", "Beta")):
-        write_submission(root / name, seed=number)
+    root = write_round(tmp_path / "training_results_v2.0", "ACME", "Beta")
     edit(root / "ACME", "lars_epsilon", 1.0)
     (root / "Beta" / SET / "result_4.txt").unlink()
     return root
@@ -146,11 +145,8 @@ def test_the_folder(a_round: Path, tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == names
 
 
-AT_THE_MARGIN = STATES.replace("\n  ", "\n").rstrip()
-
-
 def test_a_file_that_was_written_by_hand(a_round: Path, tmp_path: Path) -> None:
-    for text, indent in ((AT_THE_MARGIN, ""), (STATES.rstrip(), "  ")):
+    for text, indent in ((STATES.replace("\n  ", "\n").rstrip(), ""), (STATES.rstrip(), "  ")):
         folder = tmp_path / f"{len(indent)} spaces"
         folder.mkdir()
         written = folder / "objections.yaml"

@@ -128,10 +128,9 @@ def with_status(status: str) -> Plant:
 
 
 def swapped(tree: Path) -> None:
-    first, second = entry(tree), entry(tree, "Other", "rack")
-    first.rename(tree / "x")
-    second.rename(first)
-    (tree / "x").rename(second)
+    first, second, aside = entry(tree), entry(tree, "Other", "rack"), tree / "x"
+    for source, target in ((first, aside), (second, first), (aside, second)):
+        source.rename(target)
 
 
 def joint(tree: Path) -> None:
