@@ -57,18 +57,15 @@ def test_energy_if_measured_in_both() -> None:
         assert (row.outcome, row.by) == (outcome, "energy" if fields else "time")
 
 
-# the scales of Previews and of results, of 160 minutes x accelerators each, and the outcomes
-SCALES = [
-    ((8, 32), (8, 32), (MET, MET)),
-    ((8, 16, 32), (8, 32), (MET, Outcome.BETWEEN, MET)),
-    ((8, 32), (4, 64), (MET, MET)),
-    ((8, 32), (16, 32), (Outcome.OTHER_SCALE, MET)),
-    ((8, 32), (8, 16), (MET, Outcome.OTHER_SCALE)),
-]
-
-
 def test_scales() -> None:
-    for previewed, available, outcomes in SCALES:
+    """Of Previews and of results, of 160 minutes x accelerators each."""
+    for previewed, available, outcomes in (
+        ((8, 32), (8, 32), (MET, MET)),
+        ((8, 16, 32), (8, 32), (MET, Outcome.BETWEEN, MET)),
+        ((8, 32), (4, 64), (MET, MET)),
+        ((8, 32), (16, 32), (Outcome.OTHER_SCALE, MET)),
+        ((8, 32), (8, 16), (MET, Outcome.OTHER_SCALE)),
+    ):
         old = [preview(160 / number, accelerators=number) for number in previewed]
         new = [entry("4.1", minutes=160 / number, accelerators=number) for number in available]
         assert tuple(row.outcome for row in successions(side(*old), side(*new))) == outcomes
@@ -111,16 +108,13 @@ def test_rounds() -> None:
         assert outcome is not MET or (row.successor and row.successor.row.round) == due
 
 
-COMPARABLE = [
-    ("gnn", "4.1", "rgat", "5.0", MET, ""),
-    ("ssd", "1.1", "ssd", "2.0", Outcome.CHANGED, "another target in 2.0"),
-    ("dlrm", "2.1", "dlrm_dcnv2", "3.0", Outcome.CHANGED, "not in 3.0"),
-    ("bert", "0.7", "bert", "1.0", Outcome.CHANGED, "another target in 1.0"),
-]
-
-
 def test_benchmarks() -> None:
-    for old, first, new, then, outcome, remark in COMPARABLE:
+    for old, first, new, then, outcome, remark in (
+        ("gnn", "4.1", "rgat", "5.0", MET, ""),
+        ("ssd", "1.1", "ssd", "2.0", Outcome.CHANGED, "another target in 2.0"),
+        ("dlrm", "2.1", "dlrm_dcnv2", "3.0", Outcome.CHANGED, "not in 3.0"),
+        ("bert", "0.7", "bert", "1.0", Outcome.CHANGED, "another target in 1.0"),
+    ):
         row = succession(preview(round_=first, benchmark=old), entry(then, benchmark=new))
         assert (row.outcome, row.remark) == (outcome, remark)
 

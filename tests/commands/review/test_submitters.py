@@ -26,8 +26,6 @@ from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, finding
 from tests.helpers.reviews import a_round, a_set, a_system, cells, of_sizes
 
-SEED = 3  # Rhys comes before Shaw
-
 # Eleven submitters, of whom R and S submit together: (results below 512 accelerators, above, at).
 ELEVEN = {
     "Ames": (21, 0, 0),
@@ -44,7 +42,7 @@ ELEVEN = {
 
 # By hand. Rank by results: Ames 21, Bell 18, Rhys and Shaw 16 each, Cole 15, Dorn 12, Egan 11,
 # Marr 3, Nash 2: nine, so the last three review each other. Rhys and Shaw, ranks 3 and 4 in either
-# order, are partners, so the first of them meets Cole and the second Dorn. By scale: Pike 8192,
+# order, here by seed 3, are partners, so the first of them meets Cole and the second Dorn. By scale: Pike 8192,
 # Quin 4096, Bell 2048, Egan 512.
 BY_HAND = {
     "results": "Ames Bell, Rhys Cole, Shaw Dorn, Egan Marr, Egan Nash, Marr Nash",
@@ -68,7 +66,7 @@ def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
 
 
 def test_eleven_by_hand_and_by_tool() -> None:
-    reviewed = eleven(seed=SEED)
+    reviewed = eleven(seed=3)
     made = assignments(reviewed)
     for by, by_hand in BY_HAND.items():
         assert pairs(made, by) == [{*pair.split()} for pair in by_hand.split(",")]
@@ -76,7 +74,7 @@ def test_eleven_by_hand_and_by_tool() -> None:
     assert whys["Ames"] == "ranks 1 and 2 by number of results (21 and 18)"
     assert whys["Cole"] == (
         "ranks 3 and 5 by number of results (16 and 15), as partners may not review"
-        f" each other; ties broken by seed {SEED}"
+        " each other; ties broken by seed 3"
     )
     last = "ranks 7, 8 and 9 by number of results (11, 3 and 2), the last three of an odd number"
     assert whys["Nash"] == last
@@ -100,7 +98,6 @@ FEW: list[tuple[dict[str, int], Any, str]] = [
     ({"ACME": 5, "B": 3, "IBM+Acme": 4}, (), "ACME, IBM and B (ACME and IBM not each other)"),
     ({"A+": 3, "+": 2, "B++B": 1}, (), "A+, + and B++B"),
     ({"A+B": 3, "C": 2}, ("A+B=C+D",), f"C and D by {CHAIRS}"),
-    ({"A+B+C+D+E": 5}, ("A+B+C+D+E",), f"A, B, C, D and E by {CHAIRS}"),
     ({"A+B+C+D+E": 5, "F": 1}, ("A+B+C+D+E",), f"D and F; A, B, C and E by {CHAIRS}"),
 ]
 
