@@ -267,8 +267,8 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
         for name, stack in stacks.items()
         for part, versions in stack.items()
     )
-    several = {part: pairs for part, pairs in by_part.items() if len(dict(pairs)) > 1}
-    if differing := [f"{part} {grouped(pairs)}".strip() for part, pairs in several.items()]:
+    differing_parts = {part: pairs for part, pairs in by_part.items() if len(dict(pairs)) > 1}
+    if differing := [f"{part} {grouped(pairs)}".strip() for part, pairs in differing_parts.items()]:
         yield f"differs between systems: {listed(differing, _MOST_KEYS, '; ')}"
 
 

@@ -225,11 +225,11 @@ def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Out
 
     The corrected rounds that waivers name are checked with the same ``options``.
     """
-    found = {(finding.code, finding.about) for _, finding in examined.findings}
+    pairs = {(finding.code, finding.about) for _, finding in examined.findings}
     subjects, alone, rounds = examined.subjects, examined.alone, {"": examined}
     judged = []
     for entry in entries:
-        left = tuple(path for path in entry.about if (entry.code, path) in found)
+        left = tuple(path for path in entry.about if (entry.code, path) in pairs)
         if alone is not None and alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:

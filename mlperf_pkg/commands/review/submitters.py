@@ -91,10 +91,10 @@ def _submitters(reviewed: Round) -> Iterator[tuple[str | int | None, ...]]:
         severities = Counter(finding.severity for finding in findings)
         numbers = (len({(row.submitter, row.system) for row in rows}), len(rows))
         divisions = ", ".join(sorted({row.division or wording.NOTHING for row in rows}))
-        found = (severities[Severity.ERROR], severities[Severity.WARNING])
+        weights = (severities[Severity.ERROR], severities[Severity.WARNING])
         with_errors = sum(row.id in reviewed.with_errors for row in rows)
         largest = max(sizes, default=None)
-        yield name, *numbers, largest, divisions, *failing(rows), *found, with_errors
+        yield name, *numbers, largest, divisions, *failing(rows), *weights, with_errors
 
 
 _FINDINGS = ("Severity", "Code", "By", "Places", "Submitters", "Found")

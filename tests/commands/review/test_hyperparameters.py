@@ -242,7 +242,7 @@ def test_steps_are_compared_with_other_steps_and_not_with_the_reference() -> Non
     """Where there is no reference, at one batch size only."""
     key = "opt_learning_rate_decay_steps"
     for sizes, steps, points, expected in STEPS:
-        entries = [entry(*each, key) for each in zip("ABC", sizes, steps, strict=False)]
+        entries = [entry(*values, key) for values in zip("ABC", sizes, steps, strict=False)]
         assert unlike(entries, points, key) == expected
 
 

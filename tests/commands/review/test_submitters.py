@@ -41,9 +41,9 @@ ELEVEN = {
 }
 
 # By hand. Rank by results: Ames 21, Bell 18, Rhys and Shaw 16 each, Cole 15, Dorn 12, Egan 11,
-# Marr 3, Nash 2: nine, so the last three review each other. Rhys and Shaw, ranks 3 and 4 in either
-# order, here by seed 3, are partners, so the first of them meets Cole and the second Dorn. By scale: Pike 8192,
-# Quin 4096, Bell 2048, Egan 512.
+# Marr 3, Nash 2: nine, so the last three review each other. Rhys and Shaw, ranks 3 and 4 in this
+# order by seed 3, are partners, so the first of them meets Cole and the second Dorn. By scale: Pike
+# 8192, Quin 4096, Bell 2048, Egan 512.
 BY_HAND = {
     "results": "Ames Bell, Rhys Cole, Shaw Dorn, Egan Marr, Egan Nash, Marr Nash",
     "scale": "Pike Quin, Bell Egan",
@@ -129,7 +129,7 @@ def test_unknown_names() -> None:
 def test_the_seed_decides_ties_alone() -> None:
     for results, is_tied in ((dict.fromkeys("ABCD", 3), True), ({"A": 1, "B": 2, "C": 3}, False)):
         rounds = [of_sizes(results, seed=seed) for seed in range(5)]
-        assert (len({assignments_section(each).summary for each in rounds}) > 1) is is_tied
+        assert (len({assignments_section(reviewed).summary for reviewed in rounds}) > 1) is is_tied
 
 
 def test_a_large_submission_alone() -> None:
