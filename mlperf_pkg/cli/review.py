@@ -15,11 +15,8 @@ from mlperf_pkg.cli.output import Output, note
 from mlperf_pkg.commands.review import calendar as dates
 from mlperf_pkg.commands.review import objection_text
 from mlperf_pkg.commands.review import objections as states
-from mlperf_pkg.commands.review.section import LISTING_FORMATS
+from mlperf_pkg.commands.review.round import LISTING_FORMATS, Choices, read_round, read_sides
 from mlperf_pkg.rulebook.explain import known_prefix
-
-DEFAULT_FOLDER = "review"
-_BOTH = 2  # sides
 
 
 class _ReviewRound(Command):
@@ -28,20 +25,15 @@ class _ReviewRound(Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, and the commands of the group."""
         super().format_options(ctx, formatter)
+        commands = [(name, c.get_short_help_str(60)) for name, c in command.commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, c.get_short_help_str(60)) for name, c in command.commands.items()]
-            )
+            formatter.write_dl(commands)
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the names of commands and files."""
-    names = [
-        CompletionItem(name)
-        for name in command.commands
-        if incomplete and name.startswith(incomplete)
-    ]
-    return names or completion.files(ctx, param, incomplete)
+    names = [name for name in command.commands if incomplete and name.startswith(incomplete)]
+    return list(map(CompletionItem, names)) or completion.files(ctx, param, incomplete)
 
 
 @click.command(name="review", cls=_ReviewRound)
@@ -49,7 +41,7 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 @options.judged
 @options.counting_samples
 @options.output_folder_option(
-    "Write the review into FOLDER.", metavar="FOLDER", default=DEFAULT_FOLDER, show_default=True
+    "Write the review into FOLDER.", metavar="FOLDER", default="review", show_default=True
 )
 @options.force_option("Replace an existing review.")
 @options.repeatable(
@@ -101,7 +93,6 @@ def review_round(
       mlperf-pkg review training_results_v5.1 --previous training_results_v5.0
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415
 
     files.refuse_early(output, list(filter(None, [round_dir, previous])), force=force)
     reviewed = read_round(round_dir, check_options, Choices(**choices), previous)
@@ -114,8 +105,6 @@ def review_round(
 
 class _ReviewGroup(Group):
     """A group whose first argument is the name of a command, or else a round to review."""
-
-    default: click.Command = review_round
 
     def make_context(
         self,
@@ -132,7 +121,7 @@ class _ReviewGroup(Group):
         word = words[0] if words else ""
         if word in self.commands or f"{self.name} {word}" in RENAMED:
             return super().make_context(info_name, args, parent, **extra)
-        return self.default.make_context(info_name, args, parent, **extra)
+        return review_round.make_context(info_name, args, parent, **extra)
 
 
 @click.group(name="review", cls=_ReviewGroup, help=review_round.help)
@@ -181,14 +170,12 @@ def objection(
     """
     parts = [part.strip() for part in codes.split(",")]
     wanted = tuple(part if part == states.ALL else known_prefix(part) for part in parts)
-    if output is not None:
-        objection_text.refuse_early(output, path)
     by = by or check_options.config.submitter
     if output is None:
         Output().write(objection_text.texts(path, check_options, wanted, by))
-        return 0
-    for line in objection_text.write(output, path, check_options, wanted, by):
-        click.echo(line)
+    else:
+        for line in objection_text.write(output, path, check_options, wanted, by):
+            click.echo(line)
     return 0
 
 
@@ -250,10 +237,10 @@ def objections(
     calendar, entries = dates.calendar_here(), states.read_entries(file)
     examined = states.examine(tree, check_options) if tree else None
     if new:
-        fields = {"state": new.value, "issue": issue, "note": note_}
-        fields["corrected"] = tree if new is states.State.WAIVED else None
+        corrected = (tree, examined) if new is states.State.WAIVED else (None, None)
+        fields = {"state": new.value, "issue": issue, "note": note_, "corrected": corrected[0]}
         texts = {name: text for name, text in fields.items() if text is not None}
-        states.change_states(file, ids, texts, examined if new is states.State.WAIVED else None)
+        states.change_states(file, ids, texts, corrected[1])
         entries = states.read_entries(file)
     outcome = states.Outcome(tuple(map(states.Judged, entries)))
     outcome = outcome if examined is None else states.judge(entries, examined, check_options)
@@ -338,11 +325,10 @@ def packages(*, review_dir: Path, output: Path) -> int:
       mlperf-pkg review packages review-5.1 -o packages-5.1
     """
     from mlperf_pkg.commands.review import files  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.files import packages_of  # noqa: PLC0415
 
     files.refuse_early(output, [str(review_dir)], force=False)
     review = files.read_review(review_dir)
-    files.write_review(output, packages_of(review), force=False)
+    files.write_review(output, files.packages_of(review), force=False)
     click.echo(f"written: {output}/, a folder for each of {len(review.submitters)} submitters")
     return 0
 
@@ -351,7 +337,7 @@ def packages(*, review_dir: Path, output: Path) -> int:
 
 
 def _sides(ctx: click.Context, _: click.Parameter, sides: tuple[str, ...]) -> tuple[str, ...]:
-    if len(sides) in (0, _BOTH) or ctx.resilient_parsing:
+    if len(sides) in (0, 2) or ctx.resilient_parsing:
         return sides
     raise click.UsageError("expected OLD and NEW, or neither for all published rounds")
 
@@ -399,11 +385,9 @@ def compare(*, what: str, sides: tuple[str, ...], check_options: Options, target
       mlperf-pkg review compare resubmitted round_v5.0 round_v5.1 -v
     """
     from mlperf_pkg.commands.review import previews, resubmitted  # noqa: PLC0415 - slow to import
-    from mlperf_pkg.commands.review.round import read_sides  # noqa: PLC0415
 
     target.refuse_early(sides)
-    old_and_new = read_sides(sides, check_options)
     made = previews.previews if what == "previews" else resubmitted.resubmitted
-    listing = made(*old_and_new)
+    listing = made(*read_sides(sides, check_options))
     target.show(listing)
     return int(any(map(listing.is_open, listing.rows)))

@@ -18,7 +18,7 @@ from mlperf_pkg.commands.page import html
 from mlperf_pkg.commands.page.content import Content
 from mlperf_pkg.commands.page.history import history_html
 from mlperf_pkg.commands.review.files import files_of, review_of, sections
-from mlperf_pkg.commands.review.section import Section
+from mlperf_pkg.commands.review.round import Section
 from mlperf_pkg.render.table import Column, table_of
 from tests.commands.page.test_content import section as section_of
 from tests.commands.page.test_history import entry, of

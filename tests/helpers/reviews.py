@@ -1,6 +1,7 @@
 """Rounds under review, without files."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checker.values import Checked
@@ -10,6 +11,7 @@ from mlperf_pkg.render.table import Table
 from mlperf_pkg.results.report import ResultSetRow, SystemRow
 from mlperf_pkg.submission.model import Input, Place, Submission
 from tests.helpers.reports import report, result_set, system
+from tests.helpers.trees import write_submission
 
 
 def cells(table: Table) -> list[tuple[Any, ...]]:
@@ -19,10 +21,6 @@ def cells(table: Table) -> list[tuple[Any, ...]]:
 
 def titles(table: Table) -> list[str]:
     return [column.heading for column in table.columns]
-
-
-def submission(name: str) -> Submission:
-    return Submission(Place(name, name), name, (), ())
 
 
 def a_set(
@@ -45,20 +43,23 @@ def a_round(
     **choices: Any,
 ) -> Round:
     """A round of submitters by name, and its rows."""
-    made = report(
-        result_sets=tuple(rows), systems=tuple(systems), runs=(), findings=tuple(findings)
-    )
-    submissions = tuple(map(submission, names))
+    parts = {"result_sets": tuple(rows), "systems": tuple(systems), "findings": tuple(findings)}
+    made = report(runs=(), **parts)
+    submissions = tuple(Submission(Place(name, name), name, (), ()) for name in names)
     checked = Checked(made, (Input(submissions=submissions),), (), (), (), ())
     return Round(checked, Choices(**choices))
 
 
 def of_sizes(results: Mapping[str, int], **choices: Any) -> Round:
     """A round of submitters and their numbers of results, on systems of 8 accelerators."""
-    rows = [
-        a_set(name, f"benchmark{number}")
-        for name, count in results.items()
-        for number in range(count)
-    ]
+    pairs = ((name, number) for name, count in results.items() for number in range(count))
+    rows = [a_set(name, f"benchmark{number}") for name, number in pairs]
     systems = [a_system(name, accelerators=8) for name in results]
     return a_round(results, rows, systems, **choices)
+
+
+def write_round(root: Path, *names: str) -> Path:
+    """A round of valid submissions, with runs of their own."""
+    for seed, name in enumerate(names):
+        write_submission(root / name, seed=seed)
+    return root

@@ -6,6 +6,7 @@ Source: submission_rules, Schedule; training_rules, Handling RCP Failures.
 import re
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR, date, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,22 +24,22 @@ Calendar: TypeAlias = Mapping[str, date]
 """The dates by the names of ``EVENTS``."""
 
 SUBMISSION, FRIDAY = "submission", 4
-_EARLY = -35  # days: five weeks before the deadline
-EVENTS: Mapping[str, tuple[str, int | None]] = {
-    "early_rcps": ("missing reference points of gpt3 and llama31_405b are due", None),
-    SUBMISSION: ("submissions are due at 13:00 Pacific, with a grace of 60 minutes", None),
-    "rcps": ("all other missing reference points are due", None),
-    "objections": ("objections are filed", 11),
-    "evidence": ("evidence for failing RCP tests is due", 11),
-    "answers": ("owners answer the objections", 14),
-    "first_decisions": ("the committee decides", 15),
-    "second_decisions": ("the committee decides what is left", 17),
-    "borrowing": ("intended hyperparameter borrowing is declared", 21),
-    "scores": ("scores are final", 22),
-    "final": ("code and results are final; last day to withdraw or move to Open", 23),
-    "publication": ("week of publication", 28),
+_DAY, _MONDAY = range(2)
+EVENTS: Mapping[str, tuple[str, int, int]] = {
+    "early_rcps": ("missing reference points of gpt3 and llama31_405b are due", _DAY, -35),
+    SUBMISSION: ("submissions are due at 13:00 Pacific, with a grace of 60 minutes", _DAY, 0),
+    "rcps": ("all other missing reference points are due", _DAY, 1),
+    "objections": ("objections are filed", _MONDAY, 11),
+    "evidence": ("evidence for failing RCP tests is due", _MONDAY, 11),
+    "answers": ("owners answer the objections", _MONDAY, 14),
+    "first_decisions": ("the committee decides", _MONDAY, 15),
+    "second_decisions": ("the committee decides what is left", _MONDAY, 17),
+    "borrowing": ("intended hyperparameter borrowing is declared", _MONDAY, 21),
+    "scores": ("scores are final", _MONDAY, 22),
+    "final": ("code and results are final; last day to withdraw or move to Open", _MONDAY, 23),
+    "publication": ("week of publication", _MONDAY, 28),
 }
-"""What is due on each date, and the days from the Monday of the week of submission."""
+"""What is due on each date, and the days from that of submission or the Monday of its week."""
 
 
 def calendar_of(submission: date) -> dict[str, date]:
@@ -49,12 +50,8 @@ def calendar_of(submission: date) -> dict[str, date]:
     """
     if not MINYEAR < submission.year < MAXYEAR:
         raise UserError(f"{submission}: no such year of a submission")
-    monday = submission - timedelta(submission.weekday())
-    near = {"early_rcps": _EARLY, SUBMISSION: 0, "rcps": 1}
-    return {
-        name: submission + timedelta(near[name]) if days is None else monday + timedelta(days)
-        for name, (_, days) in EVENTS.items()
-    }
+    starts = (submission, submission - timedelta(submission.weekday()))
+    return {name: starts[start] + timedelta(days) for name, (_, start, days) in EVENTS.items()}
 
 
 def calendar_here() -> dict[str, date] | None:
@@ -82,8 +79,8 @@ def read_calendar(path: Path) -> dict[str, date]:
         if key(name) not in EVENTS:
             raise UserError(f"{where}: unknown date {key(name)!r}{did_you_mean(key(name), EVENTS)}")
         try:
-            dates[key(name)] = date.fromisoformat(text if isinstance(text, str) else "")
-        except ValueError as error:
+            dates[key(name)] = date.fromisoformat(text)
+        except (TypeError, ValueError) as error:
             reason = f"{key(name)} is not a date; expected one such as 2026-10-16"
             raise UserError(f"{where}: {reason}") from error
     if SUBMISSION not in dates:
@@ -101,23 +98,20 @@ _HEAD = "# The dates of a review. A line that is left out has the date by the ru
 def text(calendar: Calendar, view: View) -> str:
     """Return the dates, one on a line."""
     terminal = Terminal(view)
-    for name in by_date(calendar):
-        terminal.paragraph((f"{calendar[name]:%Y-%m-%d %a}  {EVENTS[name][0]}", PLAIN))
+    for _, day, what in by_date(calendar):
+        terminal.paragraph((f"{day:%Y-%m-%d %a}  {what}", PLAIN))
     return terminal.text()
 
 
 def yaml(calendar: Calendar, _: View) -> str:
     """Return the dates as a file that ``read_calendar`` reads."""
-    lines = (f"{name}: {calendar[name]}  # {EVENTS[name][0]}\n" for name in by_date(calendar))
-    return _HEAD + "".join(lines)
+    return _HEAD + "".join(f"{name}: {day}  # {what}\n" for name, day, what in by_date(calendar))
 
 
 def json(calendar: Calendar, _: View) -> str:
     """Return the dates as JSON."""
-    events = [
-        {"name": name, "date": calendar[name].isoformat(), "title": EVENTS[name][0]}
-        for name in by_date(calendar)
-    ]
+    dates = by_date(calendar)
+    events = [{"name": name, "date": f"{day}", "title": what} for name, day, what in dates]
     return json_text({"format": FORMAT, "events": events})
 
 
@@ -125,22 +119,23 @@ def ics(calendar: Calendar, _: View) -> str:
     """Return the dates as days of iCalendar (RFC 5545), the same bytes for the same dates."""
     start = f"{calendar[SUBMISSION]:%Y%m%d}"
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//mlperf-pkg//review//EN"]
-    for name in by_date(calendar):
+    for name, day, what in by_date(calendar):
         lines += [
             "BEGIN:VEVENT",
             f"UID:{start}-{name.replace('_', '-')}@mlperf-pkg",
             f"DTSTAMP:{start}T000000Z",
-            f"DTSTART;VALUE=DATE:{calendar[name]:%Y%m%d}",
-            f"SUMMARY:MLPerf review: {re.sub(_SPECIAL, _ESCAPED, EVENTS[name][0])}",
+            f"DTSTART;VALUE=DATE:{day:%Y%m%d}",
+            f"SUMMARY:MLPerf review: {re.sub(_SPECIAL, _ESCAPED, what)}",
             "TRANSP:TRANSPARENT",
             "END:VEVENT",
         ]
     return "".join(part for line in (*lines, "END:VCALENDAR") for part in _folded(line))
 
 
-def by_date(calendar: Calendar) -> list[str]:
-    """Return the names of the dates in their order."""
-    return sorted(calendar, key=lambda name: (calendar[name], list(EVENTS).index(name)))
+def by_date(calendar: Calendar) -> list[tuple[str, date, str]]:
+    """Return the names and dates of what is due, in their order, with its description."""
+    dates = ((name, day, EVENTS[name][0]) for name, day in calendar.items())
+    return sorted(dates, key=itemgetter(1))
 
 
 def _folded(line: str) -> Iterator[str]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from statistics import median
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -16,9 +15,8 @@ from mlperf_pkg.checks.copies import AVAILABLE
 from mlperf_pkg.checks.descriptions import PREVIEW, SystemFile, category
 from mlperf_pkg.commands.review.convergence import MISSING, tests_of
 from mlperf_pkg.commands.review.hyperparameters import UNPUBLISHED, Outlier, groups_of, outliers_of
-from mlperf_pkg.commands.review.round import Round, failing
-from mlperf_pkg.commands.review.section import Section, column
-from mlperf_pkg.commands.review.submitters import CHAIRS, NOTED, Assignment, assignments
+from mlperf_pkg.commands.review.round import Round, Section, column
+from mlperf_pkg.commands.review.submitters import NOTED, assignments, by_folder, failing, reviewers
 from mlperf_pkg.findings import Finding, Severity, word
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet
@@ -37,6 +35,7 @@ _LONGEST = 200  # characters of a finding
 _RULES, _EVALUATIONS, _HYPERPARAMETERS = "Rules", "Evaluations", "Hyperparameters"
 _RUNS, _FILES = "Runs", "Files"
 _NOT_CONVERGED = "RUN130"
+_URGENT = {Severity.ERROR: 0, Severity.WARNING: 2, Severity.NOTE: 3}  # facts are 1
 _IN_FACTS = (UNPUBLISHED, "CODE100")
 _TEXT = (
     "Points to look at in each submission: the errors and warnings of the check, folded by code,"
@@ -60,36 +59,22 @@ _COLUMNS = (column("Topic", attrgetter("topic")), column("Look at", attrgetter("
 
 def section(reviewed: Round) -> Section:
     """Return a checklist of each submission, with the names of its reviewers."""
-    assigned = assignments(reviewed)
-    tables = {
-        subject.name: table_of(
-            _COLUMNS,
-            items(subject),
-            title=f"{subject.name}, reviewed by {_reviewers(assigned, subject.name)}",
-            note=_note(subject),
-        )
-        for subject in subjects(reviewed)
-    }
+    assigned, tables = assignments(reviewed), {}
+    for subject in subjects(reviewed):
+        title = f"{subject.name}, reviewed by {reviewers(assigned, subject.name)}"
+        rows, note = items(subject), _note(subject)
+        tables[subject.name] = table_of(_COLUMNS, rows, title=title, note=note)
     total = sum(len(table.rows) for table in tables.values())
     summary = f"{counted(total, 'item')} for {counted(len(tables), 'submission')}"
     return Section("checklist", "Checklist", _TEXT, tables, (summary,), checks=True)
 
 
-def _reviewers(assigned: Iterable[Assignment], folder: str) -> str:
-    """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
-    of_folder = (item for item in assigned if folder in item.folders)
-    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
-    ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
-    return "; ".join(ranks) or "nobody"
-
-
 def _note(subject: Subject) -> str:
     official, rules = failing(item.row for item in subject.sets)
     benchmarks = listed((item.row.benchmark for item in subject.sets), MOST_ITEMS)
-    return (
-        f"{counted(len(subject.sets), 'result set')} of {counted(len(subject.systems), 'system')}"
-        f" ({benchmarks or 'none'}); {official} fail officially, {rules} by the rules."
-    )
+    systems = f"{counted(len(subject.systems), 'system')} ({benchmarks or 'none'})"
+    failures = f"{official} fail officially, {rules} by the rules"
+    return f"{counted(len(subject.sets), 'result set')} of {systems}; {failures}."
 
 
 def items(subject: Subject) -> list[Item]:
@@ -97,13 +82,12 @@ def items(subject: Subject) -> list[Item]:
     topics = ((topic, facts) for topic, (_, facts) in _TOPICS.items() if facts)
     points = [Item(topic, text, 1) for topic, facts in topics for text in facts(subject)]
     points += _of_findings(subject)
-    points.sort(key=lambda item: item.urgent)
-    kept, rest = points[: MOST_ITEMS - 1], points[MOST_ITEMS - 1 :]
-    if len(rest) > 1:
-        last = f"{len(rest)} more kinds of findings; mlperf-pkg check {subject.name} shows them"
-        rest = [Item(_FILES, last, 3)]
+    points.sort(key=attrgetter("urgent"))
+    if more := len(points[MOST_ITEMS:]):
+        last = f"{more + 1} more kinds of findings; mlperf-pkg check {subject.name} shows them"
+        points[MOST_ITEMS - 1 :] = [Item(_FILES, last, 3)]
     order = list(_TOPICS)
-    return sorted([*kept, *rest], key=lambda item: (order.index(item.topic), item.urgent))
+    return sorted(points, key=lambda item: (order.index(item.topic), item.urgent))
 
 
 # ---- findings -----------------------------------------------------------------------------
@@ -120,11 +104,10 @@ def _of_findings(subject: Subject) -> Iterator[Item]:
         is_note = finding.severity is Severity.NOTE and not finding.code.startswith(NOTED)
         if not (is_repeated or is_note or finding.code in _IN_FACTS):
             by_code.setdefault(finding.code, []).append(finding)
-    ranks = list(Severity)
     for code, findings in by_code.items():
-        worst = min(findings, key=lambda finding: ranks.index(finding.severity))
-        urgent = {Severity.ERROR: 0, Severity.WARNING: 2}.get(worst.severity, 3)
-        yield Item(_topic(code, rules.get(code)), _words(worst, findings), urgent)
+        worst = min(findings, key=lambda finding: _URGENT[finding.severity])
+        text = _words(worst, findings)
+        yield Item(_topic(code, rules.get(code)), text, _URGENT[worst.severity])
 
 
 def _words(worst: Finding, findings: Sequence[Finding]) -> str:
@@ -156,7 +139,6 @@ def _rules(subject: Subject) -> dict[str, Rule]:
 # ---- submissions --------------------------------------------------------------------------
 
 _MOST_NAMES = 3
-_Item = TypeVar("_Item")
 
 
 class Tested(Struct, frozen=True):
@@ -189,26 +171,22 @@ class Subject(Struct, frozen=True):
 def subjects(reviewed: Round) -> Iterator[Subject]:
     """Yield the submissions of a round by name."""
     checked, report = reviewed.checked, reviewed.report
-    labels = {submission.place.label for submission in reviewed.submissions}
-    tested = zip(report.result_sets, checked.contexts, strict=True)
-    sets = _by_label(labels, ((row.path, Tested(row, context)) for row, context in tested))
-    findings = _by_label(labels, ((finding.about, finding) for finding in report.findings))
+    tested = map(Tested, report.result_sets, checked.contexts)
+    sets = by_folder((item.row.path, item) for item in tested)
+    findings = by_folder((finding.about, finding) for finding in report.findings)
     unlike = outliers_of(groups_of(checked.contexts), report.findings)
-    outliers = _by_label(labels, ((outlier.entry.path, outlier) for outlier in unlike))
+    outliers = by_folder((outlier.entry.path, outlier) for outlier in unlike)
     systems = {system.path: system for system in checked.systems}
     rows = (entry.row for entry in reviewed.earlier.entries)
     published = by_key((letters(r.submitter), r) for r in rows if is_round_name(r.round))
     for submission in reviewed.submissions:
-        label = submission.place.label
+        name, label = submission.name, submission.place.label
         own = sets.get(label, [])
         paths = dict.fromkeys(description_path(item.row) for item in own)
+        described = [systems[path] for path in paths if path in systems]
+        before = _previous(own, published.get(letters(name), ()))
         yield Subject(
-            name=submission.name,
-            sets=own,
-            systems=[systems[path] for path in paths if path in systems],
-            findings=findings.get(label, ()),
-            outliers=outliers.get(label, ()),
-            previous=_previous(own, published.get(letters(submission.name), ())),
+            name, own, described, findings.get(label, ()), outliers.get(label, ()), before
         )
 
 
@@ -217,30 +195,18 @@ def _previous(own: Sequence[Tested], published: Iterable[PublishedSet]) -> list[
     if not own:
         return []
     round_ = own[0].context.round
-    rows = [row for row in published if row.usage == round_.usage]
-    versions = {version_of(row.round) for row in rows}
-    last = max((version for version in versions if version < round_.version), default=())
-    return [row for row in rows if version_of(row.round) == last]
-
-
-def _by_label(labels: set[str], items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
-    """Return items by the submission that contains their path."""
-    by_label: dict[str, list[_Item]] = {}
-    for path, item in items:
-        folder = path
-        while folder and folder not in labels:
-            folder = folder.rpartition("/")[0]
-        by_label.setdefault(folder, []).append(item)
-    return by_label
+    of_usage = (row for row in published if row.usage == round_.usage)
+    by_version = by_key((version_of(row.round), row) for row in of_usage)
+    return by_version.get(max((v for v in by_version if v < round_.version), default=()), [])
 
 
 def short(path: str) -> str:
     """Return the path of a set, a description or a log without what all of a submission share."""
-    before, kind, rest = path.partition("/results/")
+    _, kind, rest = path.partition("/results/")
     if kind:
         return rest
-    before, kind, rest = path.partition("/systems/")
-    return rest.removesuffix(".json") if kind else before.rpartition("/")[2]
+    _, kind, rest = path.partition("/systems/")
+    return rest.removesuffix(".json") if kind else path.rpartition("/")[2]
 
 
 def listed(names: Iterable[str], most: int = _MOST_NAMES, separator: str = ", ") -> str:
@@ -279,7 +245,11 @@ def software(subject: Subject) -> Iterator[str]:
     frameworks = [(_text(system, "framework") or "none", system.id) for system in subject.systems]
     yield f"framework: {grouped(frameworks)}"
     yield from _differing_stack(subject.systems)
-    yield from _older(subject)
+    before = _newest(row.framework for row in subject.previous)  # published in the round before
+    now = _newest(_text(system, "framework") for system in subject.systems)
+    for name, (version, text) in now.items():
+        if name in before and version < before[name][0]:
+            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
 
 
 def _text(system: SystemFile, field: str) -> str:
@@ -297,12 +267,8 @@ def _differing_stack(systems: Iterable[SystemFile]) -> Iterator[str]:
         for name, stack in stacks.items()
         for part, versions in stack.items()
     )
-    differing = [
-        f"{part} {grouped(versions)}".strip()
-        for part, versions in by_part.items()
-        if len({version for version, _ in versions}) > 1
-    ]
-    if differing:
+    differing_parts = {part: pairs for part, pairs in by_part.items() if len(dict(pairs)) > 1}
+    if differing := [f"{part} {grouped(pairs)}".strip() for part, pairs in differing_parts.items()]:
         yield f"differs between systems: {listed(differing, _MOST_KEYS, '; ')}"
 
 
@@ -318,15 +284,6 @@ def _stack(system: SystemFile) -> Mapping[str, list[str]]:
             elif value:
                 versions.setdefault(_UNNAMED, []).extend(text[:_MOST_TEXT].split(", "))
     return versions
-
-
-def _older(subject: Subject) -> Iterator[str]:
-    """Yield the frameworks that are older than the submitter's in its last published round."""
-    before = _newest(row.framework for row in subject.previous)
-    now = _newest(_text(system, "framework") for system in subject.systems)
-    for name, (version, text) in now.items():
-        if name in before and version < before[name][0]:
-            yield f"older than in {subject.previous[0].round}: {text}; before {before[name][1]}"
 
 
 def _newest(texts: Iterable[str]) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -353,23 +310,18 @@ def code(subject: Subject) -> Iterator[str]:
     contents = next((item.context.code for item in subject.sets), None)
     if contents is None:
         yield "no benchmarks/ folder: does the code in the repository match the logs?"
-        return
-    if not contents:
-        return
-    files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
-    yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
-    without = [item.name for item in subject.sets if not _has_configuration(item)]
-    if without:
-        yield f"no file is named after the system or is a configuration: {_sets(without)}"
+    elif contents:
+        files = sum(len(of_benchmark.files) for of_benchmark in contents.values())
+        yield f"{counted(files, 'file')} for {listed(contents, 6)}: does the code match the logs?"
+        if without := [item.name for item in subject.sets if not _has_configuration(item)]:
+            yield f"no file is named after the system or is a configuration: {_sets(without)}"
 
 
 def _has_configuration(item: Tested) -> bool:
     contents = (item.context.code or {}).get(item.context.files.benchmark)
     names = [path.rpartition("/")[2].lower() for path in contents.files] if contents else []
     system = letters(item.row.system or "")
-    return not contents or any(
-        name.startswith("config") or system in letters(name) for name in names
-    )
+    return not contents or any(n.startswith("config") or system in letters(n) for n in names)
 
 
 def statuses(subject: Subject) -> Iterator[str]:
@@ -387,10 +339,10 @@ def statuses(subject: Subject) -> Iterator[str]:
 
 def convergence(subject: Subject) -> Iterator[str]:
     """Yield the sets that are close to the limit of the RCP test, or lack a reference point."""
-    rcps = ((item.row.rcp.margin_percent, item) for item in subject.sets if item.row.rcp)
-    close = [(margin, item.name) for margin, item in rcps if margin is not None]
-    close = [pair for pair in sorted(close, key=itemgetter(0)) if 0 <= pair[0] < _CLOSE]
+    rcps = ((item.row.rcp.margin_percent, item.name) for item in subject.sets if item.row.rcp)
+    close = [(margin, name) for margin, name in rcps if margin is not None and 0 <= margin < _CLOSE]
     if close:
+        close.sort(key=itemgetter(0))
         words = (f"{name} {margin_in_words(margin)}" for margin, name in close)
         yield f"RCP margin below {_CLOSE:g} %: {listed(words)}"
     tests = tests_of((item.row for item in subject.sets), subject.findings)
@@ -435,8 +387,7 @@ def runs(subject: Subject) -> Iterator[str]:
 
 def power(subject: Subject) -> Iterator[str]:
     """Yield the sets with power measurements."""
-    measured = [item.name for item in subject.sets if item.row.energy_joules is not None]
-    if measured:
+    if measured := [item.name for item in subject.sets if item.row.energy_joules is not None]:
         question = "does it cover all nodes, the interconnect and the conversion efficiency?"
         yield f"energy of {_sets(measured)}: {question}"
 

@@ -10,13 +10,11 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.review.calendar import SUBMISSION
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Cell, Section, column
+from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column
 from mlperf_pkg.findings import Basis, Finding
-from mlperf_pkg.render.table import Table, by_key, table_of
+from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording
-from mlperf_pkg.results.rcp import margin_in_words
 from mlperf_pkg.results.report import ResultSetRow
 
 PASS, FAIL, MISSING, BYPASSED, OPEN = "pass", "FAIL", "missing", "bypassed", "not compared"
@@ -75,98 +73,72 @@ def tests_of(rows: Iterable[ResultSetRow], findings: Iterable[Finding]) -> list[
     """Return the RCP tests of Closed sets, with the findings on them."""
     last_first = sorted((f for f in findings if f.code in _CODES), key=lambda f: f.code)[::-1]
     of_set = {finding.about: finding for finding in last_first}
-    return [
-        RcpTest(row, of_set.get(row.path)) for row in rows if wording.rcp_state(row) is not None
-    ]
+    closed = (row for row in rows if wording.rcp_state(row) is not None)
+    return [RcpTest(row, of_set.get(row.path)) for row in closed]
 
 
 def section(reviewed: Round) -> Section:
     """Return the RCP tests of all Closed sets, the smallest margin first."""
     tests = tests_of(reviewed.report.results, reviewed.report.findings)
-    tests.sort(key=_sort_key)
+    by_margin = attrgetter("row.benchmark", "row.path")
+    tests.sort(key=lambda t: (math.inf if t.margin is None else t.margin, *by_margin(t)))
     rows = [test.row for test in tests]
     scaled = [row for row in rows if row.scaling_factor != 1 and row.score_minutes is not None]
     scaled.sort(key=lambda row: (-row.scaling_factor, row.path))
-    missing = list(_missing(reviewed, [test.row for test in tests if test.state == MISSING]))
-    tables = {
-        "sets": _sets(tests),
-        "missing": table_of(
-            _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
-        ),
-        "normalised": table_of(
-            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
-        ),
-    }
-    counts, dates = Counter(test.state for test in tests), reviewed.outcome.calendar or {}
+    dates = reviewed.outcome.calendar or {}
+    missing = list(_missing([test.row for test in tests if test.state == MISSING], dates))
+    states = [test.state for test in tests]
+    marked = frozenset((n, _TEST) for n, state in enumerate(states) if state in (FAIL, MISSING))
+    tables = (
+        table_of(_SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=marked),
+        table_of(_MISSING, missing, title="Missing reference points", note=_MISSING_NOTE),
+        table_of(_NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE),
+    )
+    counts = Counter(states)
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     date = dates.get(SUBMISSION, "unknown")
-    return Section(
-        "convergence",
-        "Convergence",
-        tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word]),
-        {name: table for name, table in tables.items() if table.rows},
-        (f"RCP test: {', '.join(words) or wording.NOTHING}", *_summary(tests, missing, scaled)),
-    )
+    texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
+    made = {name: table for name, table in zip(_TABLES, tables, strict=True) if table.rows}
+    total = f"RCP test: {', '.join(words) or wording.NOTHING}"
+    summary = (total, *_summary(tests, missing, scaled))
+    return Section("convergence", "Convergence", texts, made, summary)
 
 
 # ---- tables ---------------------------------------------------------------------------------
 
 
-def _sort_key(test: RcpTest) -> tuple[float, str, str]:
-    margin = math.inf if test.margin is None else test.margin
-    return (margin, test.row.benchmark, test.row.path)
-
-
-def _sets(tests: Sequence[RcpTest]) -> Table:
-    columns = (
-        *(column(c.heading, attrgetter(f"row.{c.heading.lower()}")) for c in _NAMES),
-        column("Batch size", lambda test: _size(test.row), numbers=True),
-        column("Test", attrgetter("state")),
-        column("Margin %", lambda test: _rounded(test.margin, 2), numbers=True),
-        column("Mean", lambda test: test.row.rcp and _rounded(test.row.rcp.mean), numbers=True),
-        column("Least accepted", lambda t: t.row.rcp and _rounded(t.row.rcp.minimum), numbers=True),
-        column("Official checker", attrgetter("words")),
-    )
-    place = len(_NAMES) + 1
-    marked = {(number, place) for number, t in enumerate(tests) if t.state in (FAIL, MISSING)}
-    title = "RCP tests by margin"
-    return table_of(columns, tests, title=title, marked=frozenset(marked), note=_SETS_NOTE)
-
-
-def _missing(reviewed: Round, rows: Sequence[ResultSetRow]) -> Iterator[tuple[Cell, ...]]:
-    dates = reviewed.outcome.calendar or {}
+def _missing(rows: Sequence[ResultSetRow], dates: Calendar) -> Iterator[tuple[Cell, ...]]:
     groups = by_key(((row.benchmark, _size(row)), row) for row in rows)
     for benchmark, size in sorted(groups, key=lambda key: (key[0], key[1] or 0)):
         sets = groups[benchmark, size]
-        runs = max(row.runs_required or 0 for row in sets)
+        runs = _REFERENCE_RUNS * max(row.runs_required or 0 for row in sets)
         due = dates.get("early_rcps" if benchmark in _EARLY else "rcps")
-        yield (
-            benchmark,
-            size,
-            _REFERENCE_RUNS * runs or None,
-            str(due) if due else None,
-            ", ".join(sorted({row.submitter or wording.NOTHING for row in sets})),
-            len(sets),
-        )
+        submitters = ", ".join(sorted({row.submitter or wording.NOTHING for row in sets}))
+        yield benchmark, size, runs or None, str(due) if due else None, submitters, len(sets)
 
 
 def _size(row: ResultSetRow) -> int | float | None:
     size = row.rcp.batch_size if row.rcp else -1
-    if size < 0:
-        return None
-    return int(size) if size == size // 1 else size
+    return None if size < 0 else int(size) if size == size // 1 else size
 
 
 def _rounded(value: float | None, digits: int = 4) -> float | None:
     return value if value is None or not math.isfinite(value) else round(value, digits)
 
 
-_NAMES = (
-    column("Submitter", attrgetter("submitter")),
-    column("System", attrgetter("system")),
-    column("Benchmark", attrgetter("benchmark")),
-)
 _NO_TEST = "no test for this benchmark"
+_TABLES = ("sets", "missing", "normalised")
+_NAMES = ("Submitter", "System", "Benchmark")
+_SETS = (
+    *(column(name, attrgetter(f"row.{name.lower()}")) for name in _NAMES),
+    column("Batch size", lambda test: _size(test.row), numbers=True),
+    column("Test", attrgetter("state")),
+    column("Margin %", lambda test: _rounded(test.margin, 2), numbers=True),
+    column("Mean", lambda test: test.row.rcp and _rounded(test.row.rcp.mean), numbers=True),
+    column("Least accepted", lambda t: t.row.rcp and _rounded(t.row.rcp.minimum), numbers=True),
+    column("Official checker", attrgetter("words")),
+)
+_TEST = 4  # the place of the test among the columns
 _SETS_NOTE = (
     "Margin: by how much the mean to converge exceeds the smallest acceptable mean (least"
     " accepted); negative for a set that converges too fast."
@@ -181,13 +153,13 @@ _MISSING = (
 )
 _MISSING_NOTE = "Reference runs: the number expected, twice the runs of a result set."
 _NORMALISED = (
-    *_NAMES,
+    *(column(name, attrgetter(name.lower())) for name in _NAMES),
     column("Factor", lambda row: _rounded(row.scaling_factor), numbers=True),
     column("Unscaled", lambda row: _rounded(row.unscaled_minutes or 0.0, 3), numbers=True),
     column("Score", lambda row: _rounded(row.score_minutes, 3), numbers=True),
     column(
         "Minutes",
-        lambda row: _rounded(row.score_minutes - (row.unscaled_minutes or 0.0), 3),
+        lambda r: _rounded(r.score_minutes - (r.unscaled_minutes or 0.0), 3),
         numbers=True,
     ),
     column("Percent", lambda row: _rounded(100 * (row.scaling_factor - 1), 2), numbers=True),
@@ -218,7 +190,7 @@ def _summary(
     for test in tests:
         if test.state in (FAIL, OFFICIAL, BYPASSED):
             row, margin = test.row, test.margin
-            shown = "" if margin is None else f", margin {margin_in_words(margin)}"
+            shown = "" if margin is None else f", margin {rcp.margin_in_words(margin)}"
             shown += f" ({test.finding.code})" if test.finding else ""
             yield f"{test.state}: {row.submitter} {row.benchmark} on {row.system}{shown}"
     for benchmark, size, runs, due, submitters, _ in missing:

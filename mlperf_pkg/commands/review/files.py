@@ -24,8 +24,7 @@ from mlperf_pkg.commands.review import (
     resubmitted,
     submitters,
 )
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, table_of_cells
+from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -41,7 +40,7 @@ DATA, PAGE, README = "review.json", "review.html", "README.md"
 
 _LONGEST = 80  # characters of the stem of a file
 _LARGEST = 1 << 29  # bytes of a review
-_WIDTH = 80
+_WRAPPER = textwrap.TextWrapper(80, "  ", "    ", break_on_hyphens=False)
 _MOST_LINES = 8  # of a section in the summary
 _MOST_OF = {"objections": 16, "findings": 16}
 
@@ -106,11 +105,9 @@ def review_of(reviewed: Round, sections: Sequence[Section]) -> Review:
         "with_errors": sum(row.id in reviewed.with_errors for row in report.results),
         "objections": len(outcome.objections) + len(outcome.new),
     }
-    head = {
-        **{name: getattr(report, name) for name in HEAD},
-        "choices": {**asdict(reviewed.choices), "one_spelling": True},
-        "counts": counts,
-    }
+    choices = {**asdict(reviewed.choices), "one_spelling": True}
+    head = {name: getattr(report, name) for name in HEAD}
+    head |= {"choices": choices, "counts": counts}
     return Review(reviewed.title, head, reviewed.problems, reviewed.submitters, sections)
 
 
@@ -137,11 +134,9 @@ def files_of(review: Review) -> dict[str, str]:
 
 def _readme(review: Review) -> str:
     lines = [f"# {escape_markdown(review.title)}: review", "", review.counts, ""]
-    lines += [
-        f"- [{escape_markdown(s.title)}]({s.name}.md)"
-        + (f": {escape_markdown(s.summary[0])}" if s.summary else "")
-        for s in review.sections
-    ]
+    for section in review.sections:
+        link = f"[{escape_markdown(section.title)}]({section.name}.md)"
+        lines.append(": ".join([f"- {link}", *map(escape_markdown, section.summary[:1])]))
     lines += ["", f"All sections: [one page]({PAGE}), [JSON]({DATA})."]
     if review.problems:
         lines += ["", "## Missing or unclear", ""]
@@ -168,18 +163,10 @@ def markdown(section: Section) -> str:
 
 def json(review: Review) -> str:
     """Return everything as JSON."""
-    return json_text(
-        {
-            "format": FORMAT,
-            "title": review.title,
-            **review.head,
-            "submitters": [
-                {"name": name, "folders": folders} for name, folders in review.submitters.items()
-            ],
-            "problems": review.problems,
-            "sections": [_section_json(section, review.names) for section in review.sections],
-        }
-    )
+    submitters = [{"name": name, "folders": folders} for name, folders in review.submitters.items()]
+    document = {"format": FORMAT, "title": review.title, **review.head, "submitters": submitters}
+    sections = [_section_json(section, review.names) for section in review.sections]
+    return json_text({**document, "problems": review.problems, "sections": sections})
 
 
 def _section_json(section: Section, files: Mapping[str, str]) -> dict[str, Any]:
@@ -204,13 +191,8 @@ class _Table(Struct):
     title: str
     columns: list[str]
     rows: list[list[str | int | float | None]]
-    marked: list[tuple[int, int]]
+    marked: frozenset[tuple[int, int]]
     note: str
-
-    def table(self) -> Table:
-        marked = frozenset(self.marked)
-        more = {"title": self.title, "marked": marked, "note": self.note}
-        return table_of_cells(self.columns, self.rows, **more)
 
 
 class _Section(Struct):
@@ -222,8 +204,9 @@ class _Section(Struct):
     tables: list[_Table]
 
     def section(self) -> Section:
-        made = {table.name: table.table() for table in self.tables}
-        return Section(self.name, self.title, self.text, made, self.summary, self.checks)
+        fields = [asdict(table) for table in self.tables]
+        made = {table.pop("name"): table_of_cells(**table) for table in fields}
+        return Section(**{**asdict(self), "tables": made})
 
 
 class _Submitter(Struct):
@@ -274,18 +257,12 @@ def summary(review: Review) -> str:
     parts.insert(_FIRST, ("missing or unclear", tuple(review.problems), README))
     lines = [review.title, review.counts]
     for title, texts, file_ in parts:
-        if texts:
-            lines += ["", title, *_cut(texts, _MOST_OF.get(title, _MOST_LINES), file_)]
+        wrapped = [line for text in texts for line in _WRAPPER.wrap(visible(text))]
+        most = _MOST_OF.get(title, _MOST_LINES)
+        if more := len(wrapped[most:]):
+            wrapped[most - 1 :] = [f"  ... {more + 1} more lines: see {file_}"]
+        lines += ["", title, *wrapped] if wrapped else []
     return "\n".join(lines) + "\n"
-
-
-def _cut(texts: Sequence[str], most: int, file: str) -> list[str]:
-    """Return at most ``most`` indented lines; if there are more, the last names a file."""
-    wrapper = textwrap.TextWrapper(_WIDTH, "  ", "    ", break_on_hyphens=False)
-    lines = [line for text in texts for line in wrapper.wrap(visible(text))]
-    if len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], f"  ... {len(lines) - most + 1} more lines: see {file}"]
 
 
 # ---- the page -----------------------------------------------------------------------------
@@ -297,7 +274,7 @@ _MISSING = "<h2>Missing or unclear</h2>"
 def page(review: Review) -> str:
     """Return the page."""
     title = f"{review.title}: review"
-    links = (f'<a href="#{_id(s.name)}">{escape_html(s.title)}</a>' for s in review.sections)
+    links = (f'<a href="#{s.name}">{escape_html(s.title)}</a>' for s in review.sections)
     parts = [_section(section, review.names) for section in review.sections]
     if review.problems:
         items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
@@ -316,17 +293,13 @@ def page(review: Review) -> str:
     )
 
 
-def _id(name: str) -> str:
-    return escape_html(name.replace(" ", "-"))
-
-
 def _section(section: Section, files: Mapping[str, str]) -> str:
-    heading = f'<h2 id="{_id(section.name)}" tabindex="-1">{escape_html(section.title)}</h2>'
+    heading = f'<h2 id="{section.name}" tabindex="-1">{escape_html(section.title)}</h2>'
     paragraphs = (f"<p>{escape_html(text)}</p>" for text in section.text)
     tables_by_file = ((files[f"{section.name}/{n}"], table) for n, table in section.tables.items())
     parts = (_table(section, table, file_) for file_, table in tables_by_file)
     body = "\n".join([heading, *paragraphs, *parts])
-    return f'<section aria-labelledby="{_id(section.name)}">\n{body}\n</section>'
+    return f'<section aria-labelledby="{section.name}">\n{body}\n</section>'
 
 
 def _table(section: Section, table: Table, csv: str) -> str:
@@ -352,8 +325,17 @@ def refuse_early(folder: Path, inputs: Sequence[str], *, force: bool) -> None:
         UserError: the folder is in an input, or exists and must not be replaced.
     """
     refuse_within(folder, inputs)
-    if reason := _obstacle(folder, force=force):
-        raise UserError(f"{folder}: {reason}")
+    if not (folder.exists() or folder.is_symlink()):
+        return
+    written = _written(folder)
+    if written is None:
+        raise UserError(f"{folder}: exists, but is not a review; choose another --output")
+    if not force:
+        raise UserError(f"{folder}: exists already; --force replaces it")
+    for entry in walk(folder):
+        if entry.folder or entry.link is not None or entry.path not in written:
+            reason = f"not replaced, as {entry.path} is not part of the review"
+            raise UserError(f"{folder}: {reason}; move it away or choose another --output")
 
 
 def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
@@ -363,22 +345,6 @@ def write_review(folder: Path, files: Mapping[str, str], *, force: bool) -> None
         UserError: the folder exists and must not be replaced, or it cannot be written.
     """
     write_together(folder, files, replace=force, former=_written(folder) or ())
-
-
-def _obstacle(folder: Path, *, force: bool) -> str:
-    """Return the reason why a folder must not be replaced, empty if there is none."""
-    if not (folder.exists() or folder.is_symlink()):
-        return ""
-    written = _written(folder)
-    if written is None:
-        return "exists, but is not a review; choose another --output"
-    if not force:
-        return "exists already; --force replaces it"
-    for entry in walk(folder):
-        if entry.folder or entry.link is not None or entry.path not in written:
-            advice = "move it away or choose another --output"
-            return f"not replaced, as {entry.path} is not part of the review; {advice}"
-    return ""
 
 
 def _written(folder: Path) -> set[str] | None:
@@ -410,58 +376,47 @@ _TABLES = {"hyperparameters": ("outliers", "differing-runs")}  # the others comp
 
 def packages_of(review: Review) -> dict[str, str]:
     """Return the files of all packages, each in a folder that is named after its submitter."""
-    files: dict[str, str] = {}
-    folders: list[str] = []
+    packages: dict[str, dict[str, str]] = {}
     for submitter in review.submitters:
         stem = re.sub(r"[^\w+-]+", "-", submitter).strip("-") or "submitter"
-        folder = unused(stem, folders)
-        folders.append(folder)
-        package = _Names.of(review, submitter).package(review)
-        files |= {f"{folder}/{name}": text for name, text in files_of(package).items()}
-    return files
+        packages[unused(stem, packages)] = files_of(_package(review, submitter))
+    every = ((folder, item) for folder, files in packages.items() for item in files.items())
+    return {f"{folder}/{name}": text for folder, (name, text) in every}
+
+
+def _package(review: Review, submitter: str) -> Review:
+    """Return the review without what concerns other submitters alone."""
+    own = {submitter, *review.submitters[submitter]}
+    others = {n for name, folders in review.submitters.items() for n in (name, *folders)} - own
+    pairs = (r for r in _rows(review, "assignments", "pairs") if r["Reviewer"] == submitter)
+    reviews = {folder for row in pairs for folder in str(row["Folders"]).split(", ")}
+    names = _Names(own, others, reviews)
+    sections = [names.section(s) for s in review.sections if s.name not in _LEFT_OUT]
+    package = replace(
+        review,
+        title=f"{review.title}: {submitter}",
+        problems=[text for text in review.problems if _names(text, own)],
+        submitters={submitter: review.submitters[submitter]},
+        sections=[section for section in sections if section.tables],
+    )
+    row = next(iter(_rows(package, "submitters", "table")), {})
+    counts = {
+        "submitters": 1,
+        "result_sets": row.get("Results", 0),
+        "with_errors": row.get("With errors", 0),
+        "objections": sum(len(_rows(package, "objections", n)) for n in ("states", "errors")),
+    }
+    return replace(package, head={**review.head, "counts": counts})
 
 
 class _Names(Struct, frozen=True):
     """The names that concern a submitter: its ``own``, and submissions that it ``reviews``."""
 
-    submitter: str
-    own: frozenset[str]
-    others: tuple[str, ...]
-    reviews: frozenset[str]
+    own: set[str]
+    others: set[str]
+    reviews: set[str]
 
-    @classmethod
-    def of(cls, review: Review, submitter: str) -> _Names:
-        own = {submitter, *review.submitters[submitter]}
-        every = {n for name, folders in review.submitters.items() for n in (name, *folders)}
-        pairs = _rows(review, "assignments", "pairs")
-        reviews = {
-            folder
-            for row in pairs
-            if row["Reviewer"] == submitter
-            for folder in str(row["Folders"]).split(", ")
-        }
-        return cls(submitter, frozenset(own), tuple(every - own), frozenset(reviews))
-
-    def package(self, review: Review) -> Review:
-        """Return the review without what concerns others alone."""
-        sections = [self._section(s) for s in review.sections if s.name not in _LEFT_OUT]
-        package = replace(
-            review,
-            title=f"{review.title}: {self.submitter}",
-            problems=[text for text in review.problems if _names(text, self.own)],
-            submitters={self.submitter: review.submitters[self.submitter]},
-            sections=[section for section in sections if section.tables],
-        )
-        row = next(iter(_rows(package, "submitters", "table")), {})
-        counts = {
-            "submitters": 1,
-            "result_sets": row.get("Results", 0),
-            "with_errors": row.get("With errors", 0),
-            "objections": sum(len(_rows(package, "objections", n)) for n in ("states", "errors")),
-        }
-        return replace(package, head={**review.head, "counts": counts})
-
-    def _section(self, section: Section) -> Section:
+    def section(self, section: Section) -> Section:
         if section.name in _WHOLE:
             return section
         names = _TABLES.get(section.name, tuple(section.tables))
@@ -474,16 +429,13 @@ class _Names(Struct, frozen=True):
         table = section.tables[name]
         if section.checks:  # the checklist of a submission
             return table if name in self.own | self.reviews else replace(table, groups=[])
-        cells = [list(table.values(row)) for row in table.rows]
+        cells = [table.values(row) for row in table.rows]
         kept = [number for number, row in enumerate(cells) if any(map(self._concerns, row))]
-        marked = {(kept.index(row), place) for row, place in table.marked if row in kept}
-        return table_of_cells(
-            [column.heading for _, column in table.keyed],
-            [[self._own_part(cell) for cell in cells[number]] for number in kept],
-            title=table.title,
-            marked=frozenset(marked),
-            note="" if _names(table.note, self.others) else table.note,
-        )
+        marked = frozenset((kept.index(row), place) for row, place in table.marked if row in kept)
+        titles = [column.heading for _, column in table.keyed]
+        rows = [[self._own_part(cell) for cell in cells[number]] for number in kept]
+        note = "" if _names(table.note, self.others) else table.note
+        return table_of_cells(titles, rows, title=table.title, marked=marked, note=note)
 
     def _concerns(self, cell: Any) -> bool:
         """Return whether a cell is a name of the submitter, a list with one, or a path below it."""

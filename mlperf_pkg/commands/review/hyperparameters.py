@@ -11,8 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Cell, Section, column, table_of_cells
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column, table_of_cells
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import letters
@@ -64,18 +63,15 @@ def section(reviewed: Round) -> Section:
     title = "Result sets whose runs differ"
     tables = {
         "outliers": table_of(_OUTLIERS, unlike, title="Outliers", marked=marked),
-        "differing-runs": table_of(_DIFFERING, differing, title=title),
+        "differing-runs": table_of_cells(_DIFFERING, differing, title=title),
         **{f"{group.benchmark}-{group.division}": benchmark_table(group) for group in groups},
     }
     others = sum(context.rules is None for context in contexts)
     rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
-    return Section(
-        "hyperparameters",
-        "Hyperparameters",
-        (*_TEXT, rest) if others else _TEXT,
-        {name: table for name, table in tables.items() if table.rows},
-        tuple(_summary(unlike, differing)),
-    )
+    text = (*_TEXT, rest) if others else _TEXT
+    made = {name: table for name, table in tables.items() if table.rows}
+    summary = tuple(_summary(unlike, differing))
+    return Section("hyperparameters", "Hyperparameters", text, made, summary)
 
 
 def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
@@ -87,9 +83,8 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
     by_name = by_key(((c.files.benchmark, division_of(c)), c) for c in of_round)
     groups = []
     for (benchmark, division), members in sorted(by_name.items()):
-        entries = sorted(
-            map(entry_of, members), key=lambda e: (e.size or 0, e.submitter, e.system, e.path)
-        )
+        entries = list(map(entry_of, members))
+        entries.sort(key=lambda entry: (entry.size or 0, entry.submitter, entry.system, entry.path))
         keys = {key for entry in entries for key in entry.counts}
         reference = reference_of(members[0], keys)
         groups.append(Group(benchmark, division, tuple(entries), reference))
@@ -99,16 +94,13 @@ def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
 def _summary(unlike: Sequence[Outlier], differing: Sequence[tuple[str, ...]]) -> Iterator[str]:
     sets = len({row[:4] for row in differing})
     yield f"{counted(len(unlike), 'outlier')}; runs differ in {counted(sets, 'result set')}"
-    by_set = by_key(
-        (f"{o.group.benchmark} of {o.entry.submitter} ({o.entry.system})", f"{o.key} {o.value}")
-        for o in unlike
-    )
-    yield from (f"{of_set}: {', '.join(values)}" for of_set, values in by_set.items())
+    by_set = by_key(((o.group.benchmark, o.entry.submitter, o.entry.system), o) for o in unlike)
+    for (benchmark, submitter, system), members in by_set.items():
+        values = ", ".join(f"{outlier.key} {outlier.value}" for outlier in members)
+        yield f"{benchmark} of {submitter} ({system}): {values}"
 
 
-_DIFFERING = tuple(
-    map(column, ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values"))
-)
+_DIFFERING = ("Benchmark", "Division", "Submitter", "System", "Hyperparameter", "Values")
 
 
 def _differing_runs(groups: Iterable[Group]) -> Iterator[tuple[str, ...]]:
@@ -140,13 +132,9 @@ def benchmark_table(group: Group) -> Table:
         names = [f"{submitter} {system or size or ''}" for size, submitter, system, *_ in rows]
         titles, rows = ["Hyperparameter", *map(str.strip, names)], [turned[0], *turned[3:]]
         marked = {(place - 2, row + 1) for row, place in marked}
-    return table_of_cells(
-        titles,
-        rows,
-        title=f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}",
-        marked=frozenset(marked),
-        note=_note(group, keys, rest),
-    )
+    title = f"{group.benchmark}, {group.division}: {counted(len(group.entries), 'result set')}"
+    note = _note(group, keys, rest)
+    return table_of_cells(titles, rows, title=title, marked=frozenset(marked), note=note)
 
 
 def _differs(group: Group, key: str) -> bool:
@@ -177,18 +165,16 @@ def _lines(group: Group, keys: Sequence[str]) -> Iterator[tuple[tuple[Cell, ...]
 
 def _note(group: Group, keys: Sequence[str], rest: Sequence[str]) -> str:
     """Return the hyperparameters that are equal in all sets, and the number of those not shown."""
-    constant = [key for key in group.keys if key not in keys]
     first = next((entry for entry in group.entries if entry.counts), None)
     if first is None:
         return "The logs have no hyperparameters."
-    compared = [key for key in constant if group.reference.values(key, first.size)]
-    others = sorted({*constant} - {*compared})
-    kinds = ((" and in the reference", compared), (", without a reference", others))
-    notes = [
-        f"Equal in all sets{kind}: {', '.join(f'{key} {first.words(key)}' for key in of_kind)}."
-        for kind, of_kind in kinds
-        if of_kind
-    ]
+    kinds: dict[str, list[str]] = {" and in the reference": [], ", without a reference": []}
+    compared, others = kinds.values()
+    for key in group.keys:
+        if key not in keys:
+            of_kind = compared if group.reference.values(key, first.size) else others
+            of_kind.append(f"{key} {first.words(key)}")
+    notes = [f"Equal in all sets{kind}: {', '.join(made)}." for kind, made in kinds.items() if made]
     if empty := [f"{e.submitter} {e.system}" for e in group.entries if not e.counts]:
         notes.append(f"Without hyperparameters in the logs: {', '.join(empty)}.")
     if rest:
@@ -214,15 +200,13 @@ def _size(value: float | None) -> Cell:
 # ---- the hyperparameters of a set ---------------------------------------------------------
 
 BATCH_SIZE = "global_batch_size"
-OF_SCALE = frozenset(
-    {
-        "batchnorm_group_size",
-        "gradient_accumulation_frequency",
-        "gradient_accumulation_steps",
-        "model_bn_span",
-        "opt_gradient_accumulation_steps",
-    }
-)
+OF_SCALE = {
+    "batchnorm_group_size",
+    "gradient_accumulation_frequency",
+    "gradient_accumulation_steps",
+    "model_bn_span",
+    "opt_gradient_accumulation_steps",
+}
 """The hyperparameters that follow from the batch size and the number of accelerators."""
 
 _MOST_KEYS = 200  # of a log; the keys with rules come first
@@ -278,12 +262,10 @@ def entry_of(context: SetContext) -> Entry:
     """Return the hyperparameters of a set, without killed runs and runs of other benchmarks."""
     name = context.files.benchmark
     runs = [run for run in context.runs if not run.killed and run.benchmark == name]
-    counts: dict[str, Counter[str]] = {}
-    for run in runs:
-        sizes = ((BATCH_SIZE, size) for size in run.batch_sizes[:1])
-        for key, value in (*sizes, *islice(run.hyperparameters.items(), _MOST_KEYS)):
-            counts.setdefault(key, Counter())[value] += 1
-    ordered = {key: dict(values.most_common()) for key, values in counts.items()}
+    sizes = ((BATCH_SIZE, size) for run in runs for size in run.batch_sizes[:1])
+    others = (pair for run in runs for pair in islice(run.hyperparameters.items(), _MOST_KEYS))
+    logged = by_key((*sizes, *others))
+    ordered = {key: dict(Counter(values).most_common()) for key, values in logged.items()}
     submitter = context.submitter or next((run.text("org") for run in context.runs), "")
     system = " ".join(filter(None, (context.files.system, context.files.scaling_mode)))
     size = next(iter(ordered.get(BATCH_SIZE, ())), "")
@@ -402,9 +384,9 @@ def _rules(benchmark: Benchmark) -> dict[str, list[Rule]]:
     Rules that only the official checker has are left out.
     """
     layers = benchmark_layers(benchmark, "closed")
-    pairs = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
-    pairs = ((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
-    return by_key((key, rule) for key, rule in pairs if is_hyperparameter(key))
+    every = ((key, r) for layer in layers for key, rules in layer.rules.items() for r in rules)
+    pairs = ((key, rule) for key, rule in every if is_hyperparameter(key))
+    return by_key((key, rule) for key, rule in pairs if rule.basis is not Basis.OFFICIAL)
 
 
 def _words(rules: Sequence[Rule]) -> str:
@@ -432,6 +414,7 @@ class Outlier(Struct, frozen=True):
     group: Group
     entry: Entry
     key: str
+    reference: Sequence[str]
     why: str
 
     @property
@@ -447,10 +430,7 @@ _OUTLIERS = (
     column("System", attrgetter("entry.system")),
     column("Hyperparameter", attrgetter("key")),
     column("Value", attrgetter("value")),
-    column(
-        "Reference",
-        lambda o: " to ".join(map(plain, o.group.reference.values(o.key, o.entry.size))),
-    ),
+    column("Reference", lambda outlier: " to ".join(map(plain, outlier.reference))),
     column("Why", attrgetter("why")),
 )
 _VALUE = 5  # the place of the value among the columns
@@ -483,7 +463,8 @@ def outliers(group: Group, published: Mapping[tuple[str, str], str]) -> Iterator
                 why = list(_reasons(entry, key, group.reference, held[key]))
                 why += filter(None, [published.get((entry.path, key))])
                 if why:
-                    yield Outlier(group, entry, key, "; ".join(why))
+                    values = group.reference.values(key, entry.size)
+                    yield Outlier(group, entry, key, values, "; ".join(why))
 
 
 _Held = dict[tuple[float | None, str], Counter[str]]
@@ -491,11 +472,8 @@ _Held = dict[tuple[float | None, str], Counter[str]]
 
 
 def _held(key: str, entries: Iterable[Entry]) -> _Held:
-    held: _Held = {}
-    for entry in entries:
-        owners = held.setdefault((entry.size, entry.value(key)), Counter())
-        owners[_owner(entry)] += 1
-    return held
+    owners = by_key(((entry.size, entry.value(key)), _owner(entry)) for entry in entries)
+    return {pair: Counter(names) for pair, names in owners.items()}
 
 
 def _owner(entry: Entry) -> str:
@@ -539,10 +517,9 @@ def _far(entry: Entry, key: str, others: _Held, reference: Reference) -> Iterato
     sets = {pair: owners.total() - owners[own] for pair, owners in others.items()}
     most = max((other for other in factors.values() if other is not None), default=None)
     differs = f"differs by a factor of {factor:.3g} from the reference"
-    if most is None:
-        if factor >= TENFOLD:
-            yield differs
-    elif factor >= max(TWICE, most**CUBED):
+    if most is None and factor >= TENFOLD:
+        yield differs
+    elif most is not None and factor >= most**CUBED:
         total = sum(sets.values())
         compared = sum(count for pair, count in sets.items() if factors[pair] is not None)
         share = f"{compared} of {total}" if compared < total else "all"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from msgspec.structs import asdict, replace
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
-from mlperf_pkg.commands.review.calendar import EVENTS, Calendar, by_date
-from mlperf_pkg.commands.review.round import Round
-from mlperf_pkg.commands.review.section import Section, column, table_of_cells
+from mlperf_pkg.commands.review.calendar import Calendar, by_date
+from mlperf_pkg.commands.review.round import Round, Section, column, table_of_cells
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -38,6 +37,7 @@ _FILES, _LINES = 3, 3  # of one finding
 _NAMED = 20  # files without an excerpt
 _POINTS = 12
 _CHARACTERS = 300
+_FOUND = "Found by mlperf-pkg, code {code} (`mlperf-pkg rules show {code}` explains it)."
 _BASES = {
     Basis.BOTH: "the written rules and the official checker",
     Basis.OFFICIAL: "the official checker",
@@ -48,15 +48,13 @@ _BASES = {
 
 def objection_text(objection: filed.Objection, examined: filed.Examined, by: str | None) -> str:
     """Return the text of an objection ``by`` an organisation; None writes a placeholder."""
-    first = objection.findings[0]
     return document(
         f"# {escape_markdown(f'{objection.against}: {objection.title}')}",
         f"Labels: `by {_code(by or '<org>')}`, `against {_code(objection.against)}`",
-        *_rule(first),
+        _rule(objection.findings[0]),
         *_subjects(objection, examined),
         *_reference(objection, examined),
-        f"Found by mlperf-pkg, code {objection.code}"
-        f" (`mlperf-pkg rules show {objection.code}` explains it).",
+        _FOUND.format(code=objection.code),
     )
 
 
@@ -65,36 +63,30 @@ def _code(text: str) -> str:
     return visible(text).replace("`", "'")
 
 
-def _rule(finding: Finding) -> Iterator[str]:
-    lines = [f"**Rule:** {escape_markdown(finding.source or 'none')}"]
+def _rule(finding: Finding) -> str:
+    lines = [f"- **Rule:** {escape_markdown(finding.source or 'none')}"]
     if code := codes().get(finding.code):
-        lines.append(f"**Requirement:** {escape_markdown(' '.join(code.explanation.split()))}")
-    lines.append(f"**Basis:** {_BASES[finding.basis]}")
-    yield "\n".join(f"- {line}" for line in lines)
+        lines.append(f"- **Requirement:** {escape_markdown(' '.join(code.explanation.split()))}")
+    return "\n".join([*lines, f"- **Basis:** {_BASES[finding.basis]}"])
 
 
 # ---- lines --------------------------------------------------------------------------------
 
 
 def _subjects(objection: filed.Objection, examined: filed.Examined) -> Iterator[str]:
-    sources = examined.sources
     for finding in objection.findings[:_SUBJECTS]:
         yield f"## {escape_markdown(finding.about)}"
         yield "\n".join(f"- {line}" for line in _facts(finding))
         places = list(_differing(finding, examined)) or finding.occurrences
         for place in places[:_FILES]:
-            yield from _excerpt(place, sources)
+            yield from _excerpt(place, examined.sources)
         if more := places[_FILES:]:
-            names = wording.shortened(list(map(_short, more)), _NAMED)
+            lines = (":".join([_code(name(p.path)), *map(str, p.lines[:1])]) for p in more)
+            names = wording.shortened([f"`{line}`" for line in lines], _NAMED)
             yield f"The same in {counted(len(more), 'more file')}: {names}."
     if others := objection.findings[_SUBJECTS:]:
         names = escape_markdown(", ".join(finding.about for finding in others))
         yield f"And {counted(len(others), 'more finding')} like these, in {names}."
-
-
-def _short(place: Occurrence) -> str:
-    line = f":{place.lines[0]}" if place.lines else ""
-    return f"`{_code(name(place.path))}{line}`"
 
 
 def _facts(finding: Finding) -> Iterator[str]:
@@ -112,17 +104,13 @@ def _differing(finding: Finding, examined: filed.Examined) -> Iterator[Occurrenc
     keys = [text.partition(" ")[0] for text in finding.found] if finding.code == _DIFFER else []
     contexts = (c for c in examined.checked.contexts if examined.named(c.path) == finding.about)
     runs = [run for context in contexts for run in context.runs if not run.killed]
-    rare: dict[str, list[str]] = {}
-    usual: dict[str, list[str]] = {}
+    rare, usual = list[tuple[str, str]](), list[tuple[str, str]]()
     for key in keys:
-        values = Counter(run.hyperparameters[key] for run in runs if key in run.hyperparameters)
-        for run in runs:
-            is_usual = run.hyperparameters.get(key) == next(iter(values.most_common(1)))[0]
-            if key in run.hyperparameters and not is_usual:
-                rare.setdefault(run.path, []).append(key)
-            elif is_usual and not any(key in of_run for of_run in usual.values()):
-                usual.setdefault(run.path, []).append(key)
-    for path, of_run in (*rare.items(), *usual.items()):
+        values = {run.path: run.hyperparameters[key] for run in runs if key in run.hyperparameters}
+        for common, _ in Counter(values.values()).most_common(1):
+            rare += [(path, key) for path, value in values.items() if value != common]
+            usual.append((next(path for path, value in values.items() if value == common), key))
+    for path, of_run in (*by_key(rare).items(), *by_key(usual).items()):
         label = examined.named(path)
         yield Occurrence(label, tuple(_first_lines(examined.sources.get(label), of_run)))
 
@@ -145,10 +133,9 @@ def _excerpt(place: Occurrence, sources: Mapping[str, Source]) -> Iterator[str]:
     if not numbers:
         yield f"`{_code(place.path)}`"
         return
-    texts: dict[int, str] = {}
-    if place.path in sources:
-        with suppress(OSError):
-            texts = raw_lines(sources[place.path], numbers, _CHARACTERS)
+    source, texts = sources.get(place.path), dict[int, str]()
+    with suppress(OSError):
+        texts = raw_lines(source, numbers, _CHARACTERS) if source else {}
     for number in numbers:
         yield f"`{_code(place.path)}:{number}`"
         if number in texts:
@@ -167,9 +154,9 @@ def _reference(objection: filed.Objection, examined: filed.Examined) -> Iterator
     layers = all_layers(usage, row.round, row.benchmark)
     every = chain.from_iterable(of_key for layer in layers for of_key in layer.rules.values())
     rules = [rule for rule in every if rule.code == objection.code]
-    words = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
+    lines = [f"`{r.key}`, {row.round}: {escape_markdown(requirement(r))}" for r in rules]
     keys = [rule.key for rule in rules]
-    lines = [*words, *map(escape_markdown, _points(objection.code, keys, usage, row))]
+    lines += map(escape_markdown, _points(objection.code, keys, usage, row))
     if lines:
         yield "## Reference"
         yield "\n".join(f"- {line}" for line in lines)
@@ -186,12 +173,8 @@ def _points(code: str, keys: Sequence[str], usage: str, row: ResultSetRow) -> It
         nearest = min(points, key=lambda size: abs(size - batch_size))
         yield f"batch size {nearest:g}: {_values(points[nearest])}"
     for size, values in sorted(points.items())[:_POINTS]:
-        of_keys = {
-            name: value
-            for name, value in values.items()
-            if any(key == name or key.endswith(f"_{name}") for key in keys)
-        }
-        if of_keys:
+        if names := {name for name in values for key in keys if f"_{key}".endswith(f"_{name}")}:
+            of_keys = {name: value for name, value in values.items() if name in names}
             yield f"{file}, batch size {size:g}: {_values(of_keys)}"
 
 
@@ -202,7 +185,7 @@ def _values(values: Mapping[str, Any]) -> str:
 # ---- the states of objections -------------------------------------------------------------
 
 FORMAT = "mlperf-pkg/objections/1"
-_COUNTED = {filed.Standing.STANDS: "standing"}  # other names follow a number as they are
+_STANDS = filed.Standing.STANDS  # the names of others follow a number as they are
 _ERRORS = 10
 _LABEL = 50  # characters of a label at GitHub
 
@@ -258,7 +241,7 @@ def _summary(outcome: filed.Outcome) -> str:
     if outcome.objections and not standing:
         counts = Counter(item.entry.state.value.replace("_", " ") for item in outcome.objections)
     else:
-        counts = Counter(_COUNTED.get(item, item.value) for item in standing)
+        counts = Counter("standing" if one is _STANDS else one.value for one in standing)
         counts["not in the tree"] = len(outcome.objections) - len(standing)
         counts["new"] = len(outcome.new)
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
@@ -267,20 +250,13 @@ def _summary(outcome: filed.Outcome) -> str:
 
 def json(outcome: filed.Outcome, _: View) -> str:
     """Return JSON; ``standing`` is null if there is no tree."""
+    objections = [{**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections]
     new = [
         {"against": o.against, "code": o.code, "message": o.findings[0].text, "about": o.about}
         for o in outcome.new
     ]
-    return json_text(
-        {
-            "format": FORMAT,
-            "settled": outcome.is_settled,
-            "objections": [
-                {**asdict(item), "due": outcome.due(item.entry)} for item in outcome.objections
-            ],
-            "new": new,
-        }
-    )
+    settled = {"format": FORMAT, "settled": outcome.is_settled}
+    return json_text({**settled, "objections": objections, "new": new})
 
 
 _SCRIPT = """\
@@ -324,13 +300,13 @@ def agenda(entries: Sequence[filed.Entry], calendar: Calendar | None) -> str:
     outcome = filed.Outcome((), calendar=calendar)
     days = [calendar[name] for name in ("first_decisions", "second_decisions")] if calendar else []
     dates = wording.enumerated([f"{day:%A %Y-%m-%d}" for day in days])
-    groups = by_key((e.against if e.is_open else None, e) for e in entries)
-    decided = groups.pop(None, [])
+    groups = by_key(((not e.is_open, e.against if e.is_open else "Decided"), e) for e in entries)
     parts = ["# Agenda of the review", f"The committee decides on {dates}." if dates else ""]
-    for against, members in (*sorted(groups.items()), *([("Decided", decided)] if decided else [])):
-        parts.append(f"## {escape_markdown(str(against))} ({len(members)})")
+    for (_, title), members in sorted(groups.items(), key=itemgetter(0)):
+        parts.append(f"## {escape_markdown(title)} ({len(members)})")
         parts.append("\n".join(_item(entry, outcome.due(entry)) for entry in members))
-    return document(*parts, "" if groups else "Nothing is open.")
+    is_open = any(entry.is_open for entry in entries)
+    return document(*parts, "" if is_open else "Nothing is open.")
 
 
 def _due(due: str | None) -> str:
@@ -351,6 +327,12 @@ OBJECTION_FORMATS = {"text": text, "json": json, "gh": github}
 
 # ---- objections in a review ---------------------------------------------------------------
 
+_NO_ERRORS = "There are no errors by the written rules."
+_MAY_BE_FILED = (
+    "Errors by the written rules may be filed as objections{until}, one for each code and"
+    " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the texts."
+)
+
 
 def section(reviewed: Round) -> Section:
     """Return the objections with their states and deadlines, then those that may be filed."""
@@ -368,16 +350,11 @@ def section(reviewed: Round) -> Section:
         column("not waived", lambda item: item.doubt or None),
         column("found", attrgetter("entry.title")),
     )
-    errors = (
-        column("against", attrgetter("against")),
-        column("code", attrgetter("code")),
-        column("places", lambda item: len(item.about), numbers=True),
-        column("found", attrgetter("title")),
-        column("rule", lambda item: item.findings[0].source),
-    )
+    cells = [(o.against, o.code, len(o.about), o.title, o.findings[0].source) for o in new]
+    errors = ("against", "code", "places", "found", "rule")
     tables = {
         "states": table_of(states, judged, title="Objections and their states"),
-        "errors": table_of(errors, new, title="Errors without an objection"),
+        "errors": table_of_cells(errors, cells, title="Errors without an objection"),
     }
     lines = [
         f"{item.entry.id}: {_state(item)}, {_standing(item)}{_due(outcome.due(item.entry))}"
@@ -385,25 +362,16 @@ def section(reviewed: Round) -> Section:
     ]
     lines += [*_doubts(outcome), *(f"{item.against}: {item.code}: {item.title}" for item in new)]
     until = f", until {outcome.calendar['objections']}" if outcome.calendar else ""
-    return Section(
-        name="objections",
-        title="Objections",
-        text=(
-            f"Errors by the written rules may be filed as objections{until}, one for each code and"
-            " submitter. 'mlperf-pkg review objection CODES ROUND_FOLDER -o FOLDER' writes the"
-            " texts."
-            if lines
-            else "There are no errors by the written rules.",
-        ),
-        tables={name: table for name, table in tables.items() if table.rows},
-        summary=tuple(lines) or ("no errors by the rules",),
-    )
+    text = _MAY_BE_FILED.format(until=until) if lines else _NO_ERRORS
+    made = {name: table for name, table in tables.items() if table.rows}
+    summary = tuple(lines) or ("no errors by the rules",)
+    return Section("objections", "Objections", (text,), made, summary)
 
 
 def calendar_section(reviewed: Round) -> Section:
     """Return the dates of the review."""
-    dates = reviewed.outcome.calendar or {}
-    rows = [(f"{dates[name]}", f"{dates[name]:%A}", EVENTS[name][0]) for name in by_date(dates)]
+    dates = by_date(reviewed.outcome.calendar or {})
+    rows = [(f"{day}", f"{day:%A}", what) for _, day, what in dates]
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
     return Section("calendar", "Calendar", (), {"dates": table} if rows else {})
 
@@ -421,24 +389,9 @@ def texts(path: str, options: Options, wanted: Sequence[str], by: str | None) ->
     """
     examined, objections = _objections(path, options, wanted)
     if len(objections) > _PRINTED:
-        raise UserError(
-            f"{counted(len(objections), 'objection')}; expected at most {_PRINTED}, or -o FOLDER,"
-            " which writes a file for each"
-        )
+        needed = f"expected at most {_PRINTED}, or -o FOLDER, which writes a file for each"
+        raise UserError(f"{counted(len(objections), 'objection')}; {needed}")
     return "\n---\n\n".join(objection_text(item, examined, by) for item in objections)
-
-
-def refuse_early(folder: Path, path: str) -> None:
-    """Check before the work starts that a folder of objections can be written.
-
-    Raises:
-        UserError: the folder is in the input, or its objections.yaml cannot be read.
-    """
-    refuse_within(folder, [path])
-    if (folder / filed.NAME).exists():
-        filed.read_entries(folder / filed.NAME)
-    elif folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
 
 
 def write(
@@ -447,15 +400,19 @@ def write(
     """Write the objections that ``objections.yaml`` does not list; yield the lines to print.
 
     Raises:
-        UserError: there are no objections, or a file cannot be written.
+        UserError: there are no objections, or a file cannot be written. Before the check: the
+            folder is in the input or is another one, or its ``objections.yaml`` is not valid.
     """
+    refuse_within(folder, [path])
+    states, ids = folder / filed.NAME, set[str]()
+    if states.exists():
+        ids = {entry.id for entry in filed.read_entries(states)}
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder}: not empty, but without {filed.NAME}; choose another folder")
     examined, objections = _objections(path, options, wanted)
-    states = folder / filed.NAME
-    ids = {entry.id for entry in filed.read_entries(states)} if states.exists() else set()
     new = [item for item in objections if item.id not in ids]
     files = {f"{item.id}.md": objection_text(item, examined, by) for item in new}
-    taken = next((name for name in files if (folder / name).exists()), None)
-    if taken:
+    if taken := next((name for name in files if (folder / name).exists()), None):
         raise UserError(f"{folder / taken}: exists, but is not in {filed.NAME}; move it away")
     if new:
         texts = {**files, filed.NAME: filed.with_new(states, new, examined, by)}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,13 +76,9 @@ class Examined(Struct, frozen=True, dict=True):
 
     def scored(self, about: Sequence[str]) -> dict[str, ResultSetRow]:
         """Return the result sets with a score that findings ``about`` these subjects concern."""
-        return {
-            path: row
-            for path, row in self.rows.items()
-            if row.score_minutes is not None
-            if any(f"{subject}/".startswith(f"{path}/") for subject in about)
-            or self.named(description_path(row)) in about
-        }
+        above = {path for name in about for path in accumulate(name.split("/"), "{}/{}".format)}
+        scored = ((path, row) for path, row in self.rows.items() if row.score_minutes is not None)
+        return {p: r for p, r in scored if above & {p, self.named(description_path(r))}}
 
     @cached_property
     def sources(self) -> dict[str, Source]:
@@ -94,10 +90,9 @@ class Examined(Struct, frozen=True, dict=True):
     def subjects(self) -> set[str]:
         """The subjects of findings: submissions, descriptions, result sets and logs."""
         report = self.checked.report
-        paths = [row.path for row in report.result_sets]
-        paths += [row.path for row in report.systems]
-        paths += [row.path for row in report.runs]
-        return {item.name for item in self.checked.submissions}.union(map(self.named, paths))
+        rows: Any = (*report.result_sets, *report.systems, *report.runs)
+        named = {self.named(row.path) for row in rows}
+        return named.union(item.name for item in self.checked.submissions)
 
     @property
     def findings(self) -> Iterator[tuple[str, Finding]]:
@@ -108,8 +103,7 @@ class Examined(Struct, frozen=True, dict=True):
             if finding.waiver is None and not isinstance(finding, Unchecked):
                 about = self.named(finding.about)
                 if submitter := submitters.get(about.partition("/")[0]):
-                    named = ((place, self.named(place.path)) for place in finding.occurrences)
-                    places = tuple(replace(place, path=path) for place, path in named)
+                    places = tuple(replace(p, path=self.named(p.path)) for p in finding.occurrences)
                     path = self.named(finding.path)
                     yield submitter, replace(finding, path=path, subject=about, places=places)
 
@@ -155,14 +149,13 @@ def find_objections(
     ``ALL`` selects all errors by the rules. Findings that are waived, unchecked, or ``filed`` by
     code and subject are left out.
     """
-    within = examined.named(examined.within) if examined.within else ""
+    within = f"{examined.named(examined.within)}/" if examined.within else ""
+    beginnings, is_all = tuple(prefixes), ALL in prefixes
     groups: dict[tuple[str, str], list[Finding]] = {}
     for submitter, finding in examined.findings:
-        chosen = finding.code.startswith(tuple(prefixes)) or (
-            ALL in prefixes and finding.fails(Basis.RULES)
-        )
+        chosen = finding.code.startswith(beginnings) or (is_all and finding.fails(Basis.RULES))
         paths = (finding.about, *(place.path for place in finding.occurrences))
-        is_within = not within or any(f"{path}/".startswith(f"{within}/") for path in paths)
+        is_within = any(f"{path}/".startswith(within) for path in paths)
         if chosen and is_within and (finding.code, finding.about) not in filed:
             groups.setdefault((submitter, finding.code), []).append(finding)
     objections: dict[str, Objection] = {}
@@ -232,21 +225,19 @@ def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Out
 
     The corrected rounds that waivers name are checked with the same ``options``.
     """
-    by_code = defaultdict(set)
-    for _, finding in examined.findings:
-        by_code[finding.code].add(finding.about)
+    pairs = {(finding.code, finding.about) for _, finding in examined.findings}
     subjects, alone, rounds = examined.subjects, examined.alone, {"": examined}
     judged = []
     for entry in entries:
-        left = tuple(path for path in entry.about if path in by_code[entry.code])
+        left = tuple(path for path in entry.about if (entry.code, path) in pairs)
         if alone is not None and alone.name != entry.against:
             judged.append(Judged(entry))
         elif left:
             share = _share(entry, rounds, options) if entry.state is State.WAIVED else ()
             judged.append(Judged(entry, Standing.STANDS, left, *share))
         else:
-            is_there = any(path in subjects for path in entry.about)
-            judged.append(Judged(entry, Standing.SETTLED if is_there else Standing.REMOVED))
+            is_removed = subjects.isdisjoint(entry.about)
+            judged.append(Judged(entry, Standing.REMOVED if is_removed else Standing.SETTLED))
     filed = {(entry.code, path) for entry in entries for path in entry.about}
     new = find_objections(replace(examined, within=""), (ALL,), filed)
     return Outcome(tuple(judged), tuple(new))
@@ -259,8 +250,6 @@ def judge(entries: Sequence[Entry], examined: Examined, options: Options) -> Out
 WAIVED_BELOW = 2.0  # percent
 _OF_FACTORS = ("RCP", "SET120")  # codes of findings that normalisation answers
 _SOURCE = "submission_rules, Fixing objections"
-_REQUIRED = ("id", "against", "code", "state", "about")
-_OPTIONAL = ("by", "title", "scores", "issue", "percent", "corrected", "note")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
 _HEAD = """# The objections of a review. States: {states}.
 # The state waived requires percent: the total difference, below 2.
@@ -307,6 +296,8 @@ class Entry(Struct, frozen=True):
         return self.state in DUE
 
 
+_FIELDS = Entry.__struct_fields__
+_REQUIRED = _FIELDS[: -len(Entry.__struct_defaults__)]
 DUE = {
     State.DRAFTED: "objections",
     State.FILED: "answers",
@@ -339,23 +330,21 @@ def _items(path: Path) -> yaml.SequenceNode | None:
         raise UserError(f"{path}:1: expected one key, objections, with a list of objections")
     items: yaml.SequenceNode = root.value[0][1]
     if kind(items) != "sequence" and items.value:
-        raise UserError(f"{path}:{_line(items)}: objections is not a list")
+        raise UserError(f"{_place(path, items)}: objections is not a list")
     return items if items.value else None
 
 
-def _line(node: yaml.Node) -> int:
-    line: int = node.start_mark.line + 1
-    return line
+def _place(path: Path, node: yaml.Node) -> str:
+    return f"{path}:{node.start_mark.line + 1}"
 
 
 def _entry(path: Path, node: yaml.Node) -> Entry:
-    where = f"{path}:{_line(node)}"
+    where = _place(path, node)
     if kind(node) != "mapping":
         raise UserError(f"{where}: expected an objection with {', '.join(_REQUIRED)}")
     fields = value(node)
-    names = (*_REQUIRED, *_OPTIONAL)
-    if unknown := next((name for name in fields if name not in names), None):
-        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, names)}")
+    if unknown := next((name for name in fields if name not in _FIELDS), None):
+        raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
     if missing := [name for name in _REQUIRED if not fields.get(name)]:
         raise UserError(f"{where}: an objection without {', '.join(missing)}")
     about, scores = fields.pop("about"), fields.pop("scores", None) or {}
@@ -366,13 +355,12 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
     if wrong := next((name for name, text in fields.items() if not isinstance(text, str)), None):
         raise UserError(f"{where}: {wrong} is not text")
     fields["state"] = state_of(fields["state"], where)
-    percent = fields.pop("percent", None)
-    share = None if percent is None else _number(percent.removesuffix("%"), f"{where}: percent")
-    _require_share(fields["state"], share, where)
-    minutes = {
-        path: _number(text, f"{where}: the score of {path}") for path, text in scores.items()
-    }
-    return Entry(about=tuple(about), percent=share, scores=minutes, **fields)
+    if "percent" in fields:
+        fields["percent"] = _number(fields["percent"].removesuffix("%"), f"{where}: percent")
+    if fields["state"] is State.WAIVED:
+        _require_share(fields.get("percent"), where)
+    minutes = {file: _number(n, f"{where}: the score of {file}") for file, n in scores.items()}
+    return Entry(about=tuple(about), scores=minutes, **fields)
 
 
 def _number(text: Any, where: str) -> float:
@@ -388,26 +376,22 @@ def state_of(text: str, where: str) -> State:
     Raises:
         UserError: there is no such state; the message starts with ``where``.
     """
-    name = text.replace(" ", "_").replace("-", "_")
-    if name not in list(State):
-        states = [state.value for state in State]
-        raise UserError(
-            f"{where}: unknown state {text!r}{did_you_mean(name, states)};"
-            f" expected one of {', '.join(states)}"
-        )
-    return State(name)
+    name = re.sub("[ -]", "_", text)
+    if name in list(State):
+        return State(name)
+    reason = f"unknown state {text!r}{did_you_mean(name, State)}"
+    raise UserError(f"{where}: {reason}; expected one of {', '.join(State)}")
 
 
-def _require_share(state: State, percent: float | None, where: str) -> None:
-    if state is not State.WAIVED:
-        return
+def _require_share(percent: float | None, where: str) -> None:
     if percent is None:
         raise UserError(f"{where}: waived without percent; expected the total difference")
     if not 0 <= percent < WAIVED_BELOW:
-        raise UserError(
-            f"{where}: waived at {percent:g} %; only total differences below {WAIVED_BELOW:g} %"
-            f" that do not change the order of competitors may be waived ({_SOURCE})"
+        allowed = (
+            f"differences below {WAIVED_BELOW:g} % that do not change the order of competitors"
         )
+        reason = f"only total {allowed} may be waived ({_SOURCE})"
+        raise UserError(f"{where}: waived at {percent:g} %; {reason}")
 
 
 def _share(entry: Entry, rounds: dict[str, Examined], options: Options) -> tuple[float | None, str]:
@@ -458,11 +442,9 @@ def measured(entry: Entry, corrected: Examined, examined: Examined | None = None
             raise UserError(f"{entry.id}: {path} has no score in the corrected round")
         for other in corrected.rows.values():
             if _competes(row, other) and _is_between(other.score_minutes, old, new):
-                raise UserError(
-                    f"{entry.id}: the order of competitors changes: {path} takes"
-                    f" {minutes(new)} minutes, not {minutes(old)};"
-                    f" {other.submitter} {other.system} takes {minutes(other.score_minutes)}"
-                )
+                own = f"{path} takes {minutes(new)} minutes, not {minutes(old)}"
+                rival = f"{other.submitter} {other.system} takes {minutes(other.score_minutes)}"
+                raise UserError(f"{entry.id}: the order of competitors changes: {own}; {rival}")
         differences.append(100 * abs(new / old - 1))
     return max(differences)
 
@@ -489,7 +471,7 @@ def with_new(
     if items is None:
         text = _HEAD.format(states=", ".join(State))
     elif items.flow_style:
-        raise UserError(f"{path}:{_line(items)}: write every objection on lines of its own")
+        raise UserError(f"{_place(path, items)}: write every objection on lines of its own")
     else:
         text = read_file(path, LARGEST).decode("utf-8").rstrip() + "\n"
         indent = " " * items.start_mark.column
@@ -507,9 +489,7 @@ def _item(objection: Objection, examined: Examined, by: str | None, indent: str)
     rows = examined.scored(objection.about).items()
     scores = [f"  {_scalar(path)}: {row.score_minutes:.9g}" for path, row in rows]
     lines += ["scores:", *scores] if scores else []
-    return "".join(
-        f"{indent}{'  ' if number else '- '}{line}\n" for number, line in enumerate(lines)
-    )
+    return f"{indent}- " + f"\n{indent}  ".join(lines) + "\n"
 
 
 def _scalar(text: str) -> str:
@@ -533,20 +513,20 @@ def change_states(
     if corrected is not None:
         for name in ids:
             percent = measured(entries[name], corrected)
-            _require_share(State.WAIVED, percent, name)
+            _require_share(percent, name)
             new[name] = {**fields, "percent": f"{percent:.3g}"}
     text = read_file(path, LARGEST).decode("utf-8")
     items = _items(path)
-    nodes = {value(node)["id"]: node for node in (items.value if items else ())}
-    for name in sorted(new, key=lambda name: nodes[name].start_mark.index, reverse=True):
-        text = _edited(path, text, nodes[name], new[name])
+    for node in reversed(items.value if items else ()):
+        if (name := value(node)["id"]) in new:
+            text = _edited(path, text, node, new[name])
     write_whole(path, text, replace=True)
 
 
 def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
     """Replace the values of fields in the node; add missing fields below its state."""
     if node.flow_style:
-        raise UserError(f"{path}:{_line(node)}: write every field of the objection on its own line")
+        raise UserError(f"{_place(path, node)}: write every field of the objection on its own line")
     pairs = {key(name): (name, item) for name, item in node.value}
     state = pairs["state"][0]
     end = text.find("\n", state.start_mark.index)
@@ -557,7 +537,7 @@ def _edited(path: Path, text: str, node: Any, fields: Mapping[str, str]) -> str:
     for name in fields.keys() & pairs.keys():
         item = pairs[name][1]
         if item.style in ("|", ">"):
-            raise UserError(f"{path}:{_line(item)}: write {name} on one line, in quotation marks")
+            raise UserError(f"{_place(path, item)}: write {name} on one line, in quotation marks")
         first, stop = item.start_mark.index, item.end_mark.index
         edits.append((first, stop, " " * (first == stop) + _scalar(fields[name])))
     for first, stop, words in sorted(edits, reverse=True):

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from mlperf_pkg.checks.copies import AVAILABLE, Performance
 from mlperf_pkg.checks.descriptions import PREVIEW, category
 from mlperf_pkg.checks.names import Likeness, are_related, are_same, likeness, words_of
-from mlperf_pkg.commands.review.round import Entry, Round, Side, matched
-from mlperf_pkg.commands.review.section import Listing, Section, listed_section
+from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import PublishedSet, known_division
 from mlperf_pkg.render.table import Column, by_key
@@ -30,23 +29,11 @@ _LEGEND = (
     " accelerators; e: by energy. ~: the systems match by name only."
 )
 _BRIEF = (
-    "outcome",
-    "round",
-    "submitter",
-    "accelerator",
-    "benchmark",
-    "division",
-    "role",
-    "scale",
-    "minutes",
-    "due",
-    "new_system",
-    "new_scale",
-    "new_minutes",
-    "performance_percent",
-    "match",
-    "remark",
+    *("outcome", "round", "submitter", "accelerator", "benchmark", "division", "role", "scale"),
+    *("minutes", "due", "new_system", "new_scale", "new_minutes", "performance_percent"),
+    *("match", "remark"),
 )
+_MINUTES = Column("Minutes", 9, numbers=True, key="minutes", show=wording.minutes)
 
 
 def previews(old: Side, new: Side) -> Listing:
@@ -73,14 +60,11 @@ def _summary(rows: Sequence[Succession]) -> Iterator[str]:
         yield "no Previews"
         return
     counts = Counter(row.outcome for row in rows)
-    unsettled = [outcome for outcome in Outcome if outcome.is_open]
-    others = [o for o in Outcome if not (o.is_open or o is Outcome.MET)]
-    parts = (("not settled", unsettled), ("need no successor yet", others))
     totals, details = [f"{counts[Outcome.MET]} met by a successor"], []
-    for name, members in parts:
-        if number := sum(counts[outcome] for outcome in members):
-            totals.append(f"{number} {name}")
-            words = (f"{counts[outcome]} {outcome.value}" for outcome in members if counts[outcome])
+    for name, is_open in (("not settled", True), ("need no successor yet", False)):
+        if members := [o for o in counts if o is not Outcome.MET and o.is_open is is_open]:
+            totals.append(f"{sum(counts[outcome] for outcome in members)} {name}")
+            words = (f"{counts[outcome]} {outcome.value}" for outcome in members)
             details.append(f"{name}: {', '.join(words)}")
     yield f"{wording.counted(len(rows), 'Preview')}: {', '.join(totals)}"
     yield from details
@@ -147,14 +131,7 @@ COLUMNS = (
     Column("On", 8, numbers=True, of=lambda row: _scale(row.scale)),
     _data("scale", "scale.number"),
     _data("unit", "scale.unit"),
-    Column(
-        "Minutes",
-        9,
-        numbers=True,
-        key="minutes",
-        of=attrgetter("preview.row.score_minutes"),
-        show=wording.minutes,
-    ),
+    replace(_MINUTES, of=attrgetter("preview.row.score_minutes")),
     _data("energy_joules", "preview.row.energy_joules"),
     Column("Available", 28, of=_available),
     Column("Change", 8, numbers=True, of=_change),
@@ -178,15 +155,10 @@ COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return the Previews whose successors are due in a round, and the Previews of the round."""
-    side = reviewed.side
-    rounds = {(entry.row.usage, entry.row.round) for entry in side.entries}
-    due = (
-        entry
-        for entry in reviewed.earlier.entries
-        if (entry.row.usage, due_round(entry.row.usage, entry.row.round)) in rounds
-    )
-    listing = previews(Side(reviewed.earlier.name, (*due, *side.entries)), side)
-    return listed_section(listing, "Previews")
+    old, new = reviewed.earlier, reviewed.side
+    rounds = {(entry.row.usage, entry.row.round) for entry in new.entries}
+    due = (e for e in old.entries if (e.row.usage, due_round(e.row.usage, e.row.round)) in rounds)
+    return previews(Side(old.name, (*due, *new.entries)), new).section("Previews")
 
 
 # ---- outcomes -----------------------------------------------------------------------------
@@ -299,11 +271,11 @@ def _roles(group: Sequence[Entry]) -> Iterator[tuple[Entry, Role]]:
     """Yield the Previews of a group by scale, each with its role."""
     scales = [scale.number for entry in group if (scale := scale_of(entry.row))]
     smallest, largest = min(scales, default=0), max(scales, default=0)
-    roles = {smallest: Role.SMALLEST, largest: Role.LARGEST}
+    least = Role.SMALLEST if smallest < largest else Role.ONLY
+    roles = {largest: Role.LARGEST, smallest: least}
     for entry in sorted(group, key=lambda entry: (scale_of(entry.row) or (0, ""), entry.row.path)):
         scale = scale_of(entry.row)
-        is_only = smallest == largest or scale is None
-        yield entry, Role.ONLY if is_only or not scale else roles.get(scale.number, Role.BETWEEN)
+        yield entry, roles.get(scale.number, Role.BETWEEN) if scale else Role.ONLY
 
 
 # ---- their successors ---------------------------------------------------------------------
@@ -319,43 +291,25 @@ def _succession(
     if scale is None or not row.score_minutes:
         missing = "number of accelerators" if scale is None else "score"
         return replace(bare, outcome=Outcome.NOT_MET, remark=f"the Preview has no {missing}")
-    in_time, after = _later(preview, bare.due, new)
-    if reason := _incomparable(row, in_time or after):
-        return replace(bare, outcome=Outcome.CHANGED, remark=reason)
+    later = [e for e in new.entries if e.row.usage == row.usage and e.version > preview.version]
+    in_time = [entry for entry in later if not _is_late(entry, bare.due)]
+    after = [entry for entry in later if _is_late(entry, bare.due)]
+    rounds = sorted({entry.row.round for entry in in_time or after}, key=version_of)
+    reasons = [_changed(row, name) for name in rounds]
+    if reasons and all(reasons):  # in none of the rounds can it be compared
+        return replace(bare, outcome=Outcome.CHANGED, remark=reasons[0])
     candidates = list(_candidates(preview, scale, in_time))
     late = _fresh(_candidates(preview, scale, after), of_previews)
     first = min((entry.version for entry, *_ in late), default=())
     late = [candidate for candidate in late if candidate[0].version == first]
-    if fresh := _fresh(candidates, of_previews) or late:
-        return _judged(bare, scale, fresh)
-    stale = [c for c in candidates if c[0].shared(preview)] or candidates
-    return _without(bare, in_time, _judged(bare, scale, stale) if stale else None, new)
-
-
-def _without(
-    bare: Succession, in_time: Sequence[Entry], stale: Succession | None, new: Side
-) -> Succession:
-    """Return the reason for the lack of a successor; ``stale`` has the logs of a Preview."""
-    if stale:
-        return replace(stale, outcome=Outcome.OWN_LOGS)
+    fresh = _fresh(candidates, of_previews) or late
+    stale = [c for c in candidates if c[0].shared(preview)] or candidates  # logs of a Preview
+    if fresh or stale:
+        judged = _judged(bare, scale, fresh or stale)
+        return judged if fresh else replace(judged, outcome=Outcome.OWN_LOGS)
     if bare.due is None or new.newest < version_of(bare.due):
         return replace(bare, outcome=Outcome.NOT_DUE)
-    return replace(bare, remark=_why_none(bare.preview.row, in_time))
-
-
-def _later(preview: Entry, due: str | None, new: Side) -> tuple[list[Entry], list[Entry]]:
-    """Return the results of later rounds: up to the round of the due date, and after it."""
-    later = [e for e in new.entries if e.row.usage == preview.row.usage]
-    later = [entry for entry in later if entry.version > preview.version]
-    in_time = [entry for entry in later if not _is_late(entry, due)]
-    return in_time, [entry for entry in later if _is_late(entry, due)]
-
-
-def _incomparable(row: PublishedSet, entries: Sequence[Entry]) -> str:
-    """Return the reason why a benchmark cannot be compared in any of the rounds, or nothing."""
-    names = sorted({entry.row.round for entry in entries}, key=version_of)
-    reasons = [_changed(row, name) for name in names]
-    return reasons[0] if reasons and all(reasons) else ""
+    return replace(bare, remark=_why_none(row, in_time))
 
 
 def _changed(row: PublishedSet, round_: str) -> str:
@@ -379,26 +333,20 @@ def _candidates(preview: Entry, scale: Scale, entries: Sequence[Entry]) -> Itera
     """Yield the Available results of the submitter of a Preview on its accelerator."""
     row = preview.row
     for entry in entries:
-        successor, successor_scale = entry.row, scale_of(entry.row)
-        if (
-            category(successor.status) in AVAILABLE
-            and are_related(row.submitter, successor.submitter)
-            and _is_of(row, successor)
-            and (alike := likeness(row, successor))
-            and (successor_scale and successor_scale.unit == scale.unit)
-            and successor.score_minutes
-        ):
-            yield entry, _performance(successor, successor_scale), alike
+        result, other = entry.row, scale_of(entry.row)
+        is_available = category(result.status) in AVAILABLE and result.score_minutes
+        if not (is_available and other and other.unit == scale.unit):
+            continue
+        is_of = are_related(row.submitter, result.submitter) and _is_of(row, result)
+        if is_of and (alike := likeness(row, result)):
+            yield entry, _performance(result, other), alike
 
 
 def _is_of(row: PublishedSet, result: PublishedSet) -> bool:
     """Return whether a set is of the benchmark, the division and the scaling of another."""
-    return (
-        _benchmark_in(row, result.round) == result.benchmark
-        and not _changed(row, result.round)
-        and known_division(row.division) == known_division(result.division)
-        and row.scaling == result.scaling
-    )
+    names = [(known_division(one.division), one.scaling) for one in (row, result)]
+    is_named = _benchmark_in(row, result.round) == result.benchmark and names[0] == names[1]
+    return is_named and not _changed(row, result.round)
 
 
 def _performance(row: PublishedSet, scale: Scale) -> Performance:
@@ -421,13 +369,13 @@ def _judged(bare: Succession, scale: Scale, candidates: Sequence[_Candidate]) ->
         of_scale = [c for c in candidates if c[1].scale >= scale.number]
 
     def rank(candidate: _Candidate) -> tuple[bool, int, float]:
-        _, own, _ = candidate
+        own = candidate[1]
         is_matched = own.costs(previewed).is_matched
         return not is_matched, abs(own.scale - scale.number), own.minutes
 
     entry, performance, likeness = min(of_scale or candidates, key=rank)
-    costs, is_late = performance.costs(previewed), _is_late(entry, bare.due)
-    outcome = Outcome.LATE if is_late else Outcome.MET
+    costs = performance.costs(previewed)
+    outcome = Outcome.LATE if _is_late(entry, bare.due) else Outcome.MET
     if not (costs.is_matched and of_scale):
         outcome = Outcome.NOT_MET if of_scale else Outcome.OTHER_SCALE
     remark = "; ".join(_remarks(bare, entry, performance, is_matched=costs.is_matched))

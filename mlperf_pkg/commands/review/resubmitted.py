@@ -1,7 +1,7 @@
 """``review compare resubmitted``: result sets with the logs of an earlier round."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -10,8 +10,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.copies import different_fields
 from mlperf_pkg.checks.descriptions import PREVIEW, category, published_differences
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.commands.review.round import Entry, Round, Side, matched
-from mlperf_pkg.commands.review.section import Listing, Section, listed_section
+from mlperf_pkg.commands.review.round import Entry, Listing, Round, Section, Side, matched
 from mlperf_pkg.findings import Verdict, in_words
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.render.table import Column, by_key
@@ -19,15 +18,8 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.rounds import first_name
 
 _BRIEF = (
-    "outcome",
-    "path",
-    "old_round",
-    "old_path",
-    "problems",
-    "runs",
-    "shared_runs",
-    "identical_files",
-    "description",
+    *("outcome", "path", "old_round", "old_path", "problems"),
+    *("runs", "shared_runs", "identical_files", "description"),
 )
 _MOST = 100  # sets with the same run that are compared
 ALLOWED, NOT_ALLOWED = "allowed", "not allowed"
@@ -61,22 +53,13 @@ class Resubmission(Struct, frozen=True):
 def resubmissions(old: Side, new: Side) -> list[Resubmission]:
     """Return the sets of the new side with runs of the old one, one for each earlier round."""
     old, new = matched(old, new)
-    owners: dict[Hashable, dict[int, Entry]] = {}
-    for index, entry in enumerate(old.entries):
-        for key in entry.all_keys:
-            members = owners.setdefault(key, {})
-            if len(members) < _MOST:
-                members[index] = entry
+    owners = by_key((key, i) for i, entry in enumerate(old.entries) for key in entry.all_keys)
     pairs = []
     for entry in new.entries:
-        alike: dict[int, Entry] = {}
-        for key in entry.all_keys:
-            alike |= owners.get(key, {})
-        by_round = by_key(
-            (candidate.row.round, candidate)
-            for candidate in (alike[index] for index in sorted(alike))
-            if candidate.row.usage == entry.row.usage and candidate.version < entry.version
-        )
+        alike = {index for key in entry.all_keys for index in owners.get(key, ())[:_MOST]}
+        earlier = (old.entries[index] for index in sorted(alike))
+        of_usage = (e for e in earlier if e.row.usage == entry.row.usage)
+        by_round = by_key((e.row.round, e) for e in of_usage if e.version < entry.version)
         pairs += [_resubmission(candidates, entry) for candidates in by_round.values()]
     return pairs
 
@@ -103,16 +86,10 @@ def _resubmission(candidates: Sequence[Entry], new: Entry) -> Resubmission:
     """Return the resubmission of the set of the same name, else of that with most of the runs."""
     old = max(candidates, key=lambda old: (old.row.name == new.row.name, new.shared(old)))
     hashes = set(old.logs)
+    identical = sum(log in hashes for log in new.logs)
     description, fields = _description(old, new)
-    return Resubmission(
-        old=old,
-        new=new,
-        runs=new.shared(old),
-        identical=sum(log in hashes for log in new.logs),
-        description=description,
-        fields=fields,
-        problems=tuple(_problems(old, new, fields)),
-    )
+    problems = tuple(_problems(old, new, fields))
+    return Resubmission(old, new, new.shared(old), identical, description, fields, problems)
 
 
 def _description(old: Entry, new: Entry) -> tuple[str, tuple[str, ...]]:
@@ -171,9 +148,8 @@ def _kinds(row: Resubmission) -> Iterator[str]:
 
 
 def _title(row: Resubmission) -> str:
-    if row.problems:
-        return f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
-    return f"{row.outcome}; description: {row.description}"
+    problems = f"{NOT_ALLOWED}: {'; '.join(row.problems)}"
+    return problems if row.problems else f"{row.outcome}; description: {row.description}"
 
 
 def _origin(old: PublishedSet, new: PublishedSet) -> str:
@@ -212,5 +188,4 @@ COLUMNS = (
 
 def section(reviewed: Round) -> Section:
     """Return the sets of a round that have published logs of an earlier one."""
-    listing = resubmitted(reviewed.earlier, reviewed.side)
-    return listed_section(listing, "Resubmitted logs")
+    return resubmitted(reviewed.earlier, reviewed.side).section("Resubmitted logs")

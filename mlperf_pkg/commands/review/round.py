@@ -1,10 +1,14 @@
-"""A round under review, and the sides of a comparison: rounds as checked, or as published."""
+"""A round under review, its sections, and the sides of a comparison: as checked, or published.
+
+A section has paragraphs and tables; a list has results across rounds, in all formats.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,16 +21,13 @@ from mlperf_pkg.commands.review import objections
 from mlperf_pkg.commands.review.calendar import calendar_here, calendar_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Unchecked, Verdict
-from mlperf_pkg.infra.text import did_you_mean, letters
-from mlperf_pkg.published.model import (
-    PublishedSet,
-    comparable,
-    digests_of,
-    log_hash,
-    run_hash,
-)
+from mlperf_pkg.infra.text import did_you_mean, escape_markdown, letters
+from mlperf_pkg.published.model import PublishedSet, comparable, digests_of, log_hash, run_hash
 from mlperf_pkg.published.results import PublishedResults, published_results, usable_results
-from mlperf_pkg.render.table import by_key
+from mlperf_pkg.render import table as tables
+from mlperf_pkg.render.findings import View
+from mlperf_pkg.render.table import HEADING, PLAIN, Column, Group, Table, by_key, records, table_of
+from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, ResultSetRow, SystemRow, description_path
 from mlperf_pkg.rulebook.documents import usages
@@ -38,12 +39,8 @@ from mlperf_pkg.submission.membership import spellings, submitters
 from mlperf_pkg.submission.model import Submission
 
 _NAMED = 3
-_UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004")
 _UNREAD_TREE = ("TREE108", "TREE109", "TREE111", "TREE112", "TREE114")
-
-
-STATES = (Path("objections") / objections.NAME, Path(objections.NAME))
-"""Where a review looks for the states of its objections, in the current folder."""
+_UNREAD = ("CHECK", "LOG11", "SYS001", "SYS004", *_UNREAD_TREE)
 
 
 class Choices(Struct, frozen=True):
@@ -99,10 +96,8 @@ class Round(Struct, frozen=True, dict=True):
         for text in self.choices.joint:
             folder, equals, companies = text.rpartition("=")
             if len(list(filter(letters, companies.split("+")))) <= 1:
-                raise UserError(
-                    f"--joint {text}: fewer than two companies; expected A+B, or FOLDER=A+B for a"
-                    " folder with another name"
-                )
+                needed = "expected A+B, or FOLDER=A+B for a folder with another name"
+                raise UserError(f"--joint {text}: fewer than two companies; {needed}")
             if equals or letters(companies) in map(letters, names):
                 described[known_name(folder or companies, names, "--joint")] = (companies,)
         return submitters(names, described)
@@ -149,18 +144,10 @@ def known_name(name: str, names: Iterable[str], option: str) -> str:
     Raises:
         UserError: there is none; the message starts with the ``option``.
     """
-    alike = [spelling for spelling in names if letters(spelling) == letters(name)]
-    if alike:
+    if alike := [spelling for spelling in names if letters(spelling) == letters(name)]:
         return name if name in alike else alike[0]
     suggestion = did_you_mean(name, names) or f"; expected one of {', '.join(sorted(names))}"
     raise UserError(f"{option}: {name.strip()!r} is not a submitter of the round{suggestion}")
-
-
-def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
-    """Return how many result sets fail officially, and how many by the rules."""
-    verdicts = [row.verdict for row in rows]
-    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
-    return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
 def read_round(
@@ -176,16 +163,15 @@ def read_round(
         UserError: as ``check``, there is no submission, or the ``previous`` round is not earlier.
     """
     side = None if previous is None else read_side(previous, replace(options, round=None))
-    files = (file for file in STATES if file.exists())
-    entries = next(map(objections.read_entries, files), ())
+    files = (Path("objections", objections.NAME), Path(objections.NAME))
+    entries = next((objections.read_entries(file) for file in files if file.exists()), ())
     dates = calendar_here()
     checked = checked or check([path], options)
     report = checked.report
     if dates is None and report.round is not None and report.usage in usages():
         dates = calendar_of(submission_date(report.usage, report.round))
     outcome = objections.judge(entries, objections.Examined(checked), options)
-    outcome = replace(outcome, calendar=dates)
-    reviewed = Round(checked, choices, previous=side, outcome=outcome)
+    reviewed = Round(checked, choices, (), side, replace(outcome, calendar=dates))
     if side is not None:
         _require_later(side, reviewed.side)
     if not reviewed.submissions:
@@ -207,14 +193,12 @@ def _problems(reviewed: Round) -> Iterator[str]:
     for name, rows in reviewed.sets.items():
         if not rows:
             yield f"{name}: no result set"
-        without = [row for row in rows if description_path(row) not in reviewed.systems]
-        if without:
+        if without := [row for row in rows if description_path(row) not in reviewed.systems]:
             sets = wording.counted(len(without), "result set")
             systems = list(dict.fromkeys(str(row.system) for row in without))
             named = f"description ({wording.shortened(systems, _NAMED)})"
             yield f"{name}: {sets} without a system {named}: division and accelerators are unknown"
-    outside = [row.path for row in reviewed.report.result_sets if row.submitter is None]
-    if outside:
+    if outside := [row.path for row in reviewed.report.result_sets if row.submitter is None]:
         number = wording.counted(len(outside), "result set")
         yield f"{number} outside of all submissions: {wording.shortened(outside, _NAMED)}"
     yield from _unread(reviewed)
@@ -222,16 +206,137 @@ def _problems(reviewed: Round) -> Iterator[str]:
 
 def _unread(reviewed: Round) -> Iterator[str]:
     """Yield the files that could not be read or checked, by code."""
-    paths = by_key(
-        (finding.code, place.path)
-        for finding in reviewed.report.findings
-        if isinstance(finding, Unchecked) or finding.code.startswith(_UNREAD + _UNREAD_TREE)
-        for place in finding.occurrences
-    )
+    findings = reviewed.report.findings
+    unread = (f for f in findings if isinstance(f, Unchecked) or f.code.startswith(_UNREAD))
+    paths = by_key((f.code, place.path) for f in unread for place in f.occurrences)
     for code, labels in paths.items():
         files = list(dict.fromkeys(labels))
         number, names = wording.counted(len(files), "file"), wording.shortened(files, _NAMED)
         yield f"{number} not read or checked ({code}, {codes()[code].title}): {names}"
+
+
+# ---- sections -----------------------------------------------------------------------------
+
+_DECIMALS = 3
+_MARKED = "Marked: to be settled with the submitter."
+
+Cell = str | int | float | None
+"""The content of a table; None is an empty cell."""
+
+
+class Section(Struct, frozen=True):
+    """A part of a review. ``name`` is the stem of its files; ``text`` are paragraphs.
+
+    ``tables`` are by the stem of their files, after that of the section; ``checks`` makes them
+    lists of checkboxes. ``summary`` are the lines that the command prints.
+    """
+
+    name: str
+    title: str
+    text: tuple[str, ...] = ()
+    tables: Mapping[str, Table] = {}
+    summary: tuple[str, ...] = ()
+    checks: bool = False
+
+
+def column(title: str, of: Callable[[Any], Any] | None = None, *, numbers: bool = False) -> Column:
+    """Return a column that has its title in data, too."""
+    return Column(title, key=title, of=of, numbers=numbers)
+
+
+def table_of_cells(columns: Sequence[str], rows: Sequence[Sequence[Cell]], **more: Any) -> Table:
+    """Return a table of cells; a column that contains nothing but numbers is one of numbers."""
+    made = []
+    for place, title in enumerate(columns):
+        cells = [row[place] for row in rows if row[place] is not None]
+        numbers = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
+        made.append(column(title, numbers=numbers))
+    return table_of(made, rows, **more)
+
+
+# ---- a list across rounds -----------------------------------------------------------------
+
+
+class Listing(Struct, frozen=True):
+    """Results across rounds, and the numbers of them by outcome (``counts``).
+
+    Text shows the rows in groups; ``group_of`` returns the title of that of a row. The rows for
+    which ``is_open`` is true have to be settled in the review; only verbose text shows others. A
+    section of a review has the columns with the keys ``brief``.
+    """
+
+    name: str
+    title: str
+    summary: tuple[str, ...]
+    counts: Mapping[str, int]
+    columns: tuple[Column, ...]
+    rows: Sequence[Any]
+    group_of: Callable[[Any], str]
+    is_open: Callable[[Any], bool]
+    brief: tuple[str, ...]
+    legend: str = ""
+
+    def groups(self, *, are_open: bool) -> list[Group]:
+        """Return the rows that are open, or all others."""
+        rows = (row for row in self.rows if self.is_open(row) is are_open)
+        by_title = by_key((self.group_of(row), row) for row in rows)
+        return [Group(f"{title} ({len(rows)})", rows) for title, rows in by_title.items()]
+
+    def section(self, title: str) -> Section:
+        """Return a section of a review, with the ``brief`` columns that are not empty."""
+        rows = records(table_of(self.columns, self.rows))
+        keys = [key for key in self.brief if any(row[key] is not None for row in rows)]
+        marked = frozenset((n, 0) for n, row in enumerate(self.rows) if self.is_open(row))
+        titles = [key.replace("_", " ").capitalize() for key in keys]
+        every = ([row[key] for key in keys] for row in rows)
+        cells = [[round(v, _DECIMALS) if isinstance(v, float) else v for v in row] for row in every]
+        more = {"title": self.title, "note": _MARKED if marked else "", "marked": marked}
+        parts = {"table": table_of_cells(titles, cells, **more)} if rows else {}
+        return Section(self.name, title, self.summary, parts, self.summary)
+
+
+def text(listing: Listing, view: View) -> str:
+    """Return the list for a terminal or a pipe, its summary first."""
+    terminal = Terminal(view)
+    terminal.paragraph((listing.title, HEADING))
+    for line in listing.summary:
+        terminal.paragraph((line, PLAIN))
+    terminal.line()
+    groups = listing.groups(are_open=True)
+    groups += listing.groups(are_open=False) if view.verbose else []
+    if groups:
+        terminal.table(Table(listing.columns, groups), apart=True)
+        if listing.legend:
+            terminal.paragraph((listing.legend, PLAIN))
+    if hidden := len(listing.rows) - sum(len(group.rows) for group in groups):
+        terminal.paragraph((f"{wording.counted(hidden, 'row')} more: --verbose shows them", PLAIN))
+    return terminal.text()
+
+
+def json(listing: Listing, _: View) -> str:
+    """Return all rows as JSON."""
+    rows = records(table_of(listing.columns, listing.rows))
+    head = {"format": f"mlperf-pkg/review-{listing.name}/1", "title": listing.title}
+    return tables.json_text({**head, "counts": listing.counts, listing.name: rows})
+
+
+def csv(listing: Listing, _: View) -> str:
+    """Return all rows as CSV."""
+    return tables.csv(table_of(listing.columns, listing.rows))
+
+
+def markdown(listing: Listing, _: View) -> str:
+    """Return all rows as Markdown, the summary as a list."""
+    groups = [*listing.groups(are_open=True), *listing.groups(are_open=False)]
+    legend = listing.legend if groups else ""
+    return tables.document(
+        f"## {escape_markdown(listing.title)}",
+        "\n".join(f"- {escape_markdown(line)}" for line in listing.summary),
+        tables.markdown(Table(listing.columns, groups, note=legend)),
+    )
+
+
+LISTING_FORMATS = {"text": text, "json": json, "markdown": markdown, "csv": csv}
 
 
 # ---- the sides of a comparison ------------------------------------------------------------
@@ -361,10 +466,9 @@ def record_side(usage: str, round_: str | None = None) -> Side:
     published = published_results()
     names = [r.name for r in published.provenance.rounds if r.usage == usage]
     if round_ and round_ not in names:
-        newest = max(names, key=version_of, default="")
-        reason = "no such round was published"
-        if newest and version_of(round_) > version_of(newest):
-            reason = "newer than the published results of this package"
+        is_newer = names and version_of(round_) > max(map(version_of, names))
+        newer = "newer than the published results of this package"
+        reason = newer if is_newer else "no such round was published"
         raise UserError(f"{round_}: {reason} ({usage} {', '.join(names)}), and not a folder")
     hashes = published.hashes()
     entries = (
@@ -385,6 +489,5 @@ def checked_side(name: str, checked: Checked) -> Side:
         row = as_published(result.row, context.runs, context.system)
         runs = tuple(run for run in context.runs if run.path in digests)
         logs = tuple(log_hash(digests[run.path]) for run in runs)
-        official = result.row.verdict.official
-        entries.append(Entry(row, logs, runs, context.system, official))
+        entries.append(Entry(row, logs, runs, context.system, result.row.verdict.official))
     return Side(name, tuple(entries))

@@ -5,17 +5,15 @@ Source: submission_rules, Required reviews.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, combinations, product
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, permutations, product
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from mlperf_pkg.checks.system_schema import whole_number
-from mlperf_pkg.commands.review.round import Round, failing, known_name
-from mlperf_pkg.commands.review.section import Cell, Section, column
-from mlperf_pkg.findings import Basis, Finding, Severity
+from mlperf_pkg.commands.review.round import Round, Section, column, known_name, table_of_cells
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.render.text import CodeGroup, Submitters, by_code
 from mlperf_pkg.results import wording
@@ -67,45 +65,39 @@ def submitters_section(reviewed: Round) -> Section:
     return Section("submitters", "Submitters", (), {"table": table}, (counts, verdicts))
 
 
-def _parents(path: str) -> Iterator[str]:
-    """Yield the folders above a path and the path itself: ``a``, ``a/b``."""
-    return accumulate(path.split("/"), "{}/{}".format)
+def failing(rows: Iterable[ResultSetRow]) -> tuple[int, int]:
+    """Return how many result sets fail officially, and how many by the rules."""
+    verdicts = [row.verdict for row in rows]
+    official = sum(verdict.official is Verdict.FAIL for verdict in verdicts)
+    return official, sum(verdict.rules is Verdict.FAIL for verdict in verdicts)
 
 
-def _submitters(reviewed: Round) -> Iterator[tuple[Cell, ...]]:
+def by_folder(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+    """Return values by their paths and all folders above these: "", ``a`` and ``a/b``."""
+    named = ((["", *accumulate(path.split("/"), "{}/{}".format)], v) for path, v in pairs)
+    return by_key((folder, value) for folders, value in named for folder in {*folders})
+
+
+def _submitters(reviewed: Round) -> Iterator[tuple[str | int | None, ...]]:
     """Yield the results of each submitter in all spellings of its name, and the findings on it."""
     labels = {submission.name: submission.place.label for submission in reviewed.submissions}
     # The only submission of a round may have no label: all findings are about it.
-    by_label = by_key((p, f) for f in reviewed.report.findings for p in ("", *_parents(f.about)))
+    by_label = by_folder((finding.about, finding) for finding in reviewed.report.findings)
     for name, folders in reviewed.submitters.items():
         rows = [row for folder in folders for row in reviewed.sets[folder]]
         findings = [finding for folder in folders for finding in by_label.get(labels[folder], ())]
         systems = [reviewed.systems.get(description_path(row)) for row in rows]
         sizes = [system.accelerators for system in systems if system and system.accelerators]
         severities = Counter(finding.severity for finding in findings)
-        yield (
-            name,
-            len({(row.submitter, row.system) for row in rows}),
-            len(rows),
-            max(sizes, default=None),
-            ", ".join(sorted({row.division or wording.NOTHING for row in rows})),
-            *failing(rows),
-            severities[Severity.ERROR],
-            severities[Severity.WARNING],
-            sum(row.id in reviewed.with_errors for row in rows),
-        )
+        numbers = (len({(row.submitter, row.system) for row in rows}), len(rows))
+        divisions = ", ".join(sorted({row.division or wording.NOTHING for row in rows}))
+        weights = (severities[Severity.ERROR], severities[Severity.WARNING])
+        with_errors = sum(row.id in reviewed.with_errors for row in rows)
+        largest = max(sizes, default=None)
+        yield name, *numbers, largest, divisions, *failing(rows), *weights, with_errors
 
 
-_FINDINGS = (
-    column("Severity", lambda row: row[0].first.severity.value),
-    column("Code", lambda row: row[0].first.code),
-    column("By", lambda row: row[0].first.basis.value),
-    column("Places", lambda row: len(row[0].subjects), numbers=True),
-    column("Submitters", lambda row: row[1]),
-    column("Found", lambda row: row[0].text),
-)
-
-
+_FINDINGS = ("Severity", "Code", "By", "Places", "Submitters", "Found")
 NOTED = (
     *("RUN130", "SET111", "SET113", "SET120", "SET123", "SET124", "SET127", "SET140", "SET15"),
     *("SET160", "SET163", "SET164", "SEED106"),
@@ -132,7 +124,11 @@ def findings_section(name: str, reviewed: Round) -> Section:
     of_group = Submitters(report).of_group
     rows = [(group, of_group(group)) for group in sorted(by_code(every), key=weight)]
     title, of_table = _KINDS[name]
-    tables = {"table": table_of(_FINDINGS, rows, title=of_table)} if rows else {}
+    cells = [
+        (g.first.severity.value, g.first.code, g.first.basis.value, len(g.subjects), whose, g.text)
+        for g, whose in rows
+    ]
+    tables = {"table": table_of_cells(_FINDINGS, cells, title=of_table)} if rows else {}
     lines = tuple(f"{g.first.severity} {g.first.code} ({whose}): {_title(g)}" for g, whose in rows)
     text = () if rows else ("no errors or warnings",) if name == "findings" else ("none",)
     return Section(name, title, text, tables, () if name == "others" else lines or text)
@@ -162,10 +158,6 @@ class Company(Struct, frozen=True):
     partners: frozenset[str]
     results: Mapping[By, Sequence[ResultSetRow]]
     scale: int
-
-    def folders(self, by: By) -> tuple[str, ...]:
-        """Return the names of its submissions with results in a rank."""
-        return tuple(dict.fromkeys(row.submitter or "" for row in self.results[by]))
 
 
 def companies(reviewed: Round) -> tuple[Company, ...]:
@@ -247,10 +239,7 @@ def groups(number: int, may: May) -> list[Group]:
 
 def reviews(group: Group, may: May) -> Iterator[tuple[int, int]]:
     """Yield the allowed pairs of a group, reviewer first, in both directions."""
-    for first, second in combinations(group, 2):
-        if may(first, second):
-            yield first, second
-            yield second, first
+    return (pair for pair in permutations(group, 2) if may(*pair))
 
 
 def is_covered(group: Group, may: May) -> bool:
@@ -307,14 +296,12 @@ class _Rank(Struct, frozen=True):
     def unit(self) -> str:
         return "number of results" if self.by == "results" else "scale"
 
+    def partners(self, group: Group) -> list[str]:
+        apart = (one for one in group if not all(self.may(one, other) for other in group))
+        return [self.members[index].name for index in apart]
 
-_ASSIGNMENTS = (
-    column("Reviewer", lambda item: item.reviewer or CHAIRS),
-    column("Reviews", attrgetter("submitter")),
-    column("Folders", lambda item: ", ".join(item.folders)),
-    column("By", attrgetter("by")),
-    column("Why", attrgetter("why")),
-)
+
+_ASSIGNMENTS = ("Reviewer", "Reviews", "Folders", "By", "Why")
 _RANKS = (
     column("By", lambda row: row[0]),
     column("Rank", lambda row: row[1], numbers=True),
@@ -338,18 +325,24 @@ def assignments(reviewed: Round) -> tuple[Assignment, ...]:
     return tuple(chain.from_iterable(map(_assigned, _ranks(reviewed))))
 
 
+def reviewers(assigned: Iterable[Assignment], folder: str) -> str:
+    """Return the reviewers of a submission: ``A, B (by results); C (by scale)``."""
+    of_folder = (item for item in assigned if folder in item.folders)
+    by_rank = by_key((item.by, item.reviewer or CHAIRS) for item in of_folder)
+    ranks = (f"{', '.join(sorted({*names}))} (by {by})" for by, names in by_rank.items())
+    return "; ".join(ranks) or "nobody"
+
+
 def assignments_section(reviewed: Round) -> Section:
     """Return the assignments, with their reasons."""
     ranks, note = _ranks(reviewed), "By: the ranking that paired them."
-    pairs = table_of(_ASSIGNMENTS, assignments(reviewed), title="Assignments", note=note)
+    made = assignments(reviewed)
+    cells = [(a.reviewer or CHAIRS, a.submitter, ", ".join(a.folders), a.by, a.why) for a in made]
+    pairs = table_of_cells(_ASSIGNMENTS, cells, title="Assignments", note=note)
     members = [(rank.by, *pair) for rank in ranks for pair in enumerate(rank.members, 1)]
-    return Section(
-        "assignments",
-        "Assignments",
-        (*_RULES, *_chosen(reviewed)),
-        {"pairs": pairs, "rank": table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)},
-        tuple(chain.from_iterable(map(_summary, ranks))),
-    )
+    texts, summary = (*_RULES, *_chosen(reviewed)), tuple(chain.from_iterable(map(_summary, ranks)))
+    rank = table_of(_RANKS, members, title="Ranks", note=_RANKS_NOTE)
+    return Section("assignments", "Assignments", texts, {"pairs": pairs, "rank": rank}, summary)
 
 
 def _ranks(reviewed: Round) -> list[_Rank]:
@@ -362,19 +355,18 @@ def _ranks(reviewed: Round) -> list[_Rank]:
 
 def _assigned(rank: _Rank) -> Iterator[Assignment]:
     for group in groups(len(rank.members), rank.may):
-        pairs = sorted(reviews(group, rank.may))
-        for reviewer, submitter in pairs:
-            company = rank.members[submitter]
-            name, why = rank.members[reviewer].name, _why(rank, group)
-            yield Assignment(name, company.name, company.folders(rank.by), rank.by, why)
-        for submitter in sorted({*group} - {submitter for _, submitter in pairs}):
-            company = rank.members[submitter]
-            alone = ("a partner of all others left in the ranking", "the only one ranked")
-            why = f"{alone[len(rank.members) == 1]} by {rank.unit}"
-            yield Assignment(None, company.name, company.folders(rank.by), rank.by, why)
+        pairs = [(rank.members[one].name, other) for one, other in reviews(group, rank.may)]
+        met = {submitter for _, submitter in pairs}
+        for name, submitter in [*pairs, *((None, one) for one in group if one not in met)]:
+            company, why = rank.members[submitter], _why(rank, group, name)
+            folders = dict.fromkeys(row.submitter or "" for row in company.results[rank.by])
+            yield Assignment(name, company.name, tuple(folders), rank.by, why)
 
 
-def _why(rank: _Rank, group: Group) -> str:
+def _why(rank: _Rank, group: Group, reviewer: str | None) -> str:
+    if reviewer is None:
+        alone = ("a partner of all others left in the ranking", "the only one ranked")
+        return f"{alone[len(rank.members) == 1]} by {rank.unit}"
     numbers = [str(index + 1) for index in group]
     values = [rank.value(company) for company in rank.members]
     own = wording.enumerated([str(values[index]) for index in group])
@@ -383,16 +375,11 @@ def _why(rank: _Rank, group: Group) -> str:
         reason += ", the last three of an odd number"
     if group != list(range(group[0], group[0] + len(group))):
         reason += ", as partners may not review each other"
-    partners = [rank.members[index].name for index in group if _has_partner(rank, group, index)]
-    if partners:
+    if partners := rank.partners(group):
         reason += f"; {wording.enumerated(partners)} are partners and do not review each other"
     if any(values.count(values[index]) > 1 for index in group):
         reason += f"; ties broken by seed {rank.seed}"
     return reason
-
-
-def _has_partner(rank: _Rank, group: Group, index: int) -> bool:
-    return any(not rank.may(index, member) for member in group if member != index)
 
 
 def _chosen(reviewed: Round) -> Iterator[str]:
@@ -409,12 +396,12 @@ def _summary(rank: _Rank) -> Iterator[str]:
     names, texts, alone = [company.name for company in rank.members], [], []
     for group in groups(len(names), rank.may):
         members = {*chain.from_iterable(reviews(group, rank.may))}
-        partners = [names[index] for index in group if _has_partner(rank, group, index)]
-        note = f" ({wording.enumerated(partners)} not each other)" if members and partners else ""
-        present = [names[index] for index in group if index in members]
-        texts.append(f"{wording.enumerated(present)}{note}")
+        if members:
+            partners = wording.enumerated(rank.partners(group))
+            present = wording.enumerated([names[index] for index in group if index in members])
+            texts.append(f"{present} ({partners} not each other)" if partners else present)
         alone += [names[index] for index in group if index not in members]
-    texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}" if alone else "")
-    texts = [text for text in texts if text]
+    if alone:
+        texts.append(f"{wording.enumerated(sorted(alone))} by {CHAIRS}")
     if texts or rank.by == "results":
         yield f"by {rank.unit}: {'; '.join(texts) or wording.NOTHING}"

@@ -1,7 +1,5 @@
 """The checklist of a submission, from simulated rounds with changes."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from mlperf_pkg.commands.review.checklist import subjects
 from mlperf_pkg.commands.review.files import markdown, page, review_of
 from mlperf_pkg.commands.review.round import Entry, Round, Side
 from mlperf_pkg.published.model import PublishedSet
-from tests.helpers.logs import edited, without
+from tests.helpers.logs import edited, joined, records, without
 from tests.helpers.published import published_set
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
 
@@ -28,23 +26,22 @@ def reviewed(root: Path, *published: PublishedSet) -> Round:
     return Round(check([str(root)], Options(jobs=1)), previous=earlier)
 
 
-def texts(root: Path, *published: PublishedSet, name: str = "ACME") -> list[str]:
-    """The items of one submission, with their topics; ``published`` are sets of earlier rounds."""
-    every = subjects(reviewed(root, *published))
-    subject = next(subject for subject in every if subject.name == name)
+def texts(root: Path, *published: PublishedSet) -> list[str]:
+    """The items of the submission, with their topics; ``published`` are sets of earlier rounds."""
+    (subject,) = subjects(reviewed(root, *published))
     return [f"{item.topic}: {item.text}" for item in checklist.items(subject)]
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A round of one submission."""
+def acme(tmp_path: Path) -> Path:
+    """The only submission of a round."""
     write_system(write_submission(tmp_path / "v2.0/ACME") / "systems", submitter="ACME")
-    return tmp_path / "v2.0"
+    return tmp_path / "v2.0/ACME"
 
 
 @pytest.fixture
-def acme(root: Path) -> Path:
-    return root / "ACME"
+def root(acme: Path) -> Path:
+    return acme.parent
 
 
 USUAL = [
@@ -52,10 +49,6 @@ USUAL = [
     f"Statuses: Available on-premise ({SYSTEM}): can customers get the available systems now?",
     f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM})",
 ]
-
-
-def test_a_submission_without_changes(root: Path) -> None:
-    assert texts(root) == USUAL
 
 
 def test_the_reviewers_are_named(root: Path) -> None:
@@ -68,12 +61,12 @@ def test_the_reviewers_are_named(root: Path) -> None:
         "Gamma, reviewed by ACME, Beta (by results)",
     ]
     assert section.summary == ("9 items for 3 submissions",)
-    assert section.tables["ACME"].note == (
-        "1 result set of 1 system (resnet); 0 fail officially, 0 by the rules."
-    )
+    note = "1 result set of 1 system (resnet); 0 fail officially, 0 by the rules."
+    assert section.tables["ACME"].note == note
 
 
-def test_it_can_be_ticked_off(root: Path) -> None:
+def test_a_submission_without_changes_can_be_ticked_off(root: Path) -> None:
+    assert texts(root) == USUAL
     round_ = reviewed(root)
     section = checklist.section(round_)
     assert "\n- [ ] Code: no benchmarks/ folder: " in markdown(section)
@@ -82,97 +75,58 @@ def test_it_can_be_ticked_off(root: Path) -> None:
     assert "- [ ]" not in markdown(replace(section, checks=False))
 
 
-def diverged(acme: Path) -> None:
-    logs = simulated()
-    write_set(acme / LOGS, (edited(logs[0], "run_stop", metadata={"status": "aborted"}), *logs[1:]))
+CHANGES: list[tuple[str, Any, int, str]] = [  # key, its new fields, in how many logs, the item
+    ("run_stop", {"metadata": {"status": "aborted"}}, 1, f"Runs: warning RUN140, {SET}: run_stop"),
+    ("seed", {"value": 1}, 9, f"Seeds: the same seed in all runs: 1 result set ({SET})"),
+    ("lars_opt_base_learning_rate", {"value": 17}, 1, f"Hyperparameters: error SET122, {SET}: "),
+    ("global_batch_size", {"value": 1 << 20}, 9, "Convergence: no reference point: 1 result set"),
+]
 
 
-def slow(acme: Path) -> None:
-    logs = list(simulated())
-    records = [json.loads(line.removeprefix(b":::MLLOG ")) for line in logs[1].splitlines()]
-    begin = next(record["time_ms"] for record in records if record["key"] == "run_start")
-    for record in records:
-        record["time_ms"] += 2 * max(0, record["time_ms"] - begin)
-    logs[1] = b"".join(b":::MLLOG " + json.dumps(record).encode() + b"\n" for record in records)
-    write_set(acme / LOGS, tuple(logs))
+def test_values_that_were_changed(root: Path, acme: Path) -> None:
+    for key, fields, number, expected in CHANGES:
+        logs = simulated()
+        changed = (edited(log, key, **fields) for log in logs[:number])
+        write_set(acme / LOGS, (*changed, *logs[number:]))
+        assert [text for text in texts(root) if text.startswith(expected)], expected
 
 
-def seedless(acme: Path) -> None:
-    write_set(acme / LOGS, tuple(without(log, "seed") for log in simulated()))
+def slow(log: bytes) -> bytes:
+    """The log of a run that takes three times as long."""
+    begin = next(record["time_ms"] for record in records(log) if record["key"] == "run_start")
+    times = {ms: ms + 2 * max(0, ms - begin) for ms in (r["time_ms"] for r in records(log))}
+    return joined([{**record, "time_ms": times[record["time_ms"]]} for record in records(log)])
 
 
-def same_seed(acme: Path) -> None:
-    write_set(acme / LOGS, tuple(edited(log, "seed", value=1) for log in simulated()))
+def test_a_slow_run_without_a_seed(root: Path, acme: Path) -> None:
+    first, second, *others = (without(log, "seed") for log in simulated())
+    write_set(acme / LOGS, (first, slow(second), *others))
+    made = "\n".join(texts(root))
+    assert f"\nRuns: unlike the other runs of their set: {SET}/result_1.txt takes 3." in made
+    assert f"\nSeeds: error SEED101, {SET}: " in made
 
 
-def different_runs(acme: Path) -> None:
-    logs = simulated()
-    first = edited(logs[0], "lars_opt_base_learning_rate", value=17)
-    write_set(acme / LOGS, (first, *logs[1:]))
-
-
-def scaled(acme: Path) -> None:
+def test_a_preview(root: Path, acme: Path) -> None:
     (acme / LOGS / "scaling.json").write_text('{"scaling_factor": 1.25}')
-
-
-def preview(acme: Path) -> None:
     write_system(acme / "systems", status="preview", submitter="ACME")
-
-
-def no_description(acme: Path) -> None:
+    made = "\n".join(texts(root))
+    assert f"\nStatuses: preview ({SYSTEM})\nStatuses: Previews, which require " in made
+    assert f"\nConvergence: note SET120, {SET}: scaling_factor is 1.25" in made
     (acme / f"systems/{SYSTEM}.json").unlink()
+    assert f"\nDescriptions: error SET110, {SET}: " in "\n".join(texts(root))
 
 
-def large(acme: Path) -> None:
-    write_set(
-        acme / LOGS, tuple(edited(log, "global_batch_size", value=1 << 20) for log in simulated())
-    )
-
-
-def coded(acme: Path) -> None:
+def test_code(root: Path, acme: Path) -> None:
     folder = acme / "benchmarks/resnet/implementations/tf"
     folder.mkdir(parents=True)
     (folder / "README.md").write_text("./run_and_time.sh")
     (folder / "run_and_time.sh").write_text("train")
-
-
-def configured(acme: Path) -> None:
-    coded(acme)
-    (acme / f"benchmarks/resnet/implementations/tf/config_{SYSTEM}.sh").write_text("A=1")
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (diverged, f"Runs: warning RUN140, {SET}: run_stop says"),
-        (slow, f"Runs: unlike the other runs of their set: {SET}/result_1.txt takes 3."),
-        (seedless, f"Seeds: error SEED101, {SET}: "),
-        (same_seed, f"Seeds: the same seed in all runs: 1 result set ({SET})"),
-        (different_runs, f"Hyperparameters: error SET122, {SET}: the runs have different"),
-        (scaled, f"Convergence: note SET120, {SET}: scaling_factor is 1.25"),
-        (
-            preview,
-            f"Statuses: Previews, which require Available successors with new logs: {SYSTEM}",
-        ),
-        (preview, f"Statuses: preview ({SYSTEM})"),
-        (no_description, f"Descriptions: error SET110, {SET}: "),
-        (large, f"Convergence: no reference point: 1 result set ({SET})"),
-        (coded, "Code: 2 files for resnet: does the code match the logs?"),
-        (coded, "Code: no file is named after the system or is a configuration: 1 result set"),
-        (configured, "Code: 3 files for resnet: does the code match the logs?"),
-    ],
-)
-def test_what_was_changed(
-    root: Path, acme: Path, change: Callable[[Path], None], expected: str
-) -> None:
-    assert not any(text.startswith(expected) for text in USUAL)
-    change(acme)
-    assert [text for text in texts(root) if text.startswith(expected)]
-
-
-def test_a_configuration(root: Path, acme: Path) -> None:
-    configured(acme)
-    assert not any(text.startswith("Code: no file is named") for text in texts(root))
+    files, without = (text for text in texts(root) if text.startswith("Code: "))
+    assert files == "Code: 2 files for resnet: does the code match the logs?"
+    assert without.startswith("Code: no file is named after the system or is a configuration: 1 r")
+    (folder / f"config_{SYSTEM}.sh").write_text("A=1")
+    (files,) = (text for text in texts(root) if text.startswith("Code: "))
+    assert files == "Code: 3 files for resnet: does the code match the logs?"
 
 
 def software(acme: Path, name: str, **fields: Any) -> None:
@@ -185,12 +139,10 @@ def test_software_that_differs_within_the_submission(root: Path, acme: Path) -> 
     for name, torch, cuda in (("one", "2.2", "12.1"), ("two", "2.1", "12.0")):
         stack = {"cuda": cuda, "nccl": "2"}
         software(acme, name, framework=f"PyTorch {torch}", other_software_stack=stack)
-    made = texts(root)
-    assert (
-        f"Software: framework: PopART, Poplar SDK 2.5.1 ({SYSTEM}), PyTorch 2.2 (one), PyTorch 2.1 (two)"
-        in made
-    )
-    assert "Software: differs between systems: cuda 12.1 (one), 12.0 (two)" in made
+    assert [text for text in texts(root) if text.startswith("Software: ")] == [
+        f"{USUAL[-1]}, PyTorch 2.2 (one), PyTorch 2.1 (two)",
+        "Software: differs between systems: cuda 12.1 (one), 12.0 (two)",
+    ]
 
 
 def test_software_older_than_in_the_round_before(root: Path) -> None:
@@ -215,17 +167,14 @@ def test_many_items_are_cut_and_errors_are_kept(
     root: Path, acme: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_system(acme / "systems", submitter="ACME", cooling="", framework=...)
-    seedless(acme)
+    write_set(acme / LOGS, tuple(without(log, "seed") for log in simulated()))
     everything = texts(root)
     monkeypatch.setattr(checklist, "MOST_ITEMS", 4)
     made = texts(root)
     errors = [text for text in everything if ": error " in text]
-    assert len(everything) > 4
-    assert len(made) == 4
-    assert made[-1] == (
-        f"Files: {len(everything) - 3} more kinds of findings; mlperf-pkg check ACME shows them"
-    )
-    assert all(text in made for text in errors[:3])
+    more = f"{len(everything) - 3} more kinds of findings; mlperf-pkg check ACME shows them"
+    assert (len(made), made[-1]) == (4, f"Files: {more}")
+    assert {*errors[:3]} <= {*made}
 
 
 def test_broken_logs_and_hostile_names(tmp_path: Path) -> None:

@@ -26,48 +26,37 @@ from mlperf_pkg.findings import Severity
 from tests.helpers.reports import FAIL, finding
 from tests.helpers.reviews import a_round, a_set, a_system, cells, of_sizes
 
-SEED = 3  # Rhys comes before Shaw
-
-# Nineteen submitters, of whom R and S submit together: (results below 512 accelerators, above, at).
-NINETEEN = {
+# Eleven submitters, of whom R and S submit together: (results below 512 accelerators, above, at).
+ELEVEN = {
     "Ames": (21, 0, 0),
     "Bell": (18, 3, 2048),
     "Cole": (15, 0, 0),
     "Dorn": (12, 0, 0),
     "Egan": (11, 1, 512),
-    "Fenn": (10, 0, 0),
-    "Gale": (9, 0, 0),
-    "Hale": (8, 0, 0),
-    "Ives": (7, 0, 0),
-    "Jory": (6, 0, 0),
-    "Kemp": (5, 0, 0),
-    "Lowe": (4, 0, 0),
     "Marr": (3, 0, 0),
     "Nash": (2, 0, 0),
-    "Orme": (1, 0, 0),
     "Pike": (0, 5, 8192),
     "Quin": (0, 1, 4096),
     "Rhys+Shaw": (16, 0, 0),
 }
 
 # By hand. Rank by results: Ames 21, Bell 18, Rhys and Shaw 16 each, Cole 15, Dorn 12, Egan 11,
-# Fenn 10, Gale 9, Hale 8, Ives 7, Jory 6, Kemp 5, Lowe 4, Marr 3, Nash 2, Orme 1: seventeen, so the
-# last three review each other. Rhys and Shaw, ranks 3 and 4 in either order, are partners, so the
-# first of them meets Cole and the second Dorn. By scale: Pike 8192, Quin 4096, Bell 2048, Egan 512.
+# Marr 3, Nash 2: nine, so the last three review each other. Rhys and Shaw, ranks 3 and 4 in this
+# order by seed 3, are partners, so the first of them meets Cole and the second Dorn. By scale: Pike
+# 8192, Quin 4096, Bell 2048, Egan 512.
 BY_HAND = {
-    "results": "Ames Bell, Rhys Cole, Shaw Dorn, Egan Fenn, Gale Hale, Ives Jory, Kemp Lowe, Marr Nash,"
-    " Marr Orme, Nash Orme",
+    "results": "Ames Bell, Rhys Cole, Shaw Dorn, Egan Marr, Egan Nash, Marr Nash",
     "scale": "Pike Quin, Bell Egan",
 }
 
 
-def nineteen(**choices: Any) -> Round:
+def eleven(**choices: Any) -> Round:
     rows, systems = [], []
-    for name, (small, large, scale) in NINETEEN.items():
+    for name, (small, large, scale) in ELEVEN.items():
         rows += [a_set(name, f"b{number}") for number in range(small)]
         rows += [a_set(name, f"b{number}", "pod") for number in range(large)]
         systems += [a_system(name, accelerators=8), a_system(name, "pod", accelerators=scale)]
-    return a_round(NINETEEN, rows, systems, **choices)
+    return a_round(ELEVEN, rows, systems, **choices)
 
 
 def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
@@ -76,69 +65,61 @@ def pairs(made: tuple[Assignment, ...], by: str) -> list[set[str | None]]:
     return [set(pair) for pair in dict.fromkeys(both)]
 
 
-def test_nineteen_by_hand_and_by_tool() -> None:
-    made = assignments(nineteen(seed=SEED))
+def test_eleven_by_hand_and_by_tool() -> None:
+    reviewed = eleven(seed=3)
+    made = assignments(reviewed)
     for by, by_hand in BY_HAND.items():
         assert pairs(made, by) == [{*pair.split()} for pair in by_hand.split(",")]
     whys = {item.submitter: item.why for item in made}
     assert whys["Ames"] == "ranks 1 and 2 by number of results (21 and 18)"
     assert whys["Cole"] == (
         "ranks 3 and 5 by number of results (16 and 15), as partners may not review"
-        f" each other; ties broken by seed {SEED}"
+        " each other; ties broken by seed 3"
     )
-    assert (
-        whys["Orme"]
-        == "ranks 15, 16 and 17 by number of results (3, 2 and 1), the last three of an odd number"
-    )
+    last = "ranks 7, 8 and 9 by number of results (11, 3 and 2), the last three of an odd number"
+    assert whys["Nash"] == last
     assert whys["Pike"] == "ranks 1 and 2 by scale (8192 and 4096)"
     folders = {item.submitter: item.folders for item in made}
     assert folders["Rhys"] == folders["Shaw"] == ("Rhys+Shaw",)
+    report = replace(reviewed.report, usage="hpc")  # which has no rank by scale
+    hpc = replace(reviewed, checked=replace(reviewed.checked, report=report))
+    assert {item.by for item in assignments(hpc)} == {"results"}
+
+
+CHAIRS = "volunteers or the chairs"
+FEW: list[tuple[dict[str, int], Any, str]] = [
+    ({"A": 1}, (), f"A by {CHAIRS}"),
+    ({"A": 1, "B": 2, "C": 3}, (), "C, B and A"),
+    ({"A": 1, "B": 2, "C": 3, "D": 4}, ("C+D",), "D and B; C and A"),
+    ({"a_b": 1, "A B": 2, "C": 2}, (), "A B and C"),
+    ({"A_B": 3, "A": 1, "B": 1}, (), f"A and B by {CHAIRS}"),
+    ({"A_B": 3, "A": 1}, (), "A_B and A"),
+    ({"Azure_ACME": 5, "B": 9, "C": 4}, ("Azure_ACME=Azure+ACME",), "B and Azure; ACME and C"),
+    ({"ACME": 5, "B": 3, "IBM+Acme": 4}, (), "ACME, IBM and B (ACME and IBM not each other)"),
+    ({"A+": 3, "+": 2, "B++B": 1}, (), "A+, + and B++B"),
+    ({"A+B": 3, "C": 2}, ("A+B=C+D",), f"C and D by {CHAIRS}"),
+    ({"A+B+C+D+E": 5, "F": 1}, ("A+B+C+D+E",), f"D and F; A, B, C and E by {CHAIRS}"),
+]
 
 
 def test_few() -> None:
-    for results, choices, lines in (
-        ({"A": 1}, {}, ["A by volunteers or the chairs"]),
-        ({"A": 1, "B": 2}, {}, ["B and A"]),
-        ({"A": 1, "B": 2, "C": 3}, {}, ["C, B and A"]),
-        ({"A": 1, "B": 2, "C": 3}, {"excluded": ("B",)}, ["C and A"]),
-        ({"A": 1, "B": 2, "C": 3, "D": 4}, {"joint": ("C+D",)}, ["D and B; C and A"]),
-        ({"A": 0, "B": 2, "C": 3}, {}, ["C and B"]),
-        ({"a_b": 1, "A B": 2, "C": 2}, {}, ["A B and C"]),
-        ({"A_B": 3, "A": 1, "B": 1}, {}, ["A and B by {0}"]),
-        ({"A_B": 3, "A": 1}, {}, ["A_B and A"]),
-        (
-            {"Azure_ACME": 5, "B": 9, "C": 4},
-            {"joint": ("Azure_ACME=Azure+ACME",)},
-            ["B and Azure; ACME and C"],
-        ),
-        (
-            {"NVIDIA": 5, "B": 3, "IBM+Nvidia": 4},
-            {},
-            ["NVIDIA, IBM and B (NVIDIA and IBM not each other)"],
-        ),
-        ({"A+": 3, "+": 2, "B++B": 1}, {}, ["A+, + and B++B"]),
-        ({"A+B": 3, "C": 2}, {"joint": ("A+B=C+D",)}, ["C and D by {0}"]),
-        ({"A": 1, "B": 1}, {"joint": ("A+B",)}, ["A and B by {0}"]),
-        (
-            {"A+B+C+D+E": 5},
-            {"joint": ("A+B+C+D+E",)},
-            ["A, B, C, D and E by {0}"],
-        ),
-        ({"A+B+C+D+E": 5, "F": 1}, {"joint": ("A+B+C+D+E",)}, ["D and F; A, B, C and E by {0}"]),
-    ):
-        chairs = "volunteers or the chairs"
-        expected = [f"by number of results: {line.format(chairs)}" for line in lines]
-        assert list(assignments_section(of_sizes(results, **choices)).summary) == expected
+    for results, joint, line in FEW:
+        made = assignments_section(of_sizes(results, joint=joint))
+        assert made.summary == (f"by number of results: {line}",)
+    made = assignments_section(of_sizes({"A": 1, "B": 2, "C": 0}, excluded=("B",)))
+    assert made.summary == (f"by number of results: A by {CHAIRS}",)
+    assert made.text[-3:] == (
+        "Excluded: B.",
+        "Without results and therefore without assignments: C.",
+        "Ties are broken by seed 0.",
+    )
 
 
 def test_unknown_names() -> None:
     for choices, message in (
         ({"joint": ("ACME",)}, "--joint ACME: fewer than two companies; expected A+B"),
-        ({"joint": ("ACME+",)}, "fewer than two companies"),
         ({"joint": ("ACME=",)}, "fewer than two companies"),
-        ({"joint": ("ACME+Btea",)}, "'Btea' is not a submitter of the round; did you mean Beta?"),
         ({"joint": ("X=A+B",)}, "'X' is not a submitter of the round; expected one of ACME, Beta"),
-        ({"excluded": ("ACNE",)}, "--exclude: 'ACNE' is not a submitter of the round; did you"),
     ):
         with pytest.raises(UserError) as error:
             assignments(of_sizes({"ACME": 1, "Beta": 1}, **choices))
@@ -146,23 +127,9 @@ def test_unknown_names() -> None:
 
 
 def test_the_seed_decides_ties_alone() -> None:
-    tied = dict.fromkeys("ABCDEFGH", 3)
-    orders = {seed: assignments_section(of_sizes(tied, seed=seed)).summary for seed in range(5)}
-    assert len({*orders.values()}) > 1
-    assert assignments_section(of_sizes(tied, seed=4)).summary == orders[4]
-    different = {name: number for number, name in enumerate("ABCDEFGH", 1)}
-    assert (
-        len({assignments_section(of_sizes(different, seed=seed)).summary for seed in range(5)}) == 1
-    )
-
-
-def test_hpc_has_no_rank_by_scale() -> None:
-    training = nineteen()
-    hpc = replace(
-        training,
-        checked=replace(training.checked, report=replace(training.report, usage="hpc")),
-    )
-    assert {item.by for item in assignments(hpc)} == {"results"}
+    for results, is_tied in ((dict.fromkeys("ABCD", 3), True), ({"A": 1, "B": 2, "C": 3}, False)):
+        rounds = [of_sizes(results, seed=seed) for seed in range(5)]
+        assert (len({assignments_section(reviewed).summary for reviewed in rounds}) > 1) is is_tied
 
 
 def test_a_large_submission_alone() -> None:
@@ -199,8 +166,7 @@ NAMES = [chr(ord("A") + number) for number in range(12)]
 )
 def test_any_round(results: dict[str, int], joints: list[list[str]], seed: int) -> None:
     joint = tuple("+".join(names) for names in joints if {*names} <= results.keys())
-    reviewed = of_sizes(results, joint=joint, seed=seed)
-    made = assignments(reviewed)
+    made = assignments(of_sizes(results, joint=joint, seed=seed))
     partners = {
         frozenset((a, b)) for names in joint for a in names.split("+") for b in names.split("+")
     }
@@ -208,11 +174,9 @@ def test_any_round(results: dict[str, int], joints: list[list[str]], seed: int) 
     assert {submitter for _, submitter in met} == results.keys()
     assert all(frozenset(pair) not in partners and pair[0] != pair[1] for pair in met)
     assert len(met) == len(made)
-    assert {(two, one) for one, two in met if one} == {pair for pair in met if pair[0]}
     times = [sum(item.submitter == name for item in made) for name in results]
     assert {*times} <= {1, 2}
     assert times.count(2) <= 3
-    assert assignments(reviewed) == made
 
 
 # ---- pairs down a ranking -----------------------------------------------------------------
@@ -228,33 +192,16 @@ def test_groups() -> None:
     for number, partners, expected in (
         (0, (), []),
         (1, (), [[0]]),
-        (2, (), [[0, 1]]),
-        (3, (), [[0, 1, 2]]),
         (4, (), [[0, 1], [2, 3]]),
         (5, (), [[0, 1], [2, 3, 4]]),
         (4, ("01",), [[0, 2], [1, 3]]),
-        (4, ("12",), [[0, 1], [2, 3]]),
         (4, ("23",), [[0, 2], [1, 3]]),
         (6, ("012",), [[0, 3], [1, 4], [2, 5]]),
         (6, ("345",), [[0, 4], [1, 5], [2, 3]]),
         (3, ("01",), [[0, 1, 2]]),
         (5, ("234",), [[0, 2], [1, 3, 4]]),
-        (2, ("01",), [[0, 1]]),
-        (5, ("01234",), [[0, 1], [2, 3, 4]]),
     ):
         assert sorted(groups(number, apart(*partners))) == expected
-
-
-def test_reviews_of_three() -> None:
-    assert sorted(reviews([0, 1, 2], apart())) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
-    assert sorted(reviews([0, 1, 2], apart("01"))) == [(0, 2), (1, 2), (2, 0), (2, 1)]
-
-
-@st.composite
-def ranks(draw: st.DrawFn) -> tuple[int, list[int]]:
-    """A number of submitters, and for each the joint submission that it is in."""
-    number = draw(st.integers(0, 9))
-    return number, draw(st.lists(st.integers(0, 4), min_size=number, max_size=number))
 
 
 def ways(members: list[int]) -> Iterator[list[Group]]:
@@ -272,9 +219,10 @@ def ways(members: list[int]) -> Iterator[list[Group]]:
                 yield [[first, *two], *way]
 
 
-@given(ranks())
-def test_everybody_who_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
-    number, joint = rank
+@given(st.lists(st.integers(0, 4), max_size=9))
+def test_everybody_who_can_be_reviewed_is(joint: list[int]) -> None:
+    """Submitters by the joint submission that each is in."""
+    number = len(joint)
 
     def may(one: int, other: int) -> bool:
         return joint[one] != joint[other]
@@ -293,18 +241,14 @@ def test_everybody_who_can_be_reviewed_is(rank: tuple[int, list[int]]) -> None:
 
 
 def test_one_row_per_submitter() -> None:
-    made = submitters_section(
-        a_round(
-            ["ACME", "Beta"],
-            [a_set("ACME", verdict=FAIL), a_set("ACME", "ssd", "pod", division="open")],
-            [a_system("ACME"), a_system("ACME", "pod", accelerators=64)],
-            [
-                finding("ACME/results/dgx/bert/result_0.txt"),
-                finding("ACME/systems/pod.json", severity=Severity.WARNING),
-                finding("ACMEs/systems/pod.json"),
-            ],
-        )
-    )
+    rows = [a_set("ACME", verdict=FAIL), a_set("ACME", "ssd", "pod", division="open")]
+    systems = [a_system("ACME"), a_system("ACME", "pod", accelerators=64)]
+    findings = [
+        finding("ACME/results/dgx/bert/result_0.txt"),
+        finding("ACME/systems/pod.json", severity=Severity.WARNING),
+        finding("ACMEs/systems/pod.json"),
+    ]
+    made = submitters_section(a_round(["ACME", "Beta"], rows, systems, findings))
     assert cells(made.tables["table"]) == [
         ("ACME", 2, 2, 64, "closed, open", 1, 0, 1, 1, 0),
         ("Beta", 0, 0, None, "", 0, 0, 0, 0, 0),
