@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import Encryption
 from mlperf_pkg.commands.archive.packing import pack
 from mlperf_pkg.commands.archive.tar import hash_tree
-from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
+from mlperf_pkg.commands.archive.verification import verify_archive
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
@@ -50,7 +50,7 @@ def packed(tree: Path, target: Path | None = None, how: Encryption | None = None
 
 def verified(archive: Path, passphrase: str = "", extract: Path | None = None) -> Report:
     """What verifying says."""
-    return verify_archive(archive, Options(), Secrets(lambda: passphrase), extract)
+    return verify_archive(archive, Options(), lambda: passphrase, extract=extract)
 
 
 def codes(report: Report) -> set[str]:

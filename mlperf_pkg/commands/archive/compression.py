@@ -7,7 +7,7 @@ into pieces of ``PIECE`` bytes, each a gzip member of its own, as RFC 1952 allow
 """
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 PIECE = 4 << 20
@@ -37,30 +37,19 @@ def damaged(message: str) -> BadArchive:
     return BadArchive("PACK102", message)
 
 
-class Compressor:
-    """Turns portions of any size into gzip members."""
-
-    def __init__(self, sink: Callable[[bytes], object]) -> None:
-        """Call ``sink`` with compressed bytes."""
-        self._sink = sink
-        self._held = bytearray()
-
-    def write(self, data: bytes) -> None:
-        """Compress the whole pieces among what was written so far."""
-        self._held += data
-        while len(self._held) >= PIECE:
-            self._sink(member(bytes(self._held[:PIECE])))
-            del self._held[:PIECE]
-
-    def finish(self) -> None:
-        """Compress the rest."""
-        if self._held:
-            self._sink(member(bytes(self._held)))
-            self._held.clear()
+def gzipped(portions: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield portions of any size as gzip members."""
+    held = bytearray()
+    for data in portions:
+        held += data
+        while len(held) >= PIECE:
+            yield _member(bytes(held[:PIECE]))
+            del held[:PIECE]
+    if held:
+        yield _member(bytes(held))
 
 
-def member(data: bytes) -> bytes:
-    """Return one gzip member."""
+def _member(data: bytes) -> bytes:
     from deflate import deflate_compress
 
     sizes = zlib.crc32(data).to_bytes(4, "little") + (len(data) % (1 << 32)).to_bytes(4, "little")
@@ -93,14 +82,10 @@ class Decompressor:
                 self._inflate = zlib.decompressobj(_WITH_HEADER)
             elif not data:
                 raise damaged("it is cut off: the compressed data does not end")
-            if inflated := self._inflated(data, size):
+            try:
+                inflated = self._inflate.decompress(data, size)
+            except zlib.error as error:
+                raise damaged(f"the compressed data is damaged ({error})") from error
+            self._left = self._inflate.unused_data or self._inflate.unconsumed_tail
+            if inflated:
                 return inflated
-
-    def _inflated(self, data: bytes, size: int) -> bytes:
-        try:
-            inflated = self._inflate.decompress(data, size)
-        except zlib.error as error:
-            raise damaged(f"the compressed data is damaged ({error})") from error
-        inflate = self._inflate
-        self._left = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
-        return inflated

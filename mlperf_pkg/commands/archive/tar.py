@@ -12,13 +12,13 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.compression import Compressor
+from mlperf_pkg.commands.archive.compression import gzipped
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names
 from mlperf_pkg.infra.paths import open_file, walk
@@ -30,8 +30,6 @@ MARK = "mlperf-pkg/archive/1"
 BLOCK = tarfile.BLOCKSIZE
 TIME = 315532800  # 1980-01-01: some unpackers warn about files from 1970
 _CHUNK = 1 << 20
-
-Sink = Callable[[bytes], object]
 
 
 class HashedFile(Struct, frozen=True):
@@ -70,25 +68,23 @@ def hash_tree(root: Path) -> HashedTree:
     Raises:
         UserError: a file or folder cannot be read.
     """
-    names, unfit = Names(), {}
-    files: list[HashedFile] = []
+    names, files, unfit = Names(), list[HashedFile](), {}
     try:
         entries = list(walk(root))
         folders = {entry.path for entry in entries if entry.folder and entry.link is None}
         for entry in entries:
             if entry.path in folders:
                 continue
-            if entry.link is not None or entry.special:
-                kind = "a link" if entry.link is not None else "not a regular file"
-                unfit[entry.path] = kind
-            elif reason := names.add(entry.path):
+            if entry.link is not None:
+                unfit[entry.path] = "a link"
+            elif reason := "not a regular file" if entry.special else names.add(entry.path):
                 unfit[entry.path] = reason
             else:
                 with open_file(root / entry.path, follow=False) as stream:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
                     state = os.fstat(stream.fileno())
-                is_executable = bool(state.st_mode & stat.S_IXUSR)
-                files.append(HashedFile(entry.path, state.st_size, digest, is_executable))
+                executable = bool(state.st_mode & stat.S_IXUSR)
+                files.append(HashedFile(entry.path, state.st_size, digest, executable))
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read: {error.strerror}") from error
     files.sort(key=lambda file: file.path)
@@ -97,35 +93,35 @@ def hash_tree(root: Path) -> HashedTree:
     return HashedTree(root, tuple(files), tuple(empty), unfit)
 
 
-def compress(sink: Sink, top: str, tree: Path, files: Sequence[HashedFile]) -> None:
-    """Call ``sink`` with the bytes of an archive of files below a folder ``top``, in portions.
+def compress(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
+    """Yield the bytes of an archive of files below a folder ``top``, in portions.
 
     Raises:
         UserError: a file of ``tree`` cannot be read, or has changed since it was hashed.
     """
-    compressor, written = Compressor(sink), 0
+    return gzipped(_tar(top, tree, files))
 
-    def write(data: bytes) -> None:
-        nonlocal written
-        written += len(data)
-        compressor.write(data)
 
-    write(tarfile.TarInfo.create_pax_global_header({"comment": MARK}))
+def _tar(top: str, tree: Path, files: Sequence[HashedFile]) -> Iterator[bytes]:
+    header = tarfile.TarInfo.create_pax_global_header({"comment": MARK})
+    yield header
+    written = len(header)
     for file in files:
         info = tarfile.TarInfo(f"{top}/{file.path}")
         info.size, info.mtime, info.mode = file.size, TIME, 0o755 if file.executable else 0o644
-        write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict"))
+        header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+        yield header
         digest, size = hashlib.sha256(), 0
         for chunk in _chunks(tree, file):
             digest.update(chunk)
             size += len(chunk)
-            write(chunk)
+            yield chunk
         if (size, digest.hexdigest()) != (file.size, file.sha256):
             raise UserError(f"{tree / file.path}: changed while it was packed")
-        write(bytes(-size % BLOCK))
-    write(bytes(2 * BLOCK))
-    write(bytes(-written % tarfile.RECORDSIZE))
-    compressor.finish()
+        yield bytes(-size % BLOCK)
+        written += len(header) + size + -size % BLOCK
+    end = 2 * BLOCK
+    yield bytes(end + -(written + end) % tarfile.RECORDSIZE)
 
 
 def _chunks(tree: Path, file: HashedFile) -> Iterator[bytes]:

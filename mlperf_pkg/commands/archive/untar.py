@@ -57,15 +57,10 @@ def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
             marked = marked or (number == 0 and member == MARK)
             continue
         if reason := names.add(member.path, folder=member.folder):
-            raise _unsafe(member.path, reason)
+            raise BadArchive("PACK103", reason, member.path)
         tops.add(member.path.partition("/")[0])
         _write(stream, member, folder / member.path)
     return tops, marked
-
-
-def _unsafe(path: str, message: str) -> BadArchive:
-    """Return the error of a member that must not be unpacked."""
-    return BadArchive("PACK103", message, path)
 
 
 def _too_large(message: str) -> BadArchive:
@@ -112,10 +107,9 @@ class _Stream(Struct):
 
 
 def _write(stream: _Stream, member: _Member, path: Path) -> None:
+    (path if member.folder else path.parent).mkdir(parents=True, exist_ok=True)
     if member.folder:
-        path.mkdir(parents=True, exist_ok=True)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
         for data in stream.portions(member.size):
             file.write(data)
@@ -137,7 +131,11 @@ def _members(stream: _Stream) -> Iterator[_Member | str]:
                 raise damaged("a header without its member")
             _check_end(stream)
             return
-        kind, size = _checked(block)
+        if block[257:263] not in {b"ustar\0", b"ustar "}:
+            raise damaged("it is not a tar archive")
+        if sum(block[:148]) + sum(block[156:]) + 8 * ord(" ") != _number(block[148:156]):
+            raise damaged("the checksum of a header is wrong")
+        kind, size = block[156:157], _number(block[124:136])
         if kind == tarfile.XGLTYPE:
             yield _comment(_extension(stream, size))
         elif kind in {tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME}:
@@ -149,15 +147,6 @@ def _members(stream: _Stream) -> Iterator[_Member | str]:
     raise _too_large("it has too many headers")
 
 
-def _checked(block: bytes) -> tuple[bytes, int]:
-    """Return the type and the size in a header, if its checksum is right."""
-    if block[257:263] not in {b"ustar\0", b"ustar "}:
-        raise damaged("it is not a tar archive")
-    if sum(block[:148]) + sum(block[156:]) + 8 * ord(" ") != _number(block[148:156]):
-        raise damaged("the checksum of a header is wrong")
-    return block[156:157], _number(block[124:136])
-
-
 def _number(text: bytes) -> int:
     if not (match := _NUMBER.fullmatch(text)):
         raise damaged("a number in a header is not octal")
@@ -166,18 +155,19 @@ def _number(text: bytes) -> int:
 
 def _member(block: bytes, kind: bytes, size: int, extended: dict[str, str]) -> _Member | None:
     """Return the member of a header; None for the folder that contains everything."""
-    name = extended.get("path", _name(block))
     folder = kind == tarfile.DIRTYPE
-    path = _stripped(name, folder=folder)
+    # Without what ``tar -C tree .`` puts before each name, and the ``/`` after a folder's.
+    path = re.sub(r"\A(\./)*", "", extended.get("path", _name(block)))
+    path = path.removesuffix("/") if folder else path
     if kind not in {tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE}:
-        raise _unsafe(path, _KINDS.get(kind, "neither a file nor a folder"))
+        raise BadArchive("PACK103", _KINDS.get(kind, "neither a file nor a folder"), path)
     if "size" in extended:
         if not re.fullmatch(r"[0-9]{1,15}", extended["size"]):
             raise damaged("a size in a pax header is not a number")
         size = int(extended["size"])
     if folder and size:
         raise damaged("a folder with content")
-    if folder and not path:
+    if folder and path in {"", "."}:
         return None
     return _Member(path, folder, size, bool(_number(block[100:108]) & 0o100))
 
@@ -186,16 +176,6 @@ def _name(block: bytes) -> str:
     name, prefix = (part.split(b"\0", 1)[0] for part in (block[:100], block[345:500]))
     posix = block[257:263] == b"ustar\0"
     return _text(prefix + b"/" + name if posix and prefix else name)
-
-
-def _stripped(name: str, *, folder: bool) -> str:
-    """Remove what ``tar -C tree .`` puts before each name, and the ``/`` after a folder's."""
-    while name.startswith("./"):
-        name = name[2:]
-    if folder:
-        name = name.removesuffix("/")
-        return "" if name == "." else name
-    return name
 
 
 def _text(name: bytes) -> str:
@@ -248,8 +228,8 @@ def _pax(data: bytes, *, comment: bool = False) -> dict[str, str]:
 
 def _check_end(stream: _Stream) -> None:
     """Check that the archive ends with two blocks of zeros and nothing but zeros after them."""
-    if any(stream.exactly(BLOCK)):
-        raise damaged("data follows the end of the tar archive")
-    while data := stream.some(_CHUNK):
+    data = stream.exactly(BLOCK)
+    while data:
         if any(data):
             raise damaged("data follows the end of the tar archive")
+        data = stream.some(_CHUNK)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
@@ -31,14 +31,6 @@ SUFFIX = ".sha256"
 """The ending of checksum files, which ``sha256sum -c`` reads."""
 
 _CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
-_SOURCE = "mlperf-pkg: integrity of archives and trees"
-
-
-class Secrets(Struct, frozen=True):
-    """The secrets to decrypt with: a file of age identities, else the passphrase from ``ask``."""
-
-    ask: Ask
-    identities: Path | None = None
 
 
 def verify_tree(
@@ -57,15 +49,17 @@ def verify_tree(
 def verify_archive(
     archive: Path,
     options: Options,
-    secrets: Secrets,
+    ask: Ask,
+    identities: Path | None = None,
     extract: Path | None = None,
     *,
     largest: int = LARGEST_GIB * GIB,
 ) -> Report:
     """Return the report on the checksum and the manifest of an archive, and of its checks.
 
-    The archive is unpacked into a temporary folder, which the next call removes if this process is
-    killed, or into ``extract``, which exists afterwards only if nothing has changed since packing.
+    It is decrypted with the age identities in a file, else with the passphrase from ``ask``, and
+    unpacked into a temporary folder, which the next call removes if this process is killed,
+    or into ``extract``, which exists afterwards only if nothing has changed since packing.
     ``largest`` is the limit of the unpacked bytes.
 
     Raises:
@@ -75,14 +69,18 @@ def verify_archive(
     if not archive.is_file():
         raise UserError(f"{archive}: not a regular file")
     findings = list(check_checksum(archive))
-    encrypted = form_of(archive) is not None
+    plain, encrypted = archive, form_of(archive) is not None
     if encrypted and integrity_failed(findings):
         return _unchecked(findings)
     with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:
-        plain = work / "plain" if encrypted else archive
         if encrypted:
-            decrypt(archive, plain, secrets.identities, secrets.ask)
-        report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
+            plain = work / "plain"
+            decrypt(archive, plain, identities, ask)
+        try:
+            report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
+        except BadArchive as bad:
+            path = bad.path or archive.name
+            report = _unchecked([*findings, finding(bad.code, bad.message, path)])
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report
@@ -102,29 +100,26 @@ def _verify_unpacked(
     *,
     largest: int,
 ) -> Report:
-    try:
-        with open_file(plain) as stream:
-            if stream.read(len(GZIP)) != GZIP:
-                raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
-            stream.seek(0)
-            tops, is_marked = untar(Decompressor(stream).read, folder, largest)
-    except BadArchive as bad:
-        path = bad.path or archive.name
-        return _unchecked([*findings, finding(bad.code, bad.message, path)])
+    with open_file(plain) as stream:
+        if stream.read(len(GZIP)) != GZIP:
+            raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
+        stream.seek(0)
+        tops, is_marked = untar(Decompressor(stream).read, folder, largest)
     inner = folder / min(tops, default="")
     is_only = len(tops) == 1 and inner.is_dir()
     tree = hash_tree(inner if is_only else folder)
     findings += check_manifest(tree)
-    # Packing again gives the same bytes: a change is found even in a bit that unpacking ignores.
-    packed_again = hashlib.sha256()
     if is_marked:
-        compress(packed_again.update, tree.root.name, tree.root, tree.files)
-    if not is_marked:
+        # This gives the same bytes: a change is found even in a bit that unpacking ignores.
+        packed_again = hashlib.sha256()
+        for data in compress(tree.root.name, tree.root, tree.files):
+            packed_again.update(data)
+        if packed_again.hexdigest() != digest_of(plain):
+            message = "packing its files again gives other bytes"
+            findings.append(finding("PACK105", message, archive.name))
+    else:
         message = "not packed by mlperf-pkg: only its manifest vouches for its files"
         findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
-    elif packed_again.hexdigest() != digest_of(plain):
-        message = "packing its files again gives other bytes"
-        findings.append(finding("PACK105", message, archive.name))
     # The round that the name of the tree or of a folder above the archive has.
     above = [parent.name for parent in archive.resolve().parents]
     if not options.round and (named := round_of_tree([tree.root.name, *above])):
@@ -187,18 +182,12 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
 
 
 def finding(
-    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: str | int
+    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: Any
 ) -> Finding:
     """Return a finding about integrity: reviewers must get what was checked and packed."""
-    return Finding(
-        code=code,
-        message=message,
-        path=path,
-        severity=severity,
-        basis=Basis.RULES if severity is Severity.ERROR else Basis.ADVICE,
-        source=_SOURCE,
-        **more,  # type: ignore[arg-type]
-    )
+    basis = Basis.RULES if severity is Severity.ERROR else Basis.ADVICE
+    source = "mlperf-pkg: integrity of archives and trees"
+    return Finding(code, message, path, None, severity, basis, source=source, **more)
 
 
 def check_checksum(archive: Path) -> Iterator[Finding]:
@@ -223,20 +212,20 @@ def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Findi
     """Compare the files of a tree with its manifest."""
     for path, reason in tree.unfit.items():
         yield finding("PACK206", reason, path)
-    own = next((file for file in tree.files if file.path == MANIFEST), None)
+    files = {file.path: file for file in tree.files}
+    own = files.pop(MANIFEST, None)
     if own is None:
         if required:
             yield finding("PACK201", "no manifest lists the files", MANIFEST)
-        return
-    if own.size > LARGEST:
+    elif own.size > LARGEST:
         yield finding("PACK202", f"larger than {LARGEST >> 20} MiB", MANIFEST)
-        return
-    try:
-        entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
-    except ValueError as error:
-        yield finding("PACK202", str(error), MANIFEST)
-        return
-    yield from _compare(entries, {file.path: file for file in tree.files if file is not own})
+    else:
+        try:
+            entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
+        except ValueError as error:
+            yield finding("PACK202", str(error), MANIFEST)
+        else:
+            yield from _compare(entries, files)
 
 
 def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) -> Iterator[Finding]:

@@ -51,8 +51,7 @@ def test_the_bytes_are_for_ever() -> None:
         HashedFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
         HashedFile.of("z", many),
     )
-    data = bytearray()
-    compress(data.extend, "ACME", Path(), files)
+    data = b"".join(compress("ACME", Path(), files))
     assert (len(data), hashlib.sha256(data).hexdigest()) == GOLDEN
 
 
