@@ -1,5 +1,6 @@
 """``mlperf-pkg build``."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -126,7 +127,7 @@ def command(
         return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        accept = () if order.invalid == "keep" else (preparing.acceptance(prepared),)
+        accept = () if order.invalid == "keep" else (partial(preparing.accept, prepared),)
         write_tree(prepared.target, prepared.files, *accept, force=force, division=plan.division)
         Output().write(preparing.built_text(prepared))
     return 0

@@ -13,13 +13,12 @@ from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, e
 from mlperf_pkg.commands.archive.encryption import command as decrypt_command
 from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress
 from mlperf_pkg.commands.builder import manifest as manifests
-from mlperf_pkg.commands.builder.contents import remarks, tables
+from mlperf_pkg.commands.builder.contents import tables
 from mlperf_pkg.commands.builder.judge import failures, line_of
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
-from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import Report, description_path, name
 
@@ -165,10 +164,8 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
     files = {file.path: file for file in tree.files}
     if manifests.MANIFEST not in files:
         return tree.files
-    entries = manifests.read_manifest(read_file(tree.root / manifests.MANIFEST, manifests.LARGEST))
-    names = [row.path.removeprefix("results/") for row in report.result_sets]
-    systems = {row.system or "" for row in report.result_sets}
-    for path, text in tables(report, remarks(options.config, names, systems)).items():
+    entries = manifests.read_manifest(tree.root)
+    for path, text in tables(report, options.config).items():
         if path in files and entries[path].origin is None:
             files[path] = HashedFile.of(path, text.encode())
     del files[manifests.MANIFEST]

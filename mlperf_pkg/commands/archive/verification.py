@@ -221,7 +221,7 @@ def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Findi
         yield finding("PACK202", f"larger than {LARGEST >> 20} MiB", MANIFEST)
     else:
         try:
-            entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
+            entries = read_manifest(tree.root)
         except ValueError as error:
             yield finding("PACK202", str(error), MANIFEST)
         else:

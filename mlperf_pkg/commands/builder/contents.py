@@ -1,6 +1,6 @@
 """List the files of the tree to be built: their paths and their contents."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -49,14 +49,14 @@ def tree_files(
     Raises:
         UserError: a folder of code or an extra file cannot be read or have its path.
     """
+    sources = workspace.sources
+    texts = parameters(judged) | tables(report(judged, workspace), workspace.config)
     files = [
-        *_systems(plan, workspace),
+        *(PlannedFile(f"systems/{s.id}.json", sources[s.path], s.path) for s in plan.systems),
         *_logs(plan, workspace),
-        *parameters(judged),
         *_code(plan, workspace),
+        *(PlannedFile(path, text.encode()) for path, text in texts.items()),
     ]
-    texts = tables(report(judged, workspace), remarks_on(judged, workspace))
-    files += [PlannedFile(path, text.encode()) for path, text in texts.items()]
     files += extra_files(workspace, {file.path for file in files})
     return tuple(sorted(files, key=lambda file: file.path))
 
@@ -64,15 +64,14 @@ def tree_files(
 def unfit(files: Iterable[PlannedFile]) -> Iterator[str]:
     """Yield why the official repository checker would reject files: their names or sizes."""
     for file in files:
+        name, content = visible(file.origin or file.path), file.content
         if " " in file.path:
-            yield f"{visible(file.origin or file.path)}: its path contains a space"
-        content = file.content
-        if isinstance(content, Path):
-            size = content.stat().st_size
-        else:
-            size = sum(map(len, chunks(content)))
+            yield f"{name}: its path contains a space"
+        size = (
+            content.stat().st_size if isinstance(content, Path) else sum(map(len, chunks(content)))
+        )
         if size > _LARGEST_MIB << 20:
-            yield f"{visible(file.origin or file.path)}: larger than {_LARGEST_MIB} MiB"
+            yield f"{name}: larger than {_LARGEST_MIB} MiB"
 
 
 def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
@@ -84,12 +83,6 @@ def chunks(content: bytes | Path | Source) -> Iterator[bytes]:
         yield from iter(partial(stream.read, _CHUNK), b"")
 
 
-def _systems(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
-    for system in plan.systems:
-        source = workspace.sources[system.path]
-        yield PlannedFile(f"systems/{system.id}.json", source, origin=system.path)
-
-
 def _content(file: Place) -> Path | Source:
     """Return what to copy: the file, or what it holds decompressed."""
     return file.source if file.compression or isinstance(file.path, ListedPath) else file.path
@@ -99,15 +92,12 @@ def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
     """Yield the logs of the runs, with power, and the scaling factors of sets from a tree."""
     for planned in plan.sets:
         logs = [workspace.logs[run.path] for run in planned.runs]
-        sources = [log.path for log in logs]
         for run, log, target in zip(planned.runs, logs, planned.targets, strict=True):
             yield PlannedFile(target, _content(log), origin=run.path)
-            source = log.path
-            name = source.name.partition(".")[0]
-            folder, number = source.parent / "power" / name, Path(target).stem
+            folder = log.path.parent / "power" / log.path.name.partition(".")[0]
             if folder.is_dir() and not folder.is_symlink():
-                yield from _below(folder, f"{planned.folder}/power/{number}", workspace)
-        (parent, *others) = {source.parent for source in sources}
+                yield from _below(folder, f"{planned.folder}/power/{Path(target).stem}", workspace)
+        (parent, *others) = {log.path.parent for log in logs}
         factor = parent / "scaling.json"
         on_disk = Path(str(factor))
         in_a_tree = any(on_disk.is_relative_to(tree) for tree in workspace.trees)
@@ -117,28 +107,20 @@ def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
             yield PlannedFile(f"{planned.folder}/scaling.json", content, origin)
 
 
-def tables(report: Report, notes: Sequence[str]) -> Mapping[str, str]:
+def tables(report: Report, config: Config) -> dict[str, str]:
     """Return the tables of the results of a tree, by path."""
-    return {
-        "results.csv": results_csv(report),
-        "results.html": results_html(report, notes),
-        "results.json": results_json(report),
-        "results.md": results_markdown(report, notes),
-    }
+    notes = remarks(report, config)
+    html, markdown = results_html(report, notes), results_markdown(report, notes)
+    texts = (results_csv(report), html, results_json(report), markdown)
+    return dict(zip(TABLES, texts, strict=True))
 
 
-def remarks_on(judged: Iterable[JudgedSet], workspace: Workspace) -> list[str]:
-    """Return the remarks on planned result sets."""
-    planned = [judged_set.planned for judged_set in judged]
-    systems = {planned_set.system.id for planned_set in planned}
-    return remarks(workspace.config, [planned_set.name for planned_set in planned], systems)
-
-
-def remarks(config: Config, names: Iterable[str], systems: Collection[str]) -> list[str]:
+def remarks(report: Report, config: Config) -> list[str]:
     """Return the notes on result sets and the prices of the configuration, for the tables."""
+    names = [row.path.removeprefix("results/") for row in report.result_sets]
     notes = [f"{name}: {config.notes[name]}" for name in names if name in config.notes]
     for system, price in config.prices.items():
-        if system in systems:
+        if any(row.system == system for row in report.result_sets):
             date = f", {price.date}" if price.date else ""
             notes.append(f"list price of {system}: ${price.usd:,.0f} ({price.source}{date})")
     return notes
@@ -147,22 +129,20 @@ def remarks(config: Config, names: Iterable[str], systems: Collection[str]) -> l
 # ---- bypasses -----------------------------------------------------------------------------
 
 
-def parameters(judged: Iterable[JudgedSet]) -> Iterator[PlannedFile]:
-    """Yield the files with the bypasses of each set, where the official package checker reads them.
+def parameters(judged: Iterable[JudgedSet]) -> dict[str, str]:
+    """Return the bypasses of each set, by the path where the official package checker reads them.
 
     It compares whole lines including their line ends and understands only a last line without one,
     so a file holds one flag. The second flag of a set goes to the folder of its system, where it
     applies to all benchmarks.
     """
-    wider: dict[str, str] = {}
+    of_sets: dict[str, str] = {}
+    of_systems: dict[str, str] = {}
     for judged_set in judged:
         planned, flags = judged_set.planned, sorted(judged_set.flags)
-        for flag in flags[:1]:
-            yield PlannedFile(f"{planned.folder}/{PARAMETERS}", flag.encode())
-        for flag in flags[1:]:
-            wider[f"results/{planned.system.id}/{PARAMETERS}"] = flag
-    for path, flag in wider.items():
-        yield PlannedFile(path, flag.encode())
+        of_sets |= {f"{planned.folder}/{PARAMETERS}": flag for flag in flags[:1]}
+        of_systems |= {f"results/{planned.system.id}/{PARAMETERS}": flag for flag in flags[1:]}
+    return of_sets | of_systems
 
 
 # ---- code ---------------------------------------------------------------------------------

@@ -45,11 +45,6 @@ class JudgedSet(Struct, frozen=True):
     result: SetResult
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """All findings on the set and its runs."""
-        return tuple(self.result.observations)
-
-    @property
     def failures(self) -> list[Finding]:
         """The findings that fail it, officially or by the rules.
 
@@ -57,7 +52,7 @@ class JudgedSet(Struct, frozen=True):
         """
         rejected = self.result.row.verdict.official is Verdict.FAIL
         accepted = OTHER_DIVISION if self.planned.as_open else None
-        failed = failures(self.findings, rejected=rejected)
+        failed = failures(self.result.observations, rejected=rejected)
         return [finding for finding in failed if finding.code != accepted]
 
 
@@ -65,25 +60,28 @@ def judge(
     plan: Plan, workspace: Workspace, bypasses: Collection[str] = ()
 ) -> tuple[JudgedSet, ...]:
     """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
-    waivers = _waivers(workspace)
+    waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
     sources = {path: log.source for path, log in workspace.logs.items()}
     contexts = [_context(s, plan.submitter, workspace.round, sources) for s in plan.sets]
     copies, judged = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources)), []
     for index, (planned, context) in enumerate(zip(plan.sets, contexts, strict=True)):
-        of_set = _judge_set(planned, context, waivers, bypasses)
-        result = with_findings(of_set.result, waivers.waive(copies.get(index, ())))
-        judged.append(replace(of_set, result=result))
+        result = waivers.waive_set(check_set(context))
+        failed = {finding.code for finding in failures(result.findings)}
+        flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
+        if flags:
+            bypassing = replace(context, files=replace(context.files, flags=flags))
+            result = waivers.waive_set(check_set(bypassing))
+        result = with_findings(result, waivers.waive(copies.get(index, ())))
+        judged.append(JudgedSet(planned, flags, result))
     return tuple(judged)
 
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one message for each of them."""
-    for system in _systems(judged):
-        if failed := failures(system.findings, rejected=True):
-            yield "\n".join([f"{system.path} is not valid:", *_lines(failed)])
-    for judged_set in judged:
-        if failed := judged_set.failures:
-            yield "\n".join([f"{judged_set.planned.name} is not valid:", *_lines(failed)])
+    systems = ((s.path, failures(s.findings, rejected=True)) for s in _systems(judged))
+    for name, failed in (*systems, *((s.planned.name, s.failures) for s in judged)):
+        if failed:
+            yield "\n".join([f"{name} is not valid:", *_lines(failed)])
 
 
 def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
@@ -107,7 +105,7 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[
             f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
             f" {location(group[0])}: {waiver.reason}"
         )
-    for finding in _waivers(workspace).stale(findings):
+    for finding in Waivers(workspace.config.waivers, CONFIG_NAME).stale(findings):
         yield f"{location(finding)}: {finding.text}"
 
 
@@ -115,10 +113,6 @@ def _systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:
     """Return the systems of result sets, each once, in their order."""
     systems = (judged_set.planned.system for judged_set in judged)
     return tuple({system.path: system for system in systems}.values())
-
-
-def _waivers(workspace: Workspace) -> Waivers:
-    return Waivers(workspace.config.waivers, CONFIG_NAME)
 
 
 def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Finding]:
@@ -154,28 +148,12 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
     )
 
 
-def _all_findings(judged: Iterable[JudgedSet]) -> Iterator[Finding]:
+def _all_findings(judged: Collection[JudgedSet]) -> Iterator[Finding]:
     """Yield the findings on all systems and result sets."""
-    judged_sets = tuple(judged)
-    for system in _systems(judged_sets):
+    for system in _systems(judged):
         yield from folded(system.findings, system.path)
-    for judged_set in judged_sets:
-        yield from judged_set.findings
-
-
-# ---- one set ------------------------------------------------------------------------------
-
-
-def _judge_set(
-    planned: PlannedSet, context: SetContext, waivers: Waivers, bypasses: Collection[str]
-) -> JudgedSet:
-    result = waivers.waive_set(check_set(context))
-    failed = {finding.code for finding in failures(result.findings)}
-    flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
-    if flags:
-        context = replace(context, files=replace(context.files, flags=flags))
-        result = waivers.waive_set(check_set(context))
-    return JudgedSet(planned, flags, result)
+    for judged_set in judged:
+        yield from judged_set.result.observations
 
 
 def _context(

@@ -1,6 +1,7 @@
 """Do all that comes before the first byte is written: read, plan, judge, refuse; and show it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -106,9 +107,8 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
             *dropped,
             *contents.code_notes(files),
             *(
-                f"{file.path} asks for {file.content.decode()}: expect a review of it"
-                for file in contents.parameters(judged)
-                if isinstance(file.content, bytes)
+                f"{path} asks for {flag}: expect a review of it"
+                for path, flag in contents.parameters(judged).items()
             ),
             *judging.waiver_notes(judged, workspace),
         ),
@@ -121,35 +121,30 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
 
 def _plan(workspace: inputs.Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with the result sets of another division that the tree has, and a note."""
-    plan = make_plan(workspace, order.division, order.leave_out, as_open=order.as_open)
+    make = partial(make_plan, workspace, order.division, order.leave_out, as_open=order.as_open)
+    plan = make()
     target = workspace.folders.output / plan.submitter
     others = others_in(target, plan.division)
     if not others.sets:
         return plan, ()
-    plan = make_plan(
-        workspace, order.division, order.leave_out, as_open=order.as_open, staying=others.sets
-    )
     number = words.counted(len(others.sets), "result set")
-    return plan, (f"kept {number} of the {others.division} division in {target}",)
+    kept = f"kept {number} of the {others.division} division in {target}"
+    return make(staying=others.sets), (kept,)
 
 
-def acceptance(prepared: Prepared) -> Callable[[Path], None]:
-    """Return a function that checks a tree and raises ``UserError`` if it is not valid.
+def accept(prepared: Prepared, tree: Path) -> None:
+    """Check the tree that was built.
 
     Findings that the plan had already, and that were waived or kept, do not count against it.
+
+    Raises:
+        UserError: it is not valid.
     """
-    accepted = {finding.code for judged in prepared.judged for finding in judged.findings}
+    accepted = {f.code for judged in prepared.judged for f in judged.result.observations}
     round_ = prepared.workspace.round
-
-    def accept(tree: Path) -> None:
-        findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
-        new = [finding for finding in judging.failures(findings) if finding.code not in accepted]
-        if new:
-            raise UserError(
-                "\n  ".join(["the tree would not be valid:", *map(judging.line_of, new)])
-            )
-
-    return accept
+    findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
+    if new := [f for f in judging.failures(findings) if f.code not in accepted]:
+        raise UserError("\n  ".join(["the tree would not be valid:", *map(judging.line_of, new)]))
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -189,7 +184,7 @@ def built_text(prepared: Prepared) -> str:
         "",
     ]
     results = judging.report(prepared.judged, prepared.workspace)
-    tables = results_markdown(results, contents.remarks_on(prepared.judged, prepared.workspace))
+    tables = results_markdown(results, contents.remarks(results, prepared.workspace.config))
     warnings = warnings_text(results, View())
     return f"{_printable(lines)}{tables}\n{warnings}{findings.counts_in_words(results)}\n"
 

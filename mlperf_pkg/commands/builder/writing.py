@@ -163,7 +163,7 @@ def others_in(target: Path, division: str | None) -> Others:
 def _built(target: Path) -> dict[str, manifest.ManifestEntry]:
     """Return the files of a tree that its manifest lists; none if the manifest was changed."""
     try:
-        entries = manifest.read_manifest(read_file(target / manifest.MANIFEST, manifest.LARGEST))
+        entries = manifest.read_manifest(target)
     except ValueError:  # which _refuse_foreign reports
         return {}
     there = sorted(e.path for e in walk(target) if e.file and e.link is None)
@@ -214,7 +214,7 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
             include it as it is; or its manifest was changed.
     """
     try:
-        entries = manifest.read_manifest(read_file(target / manifest.MANIFEST, manifest.LARGEST))
+        entries = manifest.read_manifest(target)
     except ValueError as error:
         raise UserError(f"{target / manifest.MANIFEST}: {error}: nothing was replaced") from error
     planned = {file.path: file for file in files}
