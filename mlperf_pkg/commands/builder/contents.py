@@ -9,7 +9,7 @@ from msgspec import Struct
 from mlperf_pkg.checks.workspace import unknown_code
 from mlperf_pkg.commands.builder.judge import JudgedSet, report
 from mlperf_pkg.commands.builder.manifest import MANIFEST
-from mlperf_pkg.commands.builder.plan import Plan
+from mlperf_pkg.commands.builder.plan import Plan, systems_of
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.errors import UserError, reason_of
@@ -49,10 +49,10 @@ def tree_files(
     Raises:
         UserError: a folder of code or an extra file cannot be read or have its path.
     """
-    sources = workspace.sources
+    sources, systems = workspace.sources, systems_of(plan.sets)
     texts = parameters(judged) | tables(report(judged, workspace), workspace.config)
     files = [
-        *(PlannedFile(f"systems/{s.id}.json", sources[s.path], s.path) for s in plan.systems),
+        *(PlannedFile(f"systems/{s.id}.json", sources[s.path], s.path) for s in systems),
         *_logs(plan, workspace),
         *_code(plan, workspace),
         *(PlannedFile(path, text.encode()) for path, text in texts.items()),
@@ -150,11 +150,10 @@ def parameters(judged: Iterable[JudgedSet]) -> dict[str, str]:
 
 def _code(plan: Plan, workspace: Workspace) -> list[PlannedFile]:
     files: list[PlannedFile] = []
-    problems = list(unknown_code(workspace.config, workspace.round, plan.benchmarks))
+    benchmarks = {planned.benchmark for planned in plan.sets}
+    problems = list(unknown_code(workspace.config, workspace.round, benchmarks))
     for benchmark, implementations in workspace.config.code.items():
-        if benchmark not in plan.benchmarks:
-            continue
-        for name, path in implementations.items():
+        for name, path in implementations.items() if benchmark in benchmarks else ():
             folder = workspace.folders.workspace / path
             try:
                 target = f"benchmarks/{benchmark}/implementations/{name or folder.resolve().name}"

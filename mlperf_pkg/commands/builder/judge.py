@@ -9,9 +9,8 @@ from mlperf_pkg.checker.fold import copies_in, find_pairs, system_row, tool, wit
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
 from mlperf_pkg.checks.copies import shared_runs
-from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.checks.result_sets import SetResult, check_set
-from mlperf_pkg.commands.builder.plan import Plan, PlannedSet
+from mlperf_pkg.commands.builder.plan import Plan, PlannedSet, systems_of
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded, in_order
@@ -78,8 +77,9 @@ def judge(
 
 def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
     """Yield why systems and result sets are not valid: one message for each of them."""
-    systems = ((s.path, failures(s.findings, rejected=True)) for s in _systems(judged))
-    for name, failed in (*systems, *((s.planned.name, s.failures) for s in judged)):
+    systems = systems_of(judged_set.planned for judged_set in judged)
+    of_systems = ((s.path, failures(s.findings, rejected=True)) for s in systems)
+    for name, failed in (*of_systems, *((s.planned.name, s.failures) for s in judged)):
         if failed:
             yield "\n".join([f"{name} is not valid:", *_lines(failed)])
 
@@ -109,12 +109,6 @@ def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[
         yield f"{location(finding)}: {finding.text}"
 
 
-def _systems(judged: Iterable[JudgedSet]) -> tuple[SystemFile, ...]:
-    """Return the systems of result sets, each once, in their order."""
-    systems = (judged_set.planned.system for judged_set in judged)
-    return tuple({system.path: system for system in systems}.values())
-
-
 def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Finding]:
     """Return the findings that fail a verdict.
 
@@ -133,7 +127,7 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
     round_ = workspace.round
     systems = tuple(
         replace(system_row(system, round_.usage, round_.name), path=f"systems/{system.id}.json")
-        for system in _systems(judged)
+        for system in systems_of(judged_set.planned for judged_set in judged)
     )
     rows = tuple(judged_set.result.row for judged_set in judged)
     return Report(
@@ -150,7 +144,7 @@ def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
 
 def _all_findings(judged: Collection[JudgedSet]) -> Iterator[Finding]:
     """Yield the findings on all systems and result sets."""
-    for system in _systems(judged):
+    for system in systems_of(judged_set.planned for judged_set in judged):
         yield from folded(system.findings, system.path)
     for judged_set in judged:
         yield from judged_set.result.observations

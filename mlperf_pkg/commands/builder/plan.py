@@ -92,15 +92,10 @@ class Plan(Struct, frozen=True):
         """The first submitter, empty if there is none."""
         return next(iter(self.submitters), "")
 
-    @property
-    def systems(self) -> tuple[SystemFile, ...]:
-        """The systems that have results, by id."""
-        return tuple({planned.system.id: planned.system for planned in self.sets}.values())
 
-    @property
-    def benchmarks(self) -> tuple[str, ...]:
-        """The benchmarks that have results."""
-        return tuple(sorted({planned.benchmark for planned in self.sets}))
+def systems_of(sets: Iterable[PlannedSet]) -> tuple[SystemFile, ...]:
+    """Return the systems of result sets, each once, in their order."""
+    return tuple({planned.system.id: planned.system for planned in sets}.values())
 
 
 def make_plan(
@@ -120,8 +115,7 @@ def make_plan(
     """
     division = division or workspace.config.division
     left_out = {*leave_out, *workspace.config.leave_out}
-    identified = [run for run in workspace.runs if _is_identified(run)]
-    logs = {run.path: run for run in identified}
+    logs = {run.path: run for run in workspace.runs if _is_identified(run)}
     top = Place(str(workspace.folders.workspace), "")
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
     every_set = []
@@ -130,22 +124,19 @@ def make_plan(
         if context.system:
             names = (files.benchmark, files.scaling_mode)
             every_set.append(PlannedSet(context.system, *names, ordered, context))
-    every_set.sort(
-        key=lambda planned: (planned.system.id, planned.scaling or "", planned.benchmark)
-    )
+    every_set.sort(key=lambda planned: planned.folder.split("/"))
     all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
-    wanted = {run.path for planned in all_sets for run in planned.runs}
-    wanted.update(run.path for context in unmapped for run in context.runs)
-    logs_left = {run.path: run for run in identified if run.path not in wanted}
+    wanted = [*unmapped, *(planned.context for planned in all_sets)]
+    left = logs.keys() - {run.path for context in wanted for run in context.runs}
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
-    systems = tuple({planned.system.id: planned.system for planned in sets}.values())
+    systems = systems_of(sets)
     runs = tuple(run for planned in sets for run in planned.runs)
     contexts = [*unmapped, *(planned.context for planned in sets)]
     described = sorted({s.submitter for s in systems or workspace.systems if s.submitter})
     logged = sorted({run.text("org") for run in runs or workspace.runs} - {""})
     submitters = list(filter(None, [workspace.config.submitter])) or described or logged
-    of_submitter = tuple(_submitter_problems(submitters)) if sets else ()
+    of_submitter = list(_submitter_problems(submitters)) if sets else []
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
@@ -161,7 +152,7 @@ def make_plan(
         *(
             f"left out, as they are of the {other} division: {_named(paths)}"
             for other in (DIVISIONS if division else ())
-            if (paths := [p for p, run in logs_left.items() if run.division == other])
+            if (paths := [path for path in logs if path in left and logs[path].division == other])
         ),
         *(f"{planned.name}: {_AS_OPEN}" for planned in sets if planned.as_open),
         *(
@@ -172,7 +163,7 @@ def make_plan(
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
         *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
-        *_unused(workspace, division, sets),
+        *_unused(workspace, division, systems),
         *(
             f"{visible(system.path)} names another submitter: {system.submitter!r}"
             for system in systems
@@ -191,14 +182,11 @@ def make_plan(
     )
 
 
-# ---- result sets --------------------------------------------------------------------------
+# ---- problems -----------------------------------------------------------------------------
 
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
-
-
-# ---- problems -----------------------------------------------------------------------------
 
 
 def _unidentified(workspace: Workspace) -> Iterator[str]:
@@ -264,19 +252,17 @@ def _unknown(
 def _no_match(workspace: Workspace) -> Iterator[str]:
     logs = [stated(run, run.path) for run in workspace.runs]
     for name, system in workspace.config.systems.items():
-        of_logs = (("logs", "log", pattern) for pattern in system.logs)
-        platforms = (("platforms", "submission_platform", pattern) for pattern in system.platforms)
-        for kind, word, pattern in (*of_logs, *platforms):
-            if not any(matches(log, kind, pattern) for log in logs):
-                yield f"{CONFIG_NAME}: systems: {name}: no {word} matches {pattern!r}"
+        for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
+            for pattern in getattr(system, kind):
+                if not any(matches(log, kind, pattern) for log in logs):
+                    yield f"{CONFIG_NAME}: systems: {name}: no {word} matches {pattern!r}"
 
 
 def _unused(
-    workspace: Workspace, division: str | None, sets: Iterable[PlannedSet]
+    workspace: Workspace, division: str | None, used: Collection[SystemFile]
 ) -> Iterator[str]:
-    used = {planned.system.id for planned in sets}
     wanted = [s for s in workspace.systems if division in (None, s.division)]
-    if others := [system.path for system in wanted if system.id not in used]:
+    if others := [system.path for system in wanted if system not in used]:
         yield f"not copied, because there are no results: {', '.join(others)}"
 
 

@@ -11,7 +11,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder import contents
 from mlperf_pkg.commands.builder import judge as judging
 from mlperf_pkg.commands.builder import workspace as inputs
-from mlperf_pkg.commands.builder.plan import Plan, choose_runs, make_plan
+from mlperf_pkg.commands.builder.plan import Plan, choose_runs, make_plan, systems_of
 from mlperf_pkg.commands.builder.writing import lost, others_in
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
@@ -174,19 +174,16 @@ def built_text(prepared: Prepared) -> str:
     """Return the paths of the tree and its tables, the results and the warnings."""
     plan, target = prepared.plan, prepared.target
     counts = (
-        words.counted(len(plan.systems), "system"),
+        words.counted(len(systems_of(plan.sets)), "system"),
         words.counted(len(plan.sets), "result set"),
         words.counted(sum(len(planned.runs) for planned in plan.sets), "log"),
     )
-    lines = [
-        f"built {target}: {', '.join(counts)}",
-        f"tables {target}/results.html, .md, .csv, .json",
-        "",
-    ]
+    tables = f"tables {target}/results.html, .md, .csv, .json"
+    lines = [f"built {target}: {', '.join(counts)}", tables, ""]
     results = judging.report(prepared.judged, prepared.workspace)
-    tables = results_markdown(results, contents.remarks(results, prepared.workspace.config))
+    markdown = results_markdown(results, contents.remarks(results, prepared.workspace.config))
     warnings = warnings_text(results, View())
-    return f"{_printable(lines)}{tables}\n{warnings}{findings.counts_in_words(results)}\n"
+    return f"{_printable(lines)}{markdown}\n{warnings}{findings.counts_in_words(results)}\n"
 
 
 def _printable(lines: Iterable[str]) -> str:

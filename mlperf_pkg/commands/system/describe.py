@@ -81,28 +81,23 @@ def user_fields(user_values: UserValues) -> dict[str, str]:
     Raises:
         UserError: the round has no such availability.
     """
+    given, (usage, round_) = user_values.status, (user_values.usage, user_values.round)
+    status = None if given is None else schema.status_of_round(given, usage, round_)
+    if given is not None and status is None:
+        raise UserError(
+            f"unknown status of round {round_}: {given!r}"
+            f"{did_you_mean(given, schema.spelled_statuses(), schema.SIMILAR)}"
+            f" (known: {'; '.join(schema.statuses(usage, round_))})"
+        )
     values = {
         "submitter": user_values.submitter,
         "division": user_values.division,
-        "status": _status(user_values),
+        "status": status,
         "system_name": user_values.name,
         "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
         "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
     }
     return {name: value for name, value in values.items() if value}
-
-
-def _status(user_values: UserValues) -> str | None:
-    if user_values.status is None:
-        return None
-    status = schema.status_of_round(user_values.status, user_values.usage, user_values.round)
-    if status is None:
-        raise UserError(
-            f"unknown status of round {user_values.round}: {user_values.status!r}"
-            f"{did_you_mean(user_values.status, schema.spelled_statuses(), schema.SIMILAR)}"
-            f" (known: {'; '.join(schema.statuses(user_values.usage, user_values.round))})"
-        )
-    return status
 
 
 def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:
@@ -136,11 +131,11 @@ def read_nodes(paths: Sequence[str]) -> list[Node]:
         OSError: a file cannot be read.
     """
     files = [file for path in paths for file in description_files(path)]
-    first_by_file: dict[Path, str] = {}
+    seen: set[Path] = set()
     for file in files:
-        first = first_by_file.setdefault(Path(file).resolve(), file)
-        if first is not file:
+        if (path := Path(file).resolve()) in seen:
             raise UserError(f"{file}: named twice; expected a file for each node")
+        seen.add(path)
     return [(file, _fields(file)) for file in files]
 
 

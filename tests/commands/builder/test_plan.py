@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
-from mlperf_pkg.commands.builder.plan import Plan, make_plan
+from mlperf_pkg.commands.builder.plan import Plan, make_plan, systems_of
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import Config, SystemConfig
@@ -59,13 +59,12 @@ def test_sets_and_targets_in_order_of_start() -> None:
         ("results/box/resnet/result_4.txt", "logs/box/c.log"),
         ("results/box-open/resnet/result_0.txt", "logs/box-open/b.log"),
     ]
-    assert [system_file.id for system_file in plan.systems] == ["box", "box-open"]
+    assert [system_file.id for system_file in systems_of(plan.sets)] == ["box", "box-open"]
     assert [planned_set.name for planned_set in plan.sets] == [
         "box/bert",
         "box/resnet",
         "box-open/resnet",
     ]
-    assert plan.benchmarks == ("bert", "resnet")
     assert (plan.submitter, plan.problems) == ("Graphcore", ())
     assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
