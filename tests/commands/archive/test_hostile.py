@@ -2,7 +2,6 @@
 
 import os
 import tarfile
-import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -61,46 +60,28 @@ def put(position: int, what: bytes) -> Callable[[bytearray], None]:
 TARS = {
     "absolute": (typed(b"0", "/tmp/x"), "PACK103", "an absolute path"),
     "up": (typed(b"0", "../x"), "PACK103", "leads elsewhere"),
-    "up inside": (typed(b"0", "ACME/../../x"), "PACK103", "leads elsewhere"),
     "up as a folder": (typed(b"5", "ACME/.."), "PACK103", "leads elsewhere"),
-    "dot inside": (typed(b"0", "ACME/./x"), "PACK103", "leads elsewhere"),
-    "dot": (typed(b"0", "."), "PACK103", "leads elsewhere"),
     "no name": (typed(b"0", ""), "PACK103", "leads elsewhere"),
-    "double slash": (typed(b"0", "ACME//x"), "PACK103", "leads elsewhere"),
     "backslash": (typed(b"0", "..\\x"), "PACK103", "backslash"),
     "no utf-8": (typed(b"0", "ACME/\udcff"), "PACK103", "not UTF-8"),
     "long": (tar(member("x/" * 600 + "x", b"")), "PACK103", "longer than"),
-    "long part": (tar(member("x" * 300, b"")), "PACK103", "longer than"),
     "symbolic link out": (typed(b"2", link="/etc/passwd"), "PACK103", "a symbolic link"),
-    "symbolic link within": (typed(b"2", link="y"), "PACK103", "a symbolic link"),
     "hard link": (typed(b"1", link="ACME/y"), "PACK103", "a hard link"),
     "character device": (typed(b"3"), "PACK103", "a device"),
-    "block device": (typed(b"4"), "PACK103", "a device"),
     "pipe": (typed(b"6"), "PACK103", "a named pipe"),
     "sparse": (broken(put(156, b"S")), "PACK103", "a sparse file"),
     "unknown type": (broken(put(156, b"Z")), "PACK103", "neither a file nor a folder"),
-    "contiguous": (broken(put(156, b"7")), "PACK103", "neither a file nor a folder"),
     "long link": (broken(put(156, b"K")), "PACK103", "neither a file nor a folder"),
     "twice": (tree_tar({"x": b"1"})[:1024] + tree_tar({"x": b"2"}), "PACK103", "twice"),
     "file, then folder": (tar(member("ACME", b""), member("ACME/x", b"")), "PACK103", "twice"),
     "folder, then file": (tar(member("ACME/x", b""), member("ACME", b"")), "PACK103", "twice"),
     "case": (tar(member("ACME/x"), member("acme/y")), "PACK103", "the same name as ACME"),
-    "accents": (
-        tar(*(member(unicodedata.normalize(form, "ACME/ö")) for form in ("NFC", "NFD"))),
-        "PACK103",
-        "the same name as",
-    ),
     "pax path": (pax(path="../x"), "PACK103", "leads elsewhere"),
     "pax sparse": (pax(**{"GNU.sparse.name": "../x"}), "PACK102", "a pax header with"),
-    "pax link": (pax(linkpath="/etc/passwd"), "PACK102", "a pax header with"),
     "pax size": (pax(size="-1"), "PACK102", "not a number"),
     "pax unknown": (pax(hidden="x"), "PACK102", "a pax header with 'hidden'"),
     "pax bomb": (pax(comment="x" * 70_000), "PACK104", "a header of 70"),
-    "global pax": (
-        tarfile.TarInfo.create_pax_global_header({"path": "x"}) + GOOD,
-        "PACK102",
-        "a global pax header",
-    ),
+    "global pax": (tarfile.TarInfo.create_pax_global_header({"path": "x"}), "PACK102", "a global pax"),
     "pax alone": (pax(path="é")[:1024] + END, "PACK102", "without its member"),
     "pax torn": (broken(put(156, b"x")), "PACK102", "cannot be read"),
     "folder with content": (broken(put(156, b"5")), "PACK102", "a folder with content"),
@@ -108,19 +89,12 @@ TARS = {
     "nothing": (b"", "PACK102", "cut off"),
     "wrong checksum": (flipped(GOOD, 0, 0), "PACK102", "checksum of a header"),
     "wrong size": (broken(put(124, b"x")), "PACK102", "a number in a header"),
-    "binary size": (broken(put(124, b"\x80")), "PACK102", "a number in a header"),
     "size beyond the end": (broken(put(124, b"7" * 11)), "PACK102", "cut off"),
     "cut in a file": (GOOD[:600], "PACK102", "cut off"),
     "no end": (GOOD.rstrip(b"\0") + bytes(-len(GOOD.rstrip(b"\0")) % 512), "PACK102", "cut off"),
-    "half an end": (tar(member("ACME/x"))[:1024], "PACK102", "cut off"),
     "after the end": (GOOD + b"x" + bytes(511), "PACK102", "follows the end"),
-    "an archive after the end": (GOOD + GOOD, "PACK102", "follows the end"),
     "after one block of the end": (tar(member("x"))[:1024] + b"x" * 512, "PACK102", "follows"),
-    "in the padding": (
-        tar(member("ACME/x", b"1"))[:513] + b"x" + tar(member("ACME/x", b"1"))[514:],
-        "PACK102",
-        "between two members",
-    ),
+    "in the padding": (flipped(tar(member("ACME/x", b"1")), 513, 0), "PACK102", "between two members"),
 }  # fmt: skip
 
 
@@ -136,17 +110,11 @@ def test_hostile(
     assert names(tmp_path) == ["tmp", "x.tar.gz"]
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        zipped(GOOD) + zipped(tree_tar({"evil": b""})),
-        zipped(GOOD[:1024]) + bytes(3) + zipped(GOOD[1024:]),
-    ],
-    ids=["in a second member", "behind zeros"],
-)
-def test_content_that_only_some_readers_see(tmp_path: Path, data: bytes) -> None:
+def test_content_that_only_some_readers_see(tmp_path: Path) -> None:
     """Some stop at the first member or at the end of tar; GNU gzip ends at zeros."""
-    assert "PACK102" in codes(verified(write(tmp_path / "x.tar.gz", data)))
+    in_second, behind_zeros = zipped(tree_tar({"evil": b""})), bytes(3) + zipped(GOOD[1024:])
+    for data in (zipped(GOOD) + in_second, zipped(GOOD[:1024]) + behind_zeros):
+        assert "PACK102" in codes(verified(write(tmp_path / "x.tar.gz", data)))
 
 
 @pytest.mark.parametrize("tail", [True, False])
@@ -157,10 +125,9 @@ def test_a_bomb(tmp_path: Path, tail: bool, content: bytes) -> None:
     archive = write(tmp_path / "x.tar.gz", zipped(data))
     report = verify_archive(archive, Options(), str, largest=1 << 20)
     (finding,) = [f for f in report.findings if f.code in {"PACK104", "PACK102"}]
-    expected = "PACK102" if tail and any(content) else "PACK104"
-    assert finding.code == expected
-    if expected == "PACK104":
-        assert "more than 0.000976562 GiB; --max-unpacked sets the limit" in finding.text
+    is_bomb = not tail or not any(content)
+    assert finding.code == ("PACK104" if is_bomb else "PACK102")
+    assert ("more than 0.000976562 GiB; --max-unpacked sets" in finding.text) is is_bomb
 
 
 def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

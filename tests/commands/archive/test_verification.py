@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,6 @@ from mlperf_pkg.findings import Severity, Verdict
 from tests.helpers.archives import (
     FILES,
     LOG,
-    below,
     codes,
     failed,
     flipped,
@@ -80,25 +80,18 @@ def test_anything_after_the_end(tiny: bytes, tmp_path: Path) -> None:
 
 
 FITTING = ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"]
-OTHERS = [
-    "{other}  ACME.tar.gz\n",
-    "{right}  Other.tar.gz\n",
-    "",
-    "\ufffd\n",
-    "{right} ACME.tar.gz\n",
-]
+OTHERS = ["{other}  ACME.tar.gz\n", "{right}  Other.tar.gz\n", "\ufffd\n", "{right} ACME.tar.gz\n"]
 
 
-@pytest.mark.parametrize("text", [*FITTING, *OTHERS])
-def test_checksum_files_of_others(tmp_path: Path, text: str) -> None:
+def test_checksum_files_of_others(tmp_path: Path) -> None:
     archive = packed(lay(tmp_path / "ACME", FILES))
     beside = archive.with_name(archive.name + SUFFIX)
     right = beside.read_text().split()[0].upper()
-    beside.write_text(text.format(right=right, other="0" * 64))
-    report = verified(archive)
-    assert codes(report) == ({"PACK101"} if text in OTHERS else set())
-    if text in OTHERS:
-        assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
+    for text in (*FITTING, *OTHERS):
+        beside.write_text(text.format(right=right, other="0" * 64))
+        report = verified(archive)
+        assert codes(report) == ({"PACK101"} if text in OTHERS else set())
+    assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
 
 
 # ---- archives of others -------------------------------------------------------------------
@@ -115,16 +108,12 @@ def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> Non
     assert {finding.severity for finding in report.findings if finding.code in codes(report)} == {Severity.NOTE}  # fmt: skip
 
 
-@pytest.mark.parametrize("format_", [0, 1, 2])
-def test_archives_made_by_tarfile(tmp_path: Path, format_: int) -> None:
-    files = with_manifest({**FILES, "n" * 90: b"x"} if format_ == 0 else {**FILES, "n" * 200: b"x"})
-    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files, format_=format_)))
-    assert codes(verified(archive)) == {"PACK106", "PACK107"}
-
-
-def test_an_archive_without_a_manifest(tmp_path: Path) -> None:
-    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(FILES)))
-    assert codes(verified(archive)) == {"PACK106", "PACK107", "PACK201"}
+def test_archives_made_by_tarfile(tmp_path: Path) -> None:
+    long = with_manifest({**FILES, "n" * 200: b"x"})
+    for format_, files in ((1, long), (2, long), (0, with_manifest(FILES)), (0, FILES)):
+        archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files, format_=format_)))
+        missing = {"PACK201"} if files is FILES else set()
+        assert codes(verified(archive)) == {"PACK106", "PACK107"} | missing
 
 
 def test_a_mark_does_not_vouch_for_other_bytes(tiny: bytes, tmp_path: Path) -> None:
@@ -213,30 +202,22 @@ def test_a_temporary_folder_that_vanishes_is_no_damage(
 def test_extract(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
     (tree / LOG).chmod(0o755)
-    verified(packed(tree), extract=tmp_path / "new" / "out")
-    out = tmp_path / "new" / "out" / "ACME"
-    assert below(out, FILES) == FILES
+    archive, out = packed(tree), tmp_path / "new" / "out" / "ACME"
+    verified(archive, extract=out.parent)
+    assert {name: (out / name).read_bytes() for name in FILES} == FILES
     assert names(out) == sorted([*names(tree), MANIFEST])
     assert (out / LOG).stat().st_mode & 0o777 == 0o755
-    assert names(tmp_path / "new")[:2] == ["out", "out/ACME"]
-
-
-def test_nothing_damaged_is_extracted(tmp_path: Path) -> None:
-    files = with_manifest(FILES) | {LOG: b":::MLLOG"}
-    archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files)))
-    assert "PACK204" in codes(verified(archive, extract=tmp_path / "new" / "out"))
-    assert names(tmp_path) == ["x.tar.gz"]
+    write(archive, zipped(tree_tar(with_manifest(FILES) | {LOG: b":::MLLOG"})))
+    assert "PACK204" in codes(verified(archive, extract=tmp_path / "damaged"))
+    assert not (tmp_path / "damaged").exists()
 
 
 def test_an_interruption_leaves_nothing(
     tiny: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(untar._Stream, "padding", stop)
+    monkeypatch.setattr(untar._Stream, "padding", Mock(side_effect=KeyboardInterrupt))
     archive = write(tmp_path / "x.tar.gz", tiny)
     with pytest.raises(KeyboardInterrupt):
         verified(archive, extract=tmp_path / "out")
