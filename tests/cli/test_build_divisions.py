@@ -55,15 +55,14 @@ def beside(built: Path, tmp_path: Path) -> Path:
 
 
 def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
-    first, second = "open", "closed"
     root = both_divisions(tmp_path)
-    result = call("build", root, "--division", first)
-    assert (result.exit_code, systems_of(root)) == (0, DIVISIONS[first])
-    assert f"note: left out, as they are of the {second} division: " in result.stderr
+    result = call("build", root, "--division", "open")
+    assert (result.exit_code, systems_of(root)) == (0, DIVISIONS["open"])
+    assert "note: left out, as they are of the closed division: " in result.stderr
     before = bytes_below(root / TREE)
-    result = call("build", root, "--division", second)
+    result = call("build", root, "--division", "closed")
     assert result.exit_code == 0
-    assert f" of the {first} division in " in result.stderr
+    assert " of the open division in " in result.stderr
     assert "note: left out" not in result.stderr
     in_turn = bytes_below(root / TREE)
     assert before.items() - in_turn.items() == {(n, before[n]) for n in (MANIFEST, *TABLES)}
@@ -75,9 +74,6 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
 
 
 def test_a_division_that_is_there_needs_force(beside: Path) -> None:
-    result = call("build", beside, "--division", "closed")
-    assert result.exit_code == 2
-    assert result.stderr.endswith("Graphcore: exists already; --force replaces it\n")
     assert call("build", beside, "--division", "open").exit_code == 0
     result = call("build", beside, "--division", "closed")
     assert result.exit_code == 2
@@ -113,15 +109,12 @@ CODE = "benchmarks/bert/implementations/src/"
 @pytest.mark.parametrize(
     ("change", "options", "first"),
     [
-        (without("logs/b*.log"), (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
         (without("logs/b0.log"), (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
-        (lambda root: (root / "logs/b0.log").write_bytes(b"end\n"), (), BERT),
         (description(hw_notes="liquid"), (), "must keep:\n  systems/bow-pod16.json\n"),
         (description(division="open"), ("--as-open",), "systems/bow-pod16.json\n"),
         (without("systems/bow-pod16.json"), (), f"{BERT}0.txt,\n"),
         (lambda root: lay(root, {"src/run_and_time.sh": b"train"}), (), f"{CODE}run_and_time.sh,\n"),
         (config(b"extra_files: {README.md: README}"), (), f"{CODE}README.md,\n  {CODE}run_and_time.sh,\n"),
-        (config(CONFIG + b"leave_out: [bow-pod16/bert]"), (), f"{BERT}0.txt,\n"),
         (config(CONFIG), ("--leave-out", "bow-pod16/bert"), f"{CODE}README.md,\n"),
     ],
 )  # fmt: skip
@@ -145,29 +138,25 @@ def test_extra_files_of_both_change_by_force(beside: Path) -> None:
     before = bytes_below(beside)
     result = call("build", beside, "--division", "open")
     assert (result.exit_code, bytes_below(beside)) == (2, before)
-    assert (
-        "Graphcore: this build would change or remove README.md; --force allows this\n"
-        in result.stderr
-    )
+    assert ": this build would change or remove README.md; --force allows this\n" in result.stderr
     assert call("build", beside, "--division", "open", "--force").exit_code == 0
     assert bytes_below(beside / TREE)["README.md"] == b"2"
     assert systems_of(beside) == DIVISIONS["closed"] | DIVISIONS["open"]
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "results/bow-pod16/bert/result_0.txt", "results.md"])
-def test_what_was_not_built_is_never_lost(beside: Path, name: str) -> None:
-    lay(beside / TREE, {name: b"by hand"})
+def test_what_was_not_built_is_never_lost(beside: Path) -> None:
+    lay(beside / TREE, {"results/bow-pod16/bert/result_0.txt": b"by hand", "results.md": b"mine"})
     before = bytes_below(beside)
     result = call("build", beside, "--division", "open", "--force")
     assert (result.exit_code, bytes_below(beside)) == (2, before)
-    assert f"{name}: added or changed since the tree was built" in result.stderr
+    assert (
+        ": results.md, results/bow-pod16/bert/result_0.txt: added or changed since" in result.stderr
+    )
 
 
-@pytest.mark.parametrize(
-    "options", [("--invalid", "drop"), ("--leave-out", "bow-pod64-open/resnet")]
-)
-def test_nothing_of_the_division_is_no_addition(beside: Path, options: tuple[str, ...]) -> None:
+def test_nothing_of_the_division_is_no_addition(beside: Path) -> None:
     (beside / "logs/o0.log").unlink()
     before = bytes_below(beside)
-    result = call("build", beside, "--division", "open", *options)
-    assert (result.exit_code, bytes_below(beside)) == (1, before)
+    for options in (("--invalid", "drop"), ("--leave-out", "bow-pod64-open/resnet")):
+        result = call("build", beside, "--division", "open", *options)
+        assert (result.exit_code, bytes_below(beside)) == (1, before)

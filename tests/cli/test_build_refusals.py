@@ -3,8 +3,6 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.program import call
 from tests.helpers.workspaces import (
@@ -23,23 +21,14 @@ from tests.helpers.workspaces import (
 OPEN = logs_of("bow-pod64-open", "rnnt", "open")
 
 
-def nothing_built(root: Path) -> bool:
-    return not (root / "submissions").exists()
-
-
 def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) -> None:
     tf = {"systems/pod16-tf.json": described("bow-pod16")}
-    logs = logs_of("Bow Pod16")
-    root = lay(tmp_path, POD16, tf, numbered(logs, "logs/{}.log"))
+    root = lay(tmp_path, POD16, tf, numbered(logs_of("Bow Pod16"), "logs/{}.log"))
     result = call("build", root)
     assert result.exit_code == 1
-    assert (
-        "error: Graphcore/Bow Pod16/resnet/closed: SET125: the system may be bow-pod16, pod16-tf,"
-        " judging by a similar submission_platform; expected one system\n"
-    ) in result.stderr
+    assert "Bow Pod16/resnet/closed: SET125: the system may be bow-pod16, pod16-tf" in result.stderr
     _, _, block = result.stderr.partition("Save this as mlperf-pkg.yaml and complete it:\n")
     assert "systems:\n  bow-pod16:\n    logs: []\n  pod16-tf:\n    logs: []\n" in block
-    assert nothing_built(root)
     lay(root, {CONFIG_NAME: b"systems:\n  pod16-tf:\n    logs: ['logs/[0-9].log']\n"})
     result = call("build", root)
     assert result.exit_code == 0
@@ -66,37 +55,26 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
     ):
         assert text in result.stderr
     assert result.stderr.endswith("\nnothing was built\n")
-    assert nothing_built(root)
+    assert not (root / "submissions").exists()
 
 
 # ---- what cannot be done ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("remove", "options", "message"),
-    [
-        ("logs", (), "put the logs into {root}/logs or name their folder with --logs"),
-        (
-            "systems",
-            (),
-            "{root}/systems: no system descriptions: No such file or directory; put <system>.json files there ('mlperf-pkg system init' writes a first one)",
-        ),
-        (
-            "",
-            ("--output", "{root}/logs"),
-            "{root}/logs/Graphcore: overlaps with the input folder {root}/logs",
-        ),
-    ],
-)
-def test_usage(tmp_path: Path, remove: str, options: tuple[str, ...], message: str) -> None:
+def test_usage(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
-    if remove:
-        shutil.rmtree(root / remove)
     before = bytes_below(root)
-    result = call("build", root, *(option.format(root=root) for option in options))
-    assert result.exit_code == 2
-    assert message.format(root=root) in result.stderr
+    result = call("build", root, "--output", root / "logs")
+    overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
+    assert (result.exit_code, overlaps in result.stderr) == (2, True)
     assert bytes_below(root) == before
+    for folder, message in (
+        ("systems", f"{root}/systems: no system descriptions: No such file or directory; put"),
+        ("logs", f"put the logs into {root}/logs or name their folder with --logs"),
+    ):
+        shutil.rmtree(root / folder)
+        result = call("build", root)
+        assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_a_tree_is_never_written_into_itself(tmp_path: Path) -> None:
@@ -109,20 +87,12 @@ def test_a_tree_is_never_written_into_itself(tmp_path: Path) -> None:
         assert ": choose another --output" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("org", "config", "status"),
-    [
-        ("ACME", "", 1),
-        ("ACME", "organizations: [acm*]", 0),
-        ("ACME", "submitter: ACME", 0),
-    ],
-)
-def test_logs_of_another_organisation(tmp_path: Path, org: str, config: str, status: int) -> None:
-    logs = logs_of("bow-pod16", organization=org)
-    root = lay(resnet_workspace(tmp_path, logs), {CONFIG_NAME: config.encode()})
-    result = call("build", root, "--invalid", "keep")
-    assert result.exit_code == status
-    assert ("- ACME\n" in result.stderr) is bool(status)
+def test_logs_of_another_organisation(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path, logs_of("bow-pod16", organization="ACME"))
+    for config, status in (("", 1), ("organizations: [acm*]", 0), ("submitter: ACME", 0)):
+        lay(root, {CONFIG_NAME: config.encode()})
+        result = call("build", root, "--invalid", "keep")
+        assert (result.exit_code, "- ACME\n" in result.stderr) == (status, bool(status))
 
 
 def test_closed_logs_of_a_system_that_is_described_as_open(tmp_path: Path) -> None:

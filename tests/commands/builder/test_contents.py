@@ -1,11 +1,10 @@
 """The files of a tree beside its logs: bypasses, code, tables."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.builder.contents import PARAMETERS, TABLES, PlannedFile, unfit
+from mlperf_pkg.commands.builder.contents import TABLES, PlannedFile, unfit
 from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME
@@ -16,10 +15,7 @@ from tests.helpers.workspaces import (
     RESNET,
     closed_workspace,
     lay,
-    numbered,
 )
-
-RCP, SEEDS = "rcp-bypass", "seed-checker-bypass"
 
 
 def bytes_of(content: bytes | Path | Source) -> bytes:
@@ -37,27 +33,20 @@ def code_of(root: Path, config: str) -> dict[str, str | None]:
     return {file.path: file.origin for file in files if file.path.startswith("benchmarks/")}
 
 
-def test_paths_origins_and_tables(tmp_path: Path) -> None:
-    made = prepared(closed_workspace(tmp_path)).files
-    files = {file.path: file.origin for file in made}
-    assert list(files) == sorted(files)
-    assert files["systems/bow-pod16.json"] == "systems/bow-pod16.json"
-    assert files["results/bow-pod16/resnet/result_4.txt"] == "logs/r4.log"
-    tables = {file.path: file.content for file in made if file.origin is None}
-    assert tables.keys() == set(TABLES)
-    rows = json.loads(bytes_of(tables["results.json"]))["results"]
-    assert [row["benchmark"] for row in rows] == ["bert", "resnet"]
-    assert not any(path.startswith("benchmarks/") for path in files)
-
-
-def test_remarks(tmp_path: Path) -> None:
+def test_origins_and_remarks(tmp_path: Path) -> None:
     config = """
 notes: {bow-pod16/bert: a <note>, bow-pod16/dlrm: of no result}
 prices:
   bow-pod16: {price_usd: 149000, source: the vendor, date: 2021-06-30}
   other: {price_usd: 1, source: nobody}
 """
-    made = {f.path: f.content for f in prepared(closed_workspace(tmp_path), config).files}
+    files = prepared(closed_workspace(tmp_path), config).files
+    origins = {file.path: file.origin for file in files}
+    assert list(origins) == sorted(origins)
+    assert origins["systems/bow-pod16.json"] == "systems/bow-pod16.json"
+    assert origins["results/bow-pod16/resnet/result_4.txt"] == "logs/r4.log"
+    made = {file.path: file.content for file in files if file.origin is None}
+    assert made.keys() == set(TABLES)
     assert bytes_of(made["results.md"]).decode().splitlines()[-2:] == [
         r"- bow-pod16/bert: a \<note\>",
         r"- list price of bow-pod16: \$149,000 (the vendor, 2021-06-30)",
@@ -69,54 +58,28 @@ prices:
 
 
 @pytest.mark.parametrize("folder", ["logs", "logs/tree/results/bow-pod16/resnet"])
-def test_power_logs_follow_their_runs(tmp_path: Path, folder: str) -> None:
-    """As folders named like the logs, in ``power/`` beside them."""
-    last = len(RESNET) - 1
-    logs = {f"{folder}/result_{last - number}.txt": log for number, log in enumerate(RESNET)}
-    power = {
-        f"{folder}/power/result_{number}/node_0.txt": b":::MLLOG of %d" % number
-        for number in range(len(RESNET))
-    }
-    lay(tmp_path, POD16, logs, power)
+def test_power_logs_follow_their_runs_and_the_scaling_factor_of_a_tree(
+    tmp_path: Path, folder: str
+) -> None:
+    """Power is in folders named like the logs, in ``power/`` beside them."""
+    logs = {f"{folder}/result_{4 - number}.txt": log for number, log in enumerate(RESNET)}
+    power = {f"{folder}/power/result_{number}/node_0.txt": b"" for number in range(5)}
+    lay(tmp_path, POD16, logs, power, {f"{folder}/scaling.json": b'{"scaling_factor": 1.5}'})
     made = {file.path: file.origin for file in prepared(tmp_path).files}
+    results = "results/bow-pod16/resnet"
     assert {path: origin for path, origin in made.items() if "/power/" in path} == {
-        f"results/bow-pod16/resnet/power/result_{number}/node_0.txt": (
-            f"{folder}/power/result_{last - number}/node_0.txt"
-        )
-        for number in range(len(RESNET))
+        f"{results}/power/result_{n}/node_0.txt": f"{folder}/power/result_{4 - n}/node_0.txt"
+        for n in range(5)
     }
-
-
-@pytest.mark.parametrize(
-    ("folder", "taken"), [("logs", False), ("logs/tree/results/bow-pod16/resnet", True)]
-)
-def test_the_scaling_factor_of_a_tree_is_kept(tmp_path: Path, folder: str, taken: bool) -> None:
-    lay(tmp_path, POD16, numbered(RESNET, f"{folder}/result_{{}}.txt"))
-    lay(tmp_path, {f"{folder}/scaling.json": b'{"scaling_factor": 1.5}'})
-    files = [file.path for file in prepared(tmp_path).files]
-    assert ("results/bow-pod16/resnet/scaling.json" in files) is taken
-
-
-# ---- bypasses -----------------------------------------------------------------------------
-
-
-BERT, RESNET_SET, BOX = (f"results/box{name}/{PARAMETERS}" for name in ("/bert", "/resnet", ""))
+    assert (f"{results}/scaling.json" in made) is (folder != "logs")
 
 
 # ---- code ---------------------------------------------------------------------------------
 
 
 def test_code_without_links_and_hidden_files(tmp_path: Path) -> None:
-    lay(
-        closed_workspace(tmp_path),
-        {
-            "src/bert/run.sh": b"",
-            "src/bert/lib/a.py": b"",
-            "src/bert/.git/config": b"",
-            "src/bert/.env": b"secret",
-            "src/other": b"",
-        },
-    )
+    names = ("bert/run.sh", "bert/lib/a.py", "bert/.git/config", "bert/.env", "other")
+    lay(closed_workspace(tmp_path), {f"src/{name}": b"" for name in names})
     (tmp_path / "src/bert/link.py").symlink_to("lib/a.py")
     (tmp_path / "src/bert/up").symlink_to("..")
     assert code_of(tmp_path, "code: {bert: src/bert, ssd: src/nowhere}") == {
@@ -140,33 +103,15 @@ def test_several_implementations(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("code", "problems"),
-    [
-        (
-            "bert: {a: nowhere, b: code}, resnet: no/where",
-            ["bert: there is no folder nowhere", "resnet: there is no folder no/where"],
-        ),
-        ("bert: logs/r0.log", ["bert: there is no folder logs/r0.log"]),
-        ("brt: code", ["brt is not a benchmark of round 2.0; did you mean bert?"]),
-        (
-            "gpt3: code, bert: nowhere",
-            [
-                "gpt3 is not a benchmark of round 2.0; gpt3 begins in 3.0",
-                "bert: there is no folder nowhere",
-            ],
-        ),
-    ],
-)
-def test_code_that_is_not_there(tmp_path: Path, code: str, problems: list[str]) -> None:
+def test_code_that_is_not_there(tmp_path: Path) -> None:
     lay(closed_workspace(tmp_path), {"code/README.md": b""})
     with pytest.raises(UserError) as failure:
-        prepared(tmp_path, f"code: {{{code}}}")
-    lines = str(failure.value).splitlines()
-    assert len(lines) == len(problems)
-    for line, problem in zip(lines, problems, strict=True):
-        assert line.startswith(f"{CONFIG_NAME}: code: {problem}")
-        assert "[Errno" not in line
+        prepared(tmp_path, "code: {brt: code, bert: {a: logs/r0.log, b: code}, resnet: no/where}")
+    assert str(failure.value).splitlines() == [
+        f"{CONFIG_NAME}: code: brt is not a benchmark of round 2.0; did you mean bert?",
+        f"{CONFIG_NAME}: code: bert: there is no folder logs/r0.log",
+        f"{CONFIG_NAME}: code: resnet: there is no folder no/where",
+    ]
 
 
 def test_logs_among_the_code_are_not_runs(tmp_path: Path) -> None:
