@@ -333,7 +333,7 @@ def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
 
     Not through the official logger: for every record it walks the stack to look up its caller and
     creates a JSON encoder, which takes nearly all the time of a simulation.
-    ``tests/simulate/test_writer.py`` compares the lines. Where ``written`` is less than 1, return
+    ``tests/simulate/test_simulate.py`` compares the lines. Where ``written`` is less than 1, return
     that part of the records, and half of the next one.
 
     Raises:

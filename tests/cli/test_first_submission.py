@@ -87,9 +87,6 @@ def test_mistakes(
     text = call("check", root / "logs")
     assert text.exit_code == 1
     assert f"in {len(errors)} of {len(ids)} result sets" in " ".join(text.stdout.split())
-    scores = csv.DictReader(call("score", root / "logs", "--format", "csv").stdout.splitlines())
-    assert Counter(row["system"] for row in scores)["bow-pod64-x"] == runs[OF_GREEN]
-    assert call("report", root / "logs", "-o", tmp_path / "page.html").exit_code == 1
     assert call("export", root / "logs", "-o", tmp_path / "x.csv").exit_code == 0
     with (tmp_path / "x.csv/runs.csv").open() as stream:
         assert Counter(row["set_id"] for row in csv.DictReader(stream)) == runs

@@ -120,25 +120,15 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert call("system", "check").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("log", "config", "paths", "round_"),
-    [
+def test_the_round_of_the_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"logs/a.log": b"hello", "systems/x.json": FILES[0].read_bytes()}
+    monkeypatch.chdir(lay(tmp_path, files))
+    for log, config, paths, round_ in (
         (RESNET[0], "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
         (b"", "", (), f"round {NEWEST}: the newest of the rulebook"),
         (b"", "usage: hpc", (), "round 3.0: the newest of the rulebook"),
         (RESNET[0], 'round: "2.1"', (), "round 2.1: as mlperf-pkg.yaml says"),
         (b"", 'round: "2.1"', ("systems/x.json", "--round", "2.0"), "round 2.0: as given"),
-    ],
-)
-def test_the_round_of_the_logs(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    log: bytes,
-    config: str,
-    paths: tuple[str, ...],
-    round_: str,
-) -> None:
-    files = {"logs/a.log": b"hello", "logs/b.log": log, "systems/x.json": FILES[0].read_bytes()}
-    monkeypatch.chdir(lay(tmp_path, files, {CONFIG_NAME: config.encode()}))
-    result = call("system", "check", *paths)
-    assert round_ in " ".join(result.stdout.split())
+    ):
+        lay(tmp_path, {"logs/b.log": log, CONFIG_NAME: config.encode()})
+        assert round_ in " ".join(call("system", "check", *paths).stdout.split())

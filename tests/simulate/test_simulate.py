@@ -1,19 +1,32 @@
 """Simulated runs are what the plan says."""
 
+import logging
+import re
 import shutil
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mlperf_logging.mllog.mllog import MLLogger
+from mlperf_logging.result_summarizer import result_summarizer
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.simulate import RunPlan, newest_round, plans, simulate_run, simulate_set
+from mlperf_pkg.simulate import (
+    RunPlan,
+    newest_round,
+    plans,
+    simulate_power,
+    simulate_run,
+    simulate_set,
+)
+from mlperf_pkg.simulate.runs import Event, write
 from tests.helpers.examples import examples
 from tests.helpers.logs import records
 from tests.helpers.official import official_rcp
@@ -196,3 +209,93 @@ def test_impossible_plans_are_refused() -> None:
         for simulate in (simulate_run, simulate_set):
             with pytest.raises(UserError, match=message):
                 simulate(plan, 1)
+
+
+# ---- power: the energy that it should be by the official summarizer -----------------------
+
+MEASURED = RunPlan("4.1", "llama2_70b_lora", "closed", "box16", "Example Org", accelerators=16)
+START = 1_728_510_042_000
+
+
+@pytest.mark.parametrize(("seconds", "switches"), [(1, 1), (59.5, 0), (600, 2)])
+def test_energy(seconds: float, switches: int, tmp_path: Path) -> None:
+    length = int(seconds * 1000)
+    logs = simulate_power(MEASURED, 1, START, START + length, nodes=2, switches=switches)
+    folder = tmp_path / "power" / "result_0"
+    folder.mkdir(parents=True)
+    for name, log in logs.items():
+        (folder / name).write_bytes(log)
+    log = "x/result_0.txt"
+    joules = result_summarizer._compute_total_power(str(tmp_path), log, length, "4.1.0")
+    watts = 0.96 * (2 * (1500 + 8 * 700) + switches * 900)
+    assert joules == pytest.approx(watts * seconds, rel=0.05)
+    assert sorted(logs) == ["node_0.txt", "node_1.txt", "sw_0.txt", "sw_1.txt"][: 2 + switches]
+
+
+def test_samples_are_many_and_a_second_apart_at_most() -> None:
+    for length, samples in [(500, 60), (59_000, 60), (120_500, 121)]:
+        (log,) = simulate_power(MEASURED, 1, START, START + length, nodes=1, switches=0).values()
+        times = [record["time_ms"] for record in records(log) if record["key"] == "power_reading"]
+        assert len(times) == samples
+        assert all(0 <= later - earlier <= 1000 for earlier, later in pairwise([START, *times]))
+        assert times[-1] == START + length
+
+
+def test_same_seed_same_bytes_and_each_meter_its_own() -> None:
+    one, again, other = (
+        simulate_power(MEASURED, seed, START, START + 5000, nodes=2, switches=2)
+        for seed in (1, 1, 2)
+    )
+    assert one == again
+    assert len({*one.values(), *other.values()}) == 8
+
+
+def test_impossible_measurements_are_refused() -> None:
+    for length, nodes, switches, message in [
+        (0, 1, 1, "stop_ms - start_ms must be a positive number, not 0"),
+        (1, 0, 1, "nodes must be a positive number, not 0"),
+        (1, 1, -1, "switches must not be negative, not -1"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            simulate_power(MEASURED, 1, START, START + length, nodes=nodes, switches=switches)
+
+
+# ---- lines as the official logger writes them ---------------------------------------------
+
+EVENTS = [
+    Event("submission_org", 'Örg "quoted" \\ \n\x1b \ud83d\ude00'),
+    Event("init_start"),
+    Event("init_stop", metadata={"status": "success"}),
+    Event("opt_learning_rate", 1e-7),
+    Event("eval_accuracy", {"BBOX": 0.377, "SEGM": 1e22}, {"epoch_num": 12}),
+    Event("d_adam_betas", [0.9, 0.999, None, True, [], {}]),
+    Event("start", -1, {"step": 2**63}),
+    Event("epoch_stopped", ""),
+]
+
+
+def officially(event: Event, time_ms: int) -> str:
+    kept = Mock(spec=logging.Logger)
+    logger, (_, underscore, end) = MLLogger(kept), event.key.rpartition("_")
+    log = {"_start": logger.start, "_stop": logger.end}.get(underscore + end, logger.event)
+    log(event.key, event.value, metadata=dict(event.metadata), time_ms=time_ms)
+    (level, line), _ = kept.log.call_args
+    assert level == logging.INFO
+    return f"{line}\n"
+
+
+def without_caller(line: str) -> str:
+    """The file and line number of the caller are ours."""
+    return re.sub(r'"file": "[^"]*", "lineno": \d+', "", line)
+
+
+def test_lines_are_those_of_the_official_logger() -> None:
+    for event in EVENTS:
+        line = write([(1_728_510_042_000, event)]).decode("ascii")
+        assert without_caller(line) == without_caller(officially(event, 1_728_510_042_000))
+        assert line.startswith(':::MLLOG {"namespace": "", "time_ms": 1728510042000, ')
+
+
+def test_what_json_cannot_hold() -> None:
+    with pytest.raises(TypeError):
+        write([(1, Event("key", object()))])

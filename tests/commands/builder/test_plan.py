@@ -1,23 +1,28 @@
 """What becomes of runs and systems, and why a submission cannot be planned."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
+from mlperf_pkg.commands.builder.judge import judge, reasons
 from mlperf_pkg.commands.builder.plan import Plan, make_plan, systems_of
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.config import Config, SystemConfig
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.scoring import select
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.workspaces import (
     logs_of,
+    prepared,
     resnet_workspace,
     run,
     system,
     with_failures,
+    with_one_seed,
     workspace,
 )
 
@@ -141,8 +146,7 @@ SEVEN = logs_of("bow-pod16", runs=7)
 
 
 def chosen_from(root: Path, logs: tuple[bytes, ...], *, chosen: bool = True) -> Prepared:
-    resnet_workspace(root, logs)
-    return prepare(Folders.of(root), Order(choose_runs=chosen))
+    return prepared(resnet_workspace(root, logs), choose_runs=chosen)
 
 
 def paths(made: Prepared) -> list[str]:
@@ -168,3 +172,33 @@ def test_the_median_window_is_taken_of_more_than_are_required(tmp_path: Path) ->
 def test_an_invalid_median_is_refused(tmp_path: Path) -> None:
     made = chosen_from(tmp_path, with_failures(SEVEN, 5))
     assert "bow-pod16/resnet: no runs can be chosen: the median is infinite" in made.refusals[0]
+
+
+# ---- why planned result sets are not valid ------------------------------------------------
+
+GOOD = logs_of("bow-pod16")
+
+
+def reason_of(logs: Sequence[bytes], box: SystemFile) -> str:
+    files = [LogFile(Source(f"logs/{n}.log", log), round="2.0") for n, log in enumerate(logs)]
+    inputs = workspace(map(read_run, files), [box])
+    (reason,) = reasons(judge(make_plan(inputs), inputs))
+    return reason
+
+
+def test_findings_of_a_kind_are_folded() -> None:
+    reason = reason_of(with_one_seed(GOOD)[:4], system("box"))
+    assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", reason)).split("\n") == [
+        "box/resnet is not valid:",
+        "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
+        " expected another seed (3 of 4 runs; first logs/1.log:LINE) [official checker]",
+        "    --seed-checker-bypass builds it and asks for a review",
+        "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
+        " [rules and official checker]",
+    ]
+
+
+def test_systems_are_judged_too() -> None:
+    reason = reason_of(GOOD, system("box", cooling=None, framework=7))
+    assert reason.startswith("systems/box.json is not valid:\n  systems/box.json:")
+    assert "SYS102" in reason
