@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.commands.system.check import SystemRound, checked_description
+from mlperf_pkg.commands.system.description import SystemRound, checked_description
 from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import crash_paths, rejects
 from mlperf_pkg.config import round_name

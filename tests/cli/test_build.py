@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.builder.contents import TABLES
 from mlperf_pkg.commands.builder.manifest import MANIFEST
+from mlperf_pkg.commands.builder.writing import TABLES
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.program import call
 from tests.helpers.workspaces import (

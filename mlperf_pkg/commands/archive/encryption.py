@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.compression import GZIP
+from mlperf_pkg.commands.archive.tar import GZIP
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import open_file, read_file

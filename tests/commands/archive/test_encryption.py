@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive import encryption
-from mlperf_pkg.commands.archive.compression import HEADER
 from mlperf_pkg.commands.archive.encryption import (
     Encryption,
     Form,
@@ -22,7 +21,8 @@ from mlperf_pkg.commands.archive.encryption import (
     encrypting,
     form_of,
 )
-from mlperf_pkg.commands.archive.verification import verify_archive
+from mlperf_pkg.commands.archive.packing import verify_archive
+from mlperf_pkg.commands.archive.tar import HEADER
 from mlperf_pkg.errors import UserError
 from tests.helpers.archives import (  # fmt: skip
     FILES,

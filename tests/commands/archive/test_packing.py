@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.archive.compression import PIECE
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
 from mlperf_pkg.commands.archive.packing import default_target, pack
-from mlperf_pkg.commands.archive.tar import HashedFile, compress, hash_tree
+from mlperf_pkg.commands.archive.tar import PIECE, HashedFile, compress, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.archives import Names

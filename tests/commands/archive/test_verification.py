@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.archive import untar, verification
-from mlperf_pkg.commands.archive.compression import HEADER, BadArchive
-from mlperf_pkg.commands.archive.verification import SUFFIX, verify_archive, verify_tree
+from mlperf_pkg.commands.archive import packing
+from mlperf_pkg.commands.archive import tar as archives
+from mlperf_pkg.commands.archive.packing import SUFFIX, verify_archive, verify_tree
+from mlperf_pkg.commands.archive.tar import HEADER, BadArchive
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Severity, Verdict
@@ -195,7 +196,7 @@ def test_a_temporary_folder_that_vanishes_is_no_damage(
         shutil.rmtree(scratch)
         return result
 
-    monkeypatch.setattr(verification, "check", checked)
+    monkeypatch.setattr(packing, "check", checked)
     archive = write(tmp_path / "x.tar.gz", tiny)
     with pytest.raises(FileNotFoundError, match="was removed by another program"):
         verified(archive)
@@ -222,7 +223,7 @@ def test_an_interruption_leaves_nothing(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(untar._Stream, "padding", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(archives._Stream, "padding", Mock(side_effect=KeyboardInterrupt))
     archive = write(tmp_path / "x.tar.gz", tiny)
     with pytest.raises(KeyboardInterrupt):
         verified(archive, extract=tmp_path / "out")
@@ -372,5 +373,5 @@ def test_no_change_makes_it_fall_over(
         return bytes(data[position - size : position])
 
     with suppress(BadArchive):
-        untar.untar(read, root / "inner", len(data))
+        archives.untar(read, root / "inner", len(data))
     assert [path.name for path in root.iterdir()] == ["inner"]

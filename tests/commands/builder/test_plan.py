@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
-from mlperf_pkg.commands.builder.judge import judge, reasons
-from mlperf_pkg.commands.builder.plan import Plan, make_plan, systems_of
+from mlperf_pkg.commands.builder.plan import Plan, judge, make_plan, reasons, systems_of
 from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.config import Config, SystemConfig
 from mlperf_pkg.infra.source import Source
