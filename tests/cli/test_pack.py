@@ -58,9 +58,7 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     result = call("pack", tree)
     assert result.exit_code == 1
     assert "SET101" in result.stdout
-    assert result.stderr.startswith(
-        "nothing was packed: fix the errors, or pack the tree anyway with"
-    )
+    assert result.stderr.startswith("nothing was packed: fix the errors, or pack the tree anyway")
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
 
@@ -111,10 +109,8 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     before = bytes_below(root / "keep")
     result = call("pack", "keep/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
     assert (result.exit_code, bytes_below(root / "keep")) == (0, before)
-    assert re.findall(r"note: left out: (\S+) is not valid:\n  \S+: (\w+): ", result.stderr) == [
-        ("bow-pod16/bert", "SET101"),
-        ("bow-pod64/resnet", "SET101"),
-    ]
+    left_out = re.findall(r"note: left out: (\S+) is not valid:\n  \S+: (\w+): ", result.stderr)
+    assert left_out == [("bow-pod16/bert", "SET101"), ("bow-pod64/resnet", "SET101")]
     assert call("pack", "drop/Graphcore", "-o", "b.tar.gz").exit_code == 0
     assert Path("a.tar.gz").read_bytes() == Path("b.tar.gz").read_bytes()
 
@@ -127,7 +123,6 @@ def test_what_is_packed_is_as_if_it_had_been_built(
         ({"systems/bow-pod16.json": b"{}", "systems/other.json": b"{}"}, set()),
         ({"results/other/resnet/a b.txt": b""}, set()),
     ],
-    ids=["set", "system of two sets", "all", "an error of the tree"],
 )
 def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> None:
     """Sets, and descriptions with all their sets; other errors refuse the tree as before."""

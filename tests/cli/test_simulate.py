@@ -79,16 +79,18 @@ def test_the_description_is_beside_the_logs(
         path.unlink()
 
 
-OURS = {"submitter": "ACME", "number_of_nodes": "1", "accelerators_per_node": "8"}
+OTHER = {
+    "submitter": "ACME",
+    "division": "open",
+    "number_of_nodes": "2",
+    "accelerators_per_node": "8",
+}
 
 
 @pytest.mark.parametrize(
     ("write", "notes"),
     [
-        (
-            lambda path: write_system(path.parent, path.stem, **OURS | {"division": "open", "number_of_nodes": "2"}),
-            ['the division is "open", but "closed" in the new logs', "the number of accelerators is 16, but 8 in the new logs"],
-        ),
+        (lambda path: write_system(path.parent, path.stem, **OTHER), ['the division is "open", but "closed" in the new logs', "the number of accelerators is 16, but 8 in the new logs"]),
         (lambda path: path.write_text("not JSON"), []),
         (Path.mkdir, ["cannot be read: Is a directory"]),
     ],

@@ -98,7 +98,7 @@ def test_as_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "name", "state", "text", "repair"),
+    "row",
     [
         (without(), "packages", "ok", "all required ones are installed", ""),
         (without("click", "rich"), "packages", "broken", "missing: click, rich", "pip install mlperf-pkg"),
@@ -124,14 +124,10 @@ def test_as_json() -> None:
     ],
 )  # fmt: skip
 def test_what_is_missing(
-    change: Change,
-    name: str,
-    state: str,
-    text: str,
-    repair: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    row: tuple[Change, str, str, str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """A change, the name of what is diagnosed then, its state, and parts of text and repair."""
+    change, name, state, text, repair = row
     change(monkeypatch, tmp_path)
     results = {diagnosis.name: diagnosis for diagnosis in diagnoses()}
     assert results[name].state == state

@@ -51,22 +51,18 @@ def test_failures_stop_late_or_early_at_the_same_pace() -> None:
     assert run_ms(aborted) == round(0.5 / converged * 36 * 60_000)
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "batch_size", "message"),
-    [
-        ("resnet", 408, "RCP not found but slower convergence on smaller batch size"),
-        ("bert", 2500, "RCP Interpolation"),
-        ("resnet", 100_000, "Missing RCP, please submit RCP with BS = 100000"),
-    ],
-)
-def test_other_batch_sizes_pass_too(
-    benchmark: str, batch_size: int, message: str, tmp_path: Path
-) -> None:
+def test_other_batch_sizes_pass_too(tmp_path: Path) -> None:
     """Those above all reference points have no reference."""
-    logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
-    verdict = official_rcp(logs, tmp_path, "training", "2.0.0")
-    assert verdict[:2] == ("Missing" not in message, message)
-    assert not verdict[0] or verdict[2] == 1.0
+    slower = "RCP not found but slower convergence on smaller batch size"
+    missing = "Missing RCP, please submit RCP with BS = 100000"
+    for benchmark, batch_size, expected in (
+        ("resnet", 408, (True, slower, 1.0)),
+        ("bert", 2500, (True, "RCP Interpolation", 1.0)),
+        ("resnet", 100_000, (False, missing)),
+    ):
+        logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
+        verdict = official_rcp(logs, tmp_path / str(batch_size), "training", "2.0.0")
+        assert verdict[: len(expected)] == expected
 
 
 def test_batch_size_is_the_nearest_reference() -> None:
@@ -194,11 +190,7 @@ def test_same_bytes_from_another_place_and_process(tmp_path: Path) -> None:
 def test_impossible_plans_are_refused() -> None:
     for field, value, message in [
         ("round", "0.5", r"unknown round: '0\.5' \(known: 0\.7, 1\.0, 1\.1, 2\.0"),
-        (
-            "benchmark",
-            "gpt3",
-            r"benchmark of round 2\.0: 'gpt3' \(known: .*\); gpt3 begins in 3\.0",
-        ),
+        ("benchmark", "gpt3", r"benchmark of round 2\.0: 'gpt3' .*\); gpt3 begins in 3\.0"),
         ("division", "half", r"unknown division: 'half' \(known: closed, open\)"),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("failure", "fire", r"unknown failure: 'fire' \(known: diverged, aborted"),

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive import encryption
-from mlperf_pkg.commands.archive.encryption import (
-    Encryption,
-    Form,
-    command,
-    decrypt,
-    encrypting,
-    form_of,
-)
+from mlperf_pkg.commands.archive.encryption import Encryption, Form, command
 from mlperf_pkg.commands.archive.packing import verify_archive
 from mlperf_pkg.commands.archive.tar import HEADER
 from mlperf_pkg.errors import UserError
@@ -60,7 +53,7 @@ def plain(tmp_path: Path) -> Path:
 
 def encrypt(source: Path, target: Path, how: Encryption = BY_AES) -> Path:
     data = source.read_bytes()
-    with encrypting(target, how) as sink:
+    with encryption.encrypting(target, how) as sink:
         sink(data[:7])
         sink(data[7:])
     return target
@@ -68,7 +61,7 @@ def encrypt(source: Path, target: Path, how: Encryption = BY_AES) -> Path:
 
 def decrypted(source: Path, key: Path | None = None, secret: str = SECRET) -> bytes:
     target = source.with_name("back")
-    decrypt(source, target, key, lambda: secret)
+    encryption.decrypt(source, target, key, lambda: secret)
     data = target.read_bytes()
     target.unlink()
     return data
@@ -123,7 +116,7 @@ def test_age_by_passphrase(plain: Path, tmp_path: Path) -> None:
     with mock.patch.object(pyrage.passphrase, "encrypt", return_value=CHEAP) as encrypted:
         cheap = encrypt(plain, tmp_path / "x", Encryption(Form.AGE, SECRET))
     encrypted.assert_called_once_with(plain.read_bytes(), SECRET)
-    assert form_of(cheap) is Form.AGE
+    assert encryption.form_of(cheap) is Form.AGE
     assert decrypted(cheap) == b"some content"
     with pytest.raises(UserError, match="it needs a passphrase: a wrong one"):
         decrypted(cheap, secret="wrong")
@@ -214,9 +207,8 @@ def test_an_encrypted_archive_is_verified(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", "x", "x.sha1", "x.sha256"]
     # What does not fit its checksum is not decrypted: nobody is asked for a passphrase.
     write(archive, flipped(archive.read_bytes(), 900, 0))
-    assert codes(verify_archive(archive, Options(), mock.Mock(side_effect=AssertionError))) == {
-        "PACK101"
-    }
+    report = verify_archive(archive, Options(), mock.Mock(side_effect=AssertionError))
+    assert codes(report) == {"PACK101"}
 
 
 @pytest.mark.parametrize(("form", "library"), [(Form.AGE, "pyrage"), (Form.OFFICIAL, "cryptography.hazmat.primitives.ciphers")])  # fmt: skip

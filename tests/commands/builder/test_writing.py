@@ -248,18 +248,12 @@ def test_logs_among_the_code_are_not_runs(tmp_path: Path) -> None:
 
 
 def test_unfit(tmp_path: Path) -> None:
-    large = tmp_path / "large"
-    with large.open("wb") as stream:
+    with (tmp_path / "large").open("wb") as stream:
         stream.truncate((50 << 20) + 1)
-    files = (
-        PlannedFile("a b/c.py", b"", "src/a b/c.py"),
-        PlannedFile("ok", large, "logs/large\x07"),
-        PlannedFile("ok2", b"x" * 100),
-    )
-    assert list(unfit(files)) == [
-        "src/a b/c.py: its path contains a space",
-        "logs/large\\x07: larger than 50 MiB",
-    ]
+    spaced = PlannedFile("a b/c.py", b"", "src/a b/c.py")
+    large = PlannedFile("ok", tmp_path / "large", "logs/large\x07")
+    problems = ["src/a b/c.py: its path contains a space", "logs/large\\x07: larger than 50 MiB"]
+    assert list(unfit((spaced, large, PlannedFile("ok2", b"x" * 100)))) == problems
 
 
 # ---- the official tools accept what was built, and read our scores from it ----------------
@@ -312,11 +306,8 @@ def test_bypasses_are_understood(
 ) -> None:
     """One run that does not converge needs none."""
     target = build(resnet_workspace(tmp_path / "ws", logs), bypasses=BYPASSES).target
-    written = {
-        path.parent.relative_to(target).as_posix(): path.read_text("utf-8")
-        for path in target.rglob(PARAMETERS)
-    }
-    assert written == flags
+    files = target.rglob(PARAMETERS)
+    assert {f.parent.relative_to(target).as_posix(): f.read_text() for f in files} == flags
     assert package_checked(target, RULESET) == (True, {})
 
 
