@@ -160,13 +160,17 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
 # ---- what cannot be done ------------------------------------------------------------------
 
 
-def test_usage(tmp_path: Path) -> None:
+def test_nothing_to_read_and_nothing_to_write_to(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
     before = bytes_below(root)
     result = call("build", root, "--output", root / "logs")
     overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
     assert (result.exit_code, overlaps in result.stderr) == (2, True)
     assert bytes_below(root) == before
+    assert call("build", root).exit_code == 0
+    for output in ((), ("--output", root / "submissions")):
+        result = call("build", root / "submissions/Graphcore", *output, "--force")
+        assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
     for folder, message in (
         ("systems", f"{root}/systems: no system descriptions: No such file or directory; put"),
         ("logs", f"put the logs into {root}/logs or name their folder with --logs"),
@@ -174,16 +178,6 @@ def test_usage(tmp_path: Path) -> None:
         shutil.rmtree(root / folder)
         result = call("build", root)
         assert (result.exit_code, message in result.stderr) == (2, True)
-
-
-def test_a_tree_is_never_written_into_itself(tmp_path: Path) -> None:
-    root = resnet_workspace(tmp_path)
-    assert call("build", root).exit_code == 0
-    tree = root / "submissions/Graphcore"
-    for output in ((), ("--output", root / "submissions")):
-        result = call("build", tree, *output, "--force")
-        assert result.exit_code == 2
-        assert ": choose another --output" in result.stderr
 
 
 def test_logs_of_another_organisation(tmp_path: Path) -> None:

@@ -57,11 +57,11 @@ def test_other_batch_sizes_pass_too(tmp_path: Path) -> None:
     missing = "Missing RCP, please submit RCP with BS = 100000"
     for benchmark, batch_size, expected in (
         ("resnet", 408, (True, slower, 1.0)),
-        ("bert", 2500, (True, "RCP Interpolation", 1.0)),
         ("resnet", 100_000, (False, missing)),
+        ("bert", 2500, (True, "RCP Interpolation", 1.0)),
     ):
         logs = simulate_set(replace(PLAN, benchmark=benchmark, batch_size=batch_size), 5)
-        verdict = official_rcp(logs, tmp_path / str(batch_size), "training", "2.0.0")
+        verdict = official_rcp(logs, tmp_path, "training", "2.0.0")
         assert verdict[: len(expected)] == expected
 
 
