@@ -122,7 +122,7 @@ def command(
         if plan.configuration:
             click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
             click.echo(plan.configuration, err=True)
-        click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
+        click.echo(f"nothing was built{'' if plan.problems else _ADVICE}", err=True)
         return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:

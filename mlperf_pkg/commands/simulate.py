@@ -69,16 +69,12 @@ def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, An
     name = order["system"]
     if not name or PurePath(name).name != name or name.startswith("."):
         raise UserError(f"--system {name!r} is not a valid file name")
+    same = ("usage", "benchmark", "division", "system", "minutes", "optimizer")
     plan = simulation.RunPlan(
-        usage=order["usage"],
         round=order["round"] or simulation.newest_round(order["usage"], order["benchmark"]),
-        benchmark=order["benchmark"],
-        division=order["division"],
-        system=name,
         organization=order["submitter"],
-        minutes=order["minutes"],
-        optimizer=order["optimizer"],
         statistics=order["records"],
+        **{name: order[name] for name in same},
     )
     file = data_folder("systems") / f"{plan.system}.json"
     packaged = _read(file, plan) if file.is_file() else None

@@ -532,7 +532,7 @@ def _solved(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[st
     for key in _in_order(list(keys), rules, sources):
         refused = []
         for value in sources.options(key, rules.get(key), assigned):
-            rule = _broken(key, value, rules.get(key), assigned)
+            rule = _broken(rules, key, value, assigned)
             if rule is None:
                 assigned[key] = value
                 break
@@ -612,12 +612,7 @@ def _solutions(formula: str, assigned: Assigned) -> Iterator[Value]:
 
 
 def _broken(
-    key: str,
-    value: Value,
-    key_rules: KeyRules | None,
-    assigned: Assigned,
-    *,
-    official: bool = False,
+    rules: KeyedRules, key: str, value: Value, assigned: Assigned, *, official: bool = False
 ) -> Rule | None:
     """Return the first rule that ``value`` breaks after ``assigned`` was logged, or None.
 
@@ -626,6 +621,7 @@ def _broken(
     seen = {
         name: first_logged(Record(name, 0.0, setting, None)) for name, setting in assigned.items()
     }
+    key_rules = rules.get(key)
     for compiled in key_rules.rules if key_rules else ():
         record = Record(key, 0.0, value, metadata_of(key_rules))
         if (not official or compiled.rule.official) and not _holds(compiled, record, seen):
@@ -672,7 +668,7 @@ def _flawed(settings: Assigned, rules: KeyedRules, flaw: str) -> Assigned:
     wrong = {}
     for key in settings:
         for value in reversed(_WRONG):
-            rule = _broken(key, value, rules.get(key), settings, official=True)
+            rule = _broken(rules, key, value, settings, official=True)
             if rule and not rule.fatal:
                 wrong[key] = value
     last = [*wrong][-1]

@@ -4,14 +4,7 @@ from pathlib import Path
 
 from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, read_config
 from tests.helpers.program import call
-from tests.helpers.workspaces import (
-    POD16,
-    closed_workspace,
-    described,
-    lay,
-    logs_of,
-    numbered,
-)
+from tests.helpers.workspaces import POD16, closed_workspace, described, lay, logs_of, numbered
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

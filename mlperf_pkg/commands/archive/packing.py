@@ -247,10 +247,16 @@ def verify_archive(
             plain = work / "plain"
             encryption.decrypt(archive, plain, identities, ask)
         try:
-            report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
+            tree, found = _unpacked(plain, archive, folder, largest)
         except tar.BadArchive as bad:
             path = bad.path or archive.name
             report = _unchecked([*findings, finding(bad.code, bad.message, path)])
+        else:
+            # The round that the name of the tree or of a folder above the archive has.
+            above = [parent.name for parent in archive.resolve().parents]
+            if not options.round and (named := round_of_tree([tree.root.name, *above])):
+                options = replace(options, usage=options.usage or named[0], round=named[1])
+            report = report_on(tree.root, str(archive), options, [*findings, *found])
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report
@@ -261,15 +267,10 @@ def integrity_failed(findings: Iterable[Finding]) -> bool:
     return any(f.severity is Severity.ERROR and f.code.startswith("PACK") for f in findings)
 
 
-def _verify_unpacked(
-    plain: Path,
-    archive: Path,
-    folder: Path,
-    options: Options,
-    findings: list[Finding],
-    *,
-    largest: int,
-) -> Report:
+def _unpacked(
+    plain: Path, archive: Path, folder: Path, largest: int
+) -> tuple[HashedTree, list[Finding]]:
+    """Unpack an archive; return its tree, and findings about its manifest and its bytes."""
     with open_file(plain) as stream:
         if stream.read(len(tar.GZIP)) != tar.GZIP:
             raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
@@ -278,7 +279,7 @@ def _verify_unpacked(
     inner = folder / min(tops, default="")
     is_only = len(tops) == 1 and inner.is_dir()
     tree = tar.hash_tree(inner if is_only else folder)
-    findings += check_manifest(tree)
+    findings = list(check_manifest(tree))
     if is_marked:
         # This gives the same bytes: a change is found even in a bit that unpacking ignores.
         packed_again = hashlib.sha256()
@@ -290,11 +291,7 @@ def _verify_unpacked(
     else:
         message = "not packed by mlperf-pkg: only its manifest vouches for its files"
         findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
-    # The round that the name of the tree or of a folder above the archive has.
-    above = [parent.name for parent in archive.resolve().parents]
-    if not options.round and (named := round_of_tree([tree.root.name, *above])):
-        options = replace(options, usage=options.usage or named[0], round=named[1])
-    return report_on(tree.root, str(archive), options, findings)
+    return tree, findings
 
 
 # ---- unpacking ----------------------------------------------------------------------------

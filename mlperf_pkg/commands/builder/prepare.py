@@ -49,8 +49,8 @@ class Order(Struct, frozen=True):
 class Prepared(Struct, frozen=True):
     """A submission ready to be written to ``target``, unless there are ``refusals``.
 
-    ``kept`` are the reasons why it is not valid although it is built. ``avoidable`` says that the
-    refusals are such reasons, so that the user can leave result sets out or keep them. ``lost``
+    ``kept`` are the reasons why it is not valid although it is built. If the plan has no problems,
+    the refusals are such reasons, so that the user can leave result sets out or keep them. ``lost``
     says which files of another division the tree would lose, if any.
     """
 
@@ -62,7 +62,6 @@ class Prepared(Struct, frozen=True):
     notes: tuple[str, ...]
     refusals: tuple[str, ...]
     kept: tuple[str, ...]
-    avoidable: bool
     lost: str | None = None
 
 
@@ -113,7 +112,6 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
         ),
         refusals=plan.problems + (() if keep else invalid),
         kept=invalid if keep else (),
-        avoidable=not plan.problems,
         lost=None if plan.problems else writing.lost(target, files, plan.division),
     )
 

@@ -282,20 +282,17 @@ def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound
 def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
     """Return the newest round that follows from the times of logs; None if there is none."""
     folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
-    logs = [folder.parent / DEFAULT_LOGS for folder in folders]
-    identities = [i for folder in logs if is_folder(folder) for i in _identities(folder, usage)]
+    identities: list[Identity] = []
+    for folder in filter(is_folder, (folder.parent / DEFAULT_LOGS for folder in folders)):
+        with suppress(UserError, OSError):  # logs that cannot be read do not show the round
+            places = find_input(str(folder)).every_log
+            identities += (identify(LogFile(place.source, usage=usage)) for place in places)
     inferred = [i for i in identities if i.choice.sureness is Sureness.INFERRED]
     if not inferred:
         return None
     newest = max(inferred, key=lambda identity: version_of(identity.choice.name))
     reason = f"from the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
     return SystemRound(newest.usage, newest.choice.name, reason)
-
-
-def _identities(folder: Path, usage: str | None) -> Iterator[Identity]:
-    with suppress(UserError, OSError):  # logs that cannot be read do not show the round
-        for place in find_input(str(folder)).every_log:
-            yield identify(LogFile(place.source, usage=usage))
 
 
 def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:

@@ -125,7 +125,10 @@ _KINDS = {"Data": "d", "Instruction": "i"}
 
 def _processors(sources: Sources) -> dict[str, str]:
     """Return the fields of the host's processors."""
-    blocks = [_fields(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
+    blocks = []
+    for text in sources.text("proc/cpuinfo").split("\n\n"):
+        pairs = (line.partition(":") for line in text.splitlines())
+        blocks.append({name.strip(): value.strip() for name, _, value in pairs})
     logical = [block for block in blocks if "processor" in block]
     model = _model(logical[0]) if logical else ""
     sockets = _sockets(sources, logical)
@@ -183,11 +186,6 @@ def _counted(names: Counter[str]) -> str:
 
 def _times(number: int) -> str:
     return f"{number} x " if number > 1 else ""
-
-
-def _fields(block: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in block.splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _model(block: dict[str, str]) -> str:
