@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from mlperf_pkg.checks.descriptions import SystemFile
 from mlperf_pkg.commands.system.description import SystemRound, checked_description
@@ -22,11 +21,6 @@ def get_parser() -> ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Check a system description and return the exit status."""
-    return tools.run(get_parser(), _check, argv, "filename")
-
-
 def _check(args: Namespace, console: tools.Console) -> int:
     round_ = load_round(args.usage, round_name(args.ruleset))
     system = checked_description(args.filename, SystemRound(args.usage, round_.name, "as given"))
@@ -42,6 +36,9 @@ def say_system(system: SystemFile, console: tools.Console) -> None:
     level, word = ("ERROR", "failed") if rejects(system.findings) else ("INFO", "passed")
     console.log(level, f"  System description checker {word} for {system.system_name or ''}")
 
+
+main = tools.command(get_parser, _check, "filename")
+"""Check a system description and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())
