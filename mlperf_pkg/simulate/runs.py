@@ -303,13 +303,13 @@ def _simulated(setup: Setup, seed: int) -> SimulatedRun:
     rng = _dice(seed)
     course = draw_course(setup, rng)
     init_ms = rng.randint(*_INIT_MS)
+    start_ms = setup.start_ms + init_ms
     run_ms = round(setup.minutes * _MS_PER_MINUTE * course.share)
-    timed = spread(training(setup, course, rng), setup.start_ms + init_ms, run_ms)
+    timed = spread(training(setup, course, rng), start_ms, run_ms)
     timeline = [
         *spread(initialisation(setup, seed, rng), setup.start_ms, init_ms),
         *with_statistics(timed, setup.plan.statistics, rng),
     ]
-    start_ms = next(time_ms for time_ms, event in timeline if event.key == "run_start")
     return SimulatedRun(write(timeline, setup.outcome.written), start_ms, timeline[-1][0])
 
 

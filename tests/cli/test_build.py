@@ -161,7 +161,7 @@ def test_every_reason_is_reported(tmp_path: Path) -> None:
 
 
 def test_nothing_to_read_and_nothing_to_write_to(tmp_path: Path) -> None:
-    root = resnet_workspace(tmp_path)
+    root = resnet_workspace(tmp_path / "ws")
     before = bytes_below(root)
     result = call("build", root, "--output", root / "logs")
     overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
@@ -171,6 +171,7 @@ def test_nothing_to_read_and_nothing_to_write_to(tmp_path: Path) -> None:
     for output in ((), ("--output", root / "submissions")):
         result = call("build", root / "submissions/Graphcore", *output, "--force")
         assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
+    root = resnet_workspace(tmp_path / "other")
     for folder, message in (
         ("systems", f"{root}/systems: no system descriptions: No such file or directory; put"),
         ("logs", f"put the logs into {root}/logs or name their folder with --logs"),

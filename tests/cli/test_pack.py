@@ -80,6 +80,7 @@ def test_refusals(tree: Path) -> None:
         result = call("pack", tree, *options.format(tree=tree).split())
         assert (result.exit_code, message in result.stderr) == (2, True), options
         assert beside(tree) == ["ACME"]
+    assert "not a submission (no folder results/)" in call("pack", tree / "systems").stderr
 
 
 # ---- result sets that are not valid -------------------------------------------------------
