@@ -85,19 +85,15 @@ def _grid(setup: Setup, number: int) -> float:
 
 def _metrics(setup: Setup, progress: float, rng: Random) -> dict[str, float]:
     """Return each metric at ``progress``: 1 is where the target is due."""
-    metrics = {}
+    metrics, least = {}, setup.outcome.gap
+    saturation = (exp(-_STEEPNESS * progress) - exp(-_STEEPNESS)) / (1 - exp(-_STEEPNESS))
     for name, (untrained, target) in setup.tracks.items():
-        gap = _remaining(progress, setup.outcome.gap, rng)
+        if progress >= 1 and not least:
+            gap = -rng.uniform(*_OVERSHOOT)
+        else:  # the part of the way to the target that remains
+            gap = max(saturation, least, _LEAST_GAP) * rng.uniform(1 - _NOISE, 1 + _NOISE)
         metrics[name] = round(target + gap * (untrained - target), _DECIMALS)
     return metrics
-
-
-def _remaining(progress: float, least: float, rng: Random) -> float:
-    """Return the part of the way to the target that remains, negative where it is overshot."""
-    if progress >= 1 and not least:
-        return -rng.uniform(*_OVERSHOOT)
-    saturation = (exp(-_STEEPNESS * progress) - exp(-_STEEPNESS)) / (1 - exp(-_STEEPNESS))
-    return max(saturation, least, _LEAST_GAP) * rng.uniform(1 - _NOISE, 1 + _NOISE)
 
 
 # ---- what it logs --------------------------------------------------------------------------
