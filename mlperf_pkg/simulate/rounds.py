@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import cycle, islice, repeat
+from itertools import chain, cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -115,7 +115,9 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
             f" {', '.join(plan.benchmarks)} in round {plan.round}"
         )
     cards = {name: cycle(deck) for name, deck in decks.items()}
-    failures = _failures(plan)
+    # How the last run of each set fails, or None.
+    others = [None] * (_FAILING_EVERY - 1)
+    failures = chain.from_iterable((name, *others) for name in cycle(plan.failures or (None,)))
     timed: set[tuple[str, str]] = set()
     dealt = []
     for number in range(plan.systems):
@@ -141,13 +143,6 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
         )
         dealt.append(system)
     return dealt
-
-
-def _failures(plan: RoundPlan) -> Iterator[str | None]:
-    """Yield how the last run of each set of the round fails, or None."""
-    for failure in cycle(plan.failures or (None,)):
-        yield failure
-        yield from repeat(None, _FAILING_EVERY - 1)
 
 
 def common_files(plan: RoundPlan, systems: Sequence[SystemPlan]) -> Iterator[File]:

@@ -79,9 +79,13 @@ def completed(
     values = {**values, **user_fields(user_values)}
     required = {name: values.get(name) or "" for name in schema.required_fields()}
     fields = required | {name: value for name, value in values.items() if value}
+    statuses = schema.statuses(user_values.usage, user_values.round)
+    choices = {"status": statuses, "division": DIVISIONS, "framework": installed}
     for group in schema.needing_answer():
         if not any(fields.get(name) for name in group):
-            fields[group[0]] = f"{schema.FILL_IN}: {_question(group[0], user_values, installed)}"
+            # What the user must fill in, or the possible answers.
+            question = " or ".join(choices.get(group[0], ())) or schema.meaning(group[0])
+            fields[group[0]] = f"{schema.FILL_IN}: {question}"
     return fields
 
 
@@ -108,16 +112,6 @@ def user_fields(user_values: UserValues) -> dict[str, str]:
         "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
     }
     return {name: value for name, value in values.items() if value}
-
-
-def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:
-    """Return what the user must fill in, or the possible answers."""
-    choices = {
-        "status": schema.statuses(user_values.usage, user_values.round),
-        "division": DIVISIONS,
-        "framework": installed,
-    }.get(field)
-    return " or ".join(choices) if choices else schema.meaning(field)
 
 
 # ---- a system with several nodes ----------------------------------------------------------
