@@ -11,8 +11,8 @@ from mlperf_pkg.cli.output import Output, note, say
 from mlperf_pkg.cli.streams import stop_cleanly
 from mlperf_pkg.commands.archive import packing
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, recipients
-from mlperf_pkg.commands.archive.packing import integrity_failed, verify_tree
 from mlperf_pkg.commands.archive.tar import HashedTree
+from mlperf_pkg.commands.archive.verification import integrity_failed, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import refuse_within, sweep
 from mlperf_pkg.infra.text import visible

@@ -10,8 +10,8 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.group import EXISTING_FILE, Command, LocalPath
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.streams import stop_cleanly
-from mlperf_pkg.commands.archive.packing import verify_archive, verify_tree
 from mlperf_pkg.commands.archive.tar import GIB, LARGEST_GIB
+from mlperf_pkg.commands.archive.verification import verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS
 

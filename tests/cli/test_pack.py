@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlperf_pkg.cli.secret import VARIABLE
-from mlperf_pkg.commands.archive.packing import digest_of
+from mlperf_pkg.commands.archive.verification import digest_of
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.program import COMMAND, call, start

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import Encryption
-from mlperf_pkg.commands.archive.packing import pack, verify_archive
+from mlperf_pkg.commands.archive.packing import pack
 from mlperf_pkg.commands.archive.tar import hash_tree
+from mlperf_pkg.commands.archive.verification import verify_archive
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive import encryption
 from mlperf_pkg.commands.archive.encryption import Encryption, Form, command
-from mlperf_pkg.commands.archive.packing import verify_archive
 from mlperf_pkg.commands.archive.tar import HEADER
+from mlperf_pkg.commands.archive.verification import verify_archive
 from mlperf_pkg.errors import UserError
 from tests.helpers.archives import (  # fmt: skip
     FILES,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
-from mlperf_pkg.commands.archive import packing
+from mlperf_pkg.commands.archive import packing, verification
 from mlperf_pkg.commands.archive import tar as archives
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
 from mlperf_pkg.commands.archive.packing import pack
@@ -280,7 +280,7 @@ OTHERS = ["{other}  ACME.tar.gz\n", "{right}  Other.tar.gz\n", "\ufffd\n", "{rig
 
 def test_checksum_files_of_others(tmp_path: Path) -> None:
     archive = packed(lay(tmp_path / "ACME", FILES))
-    beside = archive.with_name(archive.name + packing.SUFFIX)
+    beside = archive.with_name(archive.name + verification.SUFFIX)
     right = beside.read_text().split()[0].upper()
     for text in (*FITTING, *OTHERS):
         beside.write_text(text.format(right=right, other="0" * 64))
@@ -322,7 +322,7 @@ def test_a_mark_does_not_vouch_for_other_bytes(tiny: bytes, tmp_path: Path) -> N
 
 
 def tree_codes(tree: Path) -> set[str]:
-    return codes(packing.verify_tree(tree, Options())[1])
+    return codes(verification.verify_tree(tree, Options())[1])
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +384,7 @@ def test_a_temporary_folder_that_vanishes_is_no_damage(
         shutil.rmtree(scratch)
         return result
 
-    monkeypatch.setattr(packing, "check", checked)
+    monkeypatch.setattr(verification, "check", checked)
     archive = write(tmp_path / "x.tar.gz", tiny)
     with pytest.raises(FileNotFoundError, match="was removed by another program"):
         verified(archive)
@@ -512,7 +512,7 @@ def test_a_bomb(tmp_path: Path, tail: bool, content: bytes) -> None:
     """Zeros in a file, and zeros after the end, have the same limit, compressed or not."""
     data = GOOD + content if tail else tar(member("ACME/x", content))
     archive = write(tmp_path / "x.tar.gz", zipped(data))
-    report = packing.verify_archive(archive, Options(), str, largest=1 << 20)
+    report = verification.verify_archive(archive, Options(), str, largest=1 << 20)
     (finding,) = [f for f in report.findings if f.code in {"PACK104", "PACK102"}]
     is_bomb = not tail or not any(content)
     assert finding.code == ("PACK104" if is_bomb else "PACK102")

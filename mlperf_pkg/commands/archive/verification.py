@@ -1,0 +1,249 @@
+"""Verify a tree or an archive: it must be what was packed, and pass the checks."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+from msgspec.structs import replace
+
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.fold import tool
+from mlperf_pkg.checker.values import Options
+from mlperf_pkg.commands.archive import encryption, tar
+from mlperf_pkg.commands.archive.encryption import Ask
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree
+from mlperf_pkg.commands.builder import manifest as manifests
+from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
+from mlperf_pkg.infra.files import new_folder, scratch_folder
+from mlperf_pkg.infra.json_values import MAX_BYTES
+from mlperf_pkg.infra.paths import open_file, read_file
+from mlperf_pkg.results.report import Report
+from mlperf_pkg.rulebook.rounds import round_of_tree
+
+SUFFIX = ".sha256"
+"""The ending of checksum files, which ``sha256sum -c`` reads."""
+
+_CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+
+
+def verify_tree(
+    root: Path, options: Options, *, manifest_required: bool = True
+) -> tuple[HashedTree, Report]:
+    """Return the files of a tree, and the report on its integrity and of its checks.
+
+    Raises:
+        UserError: the tree cannot be read, or holds no log.
+    """
+    tree = tar.hash_tree(root)
+    findings = list(check_manifest(tree, required=manifest_required))
+    return tree, report_on(root, str(root), options, findings)
+
+
+def verify_archive(
+    archive: Path,
+    options: Options,
+    ask: Ask,
+    identities: Path | None = None,
+    extract: Path | None = None,
+    *,
+    largest: int = tar.LARGEST_GIB * tar.GIB,
+) -> Report:
+    """Return the report on the checksum and the manifest of an archive, and of its checks.
+
+    It is decrypted with the age identities in a file, else with the passphrase from ``ask``, and
+    unpacked into a temporary folder, which the next call removes if this process is killed,
+    or into ``extract``, which exists afterwards only if nothing has changed since packing.
+    ``largest`` is the limit of the unpacked bytes.
+
+    Raises:
+        UserError: it is not an archive, cannot be read or decrypted, holds no log, or cannot be
+            unpacked there.
+    """
+    if not archive.is_file():
+        raise UserError(f"{archive}: not a regular file")
+    findings = list(check_checksum(archive))
+    plain, encrypted = archive, encryption.form_of(archive) is not None
+    if encrypted and integrity_failed(findings):
+        return _unchecked(findings)
+    with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:
+        if encrypted:
+            plain = work / "plain"
+            encryption.decrypt(archive, plain, identities, ask)
+        try:
+            tree, found = _unpacked(plain, archive, folder, largest)
+        except tar.BadArchive as bad:
+            path = bad.path or archive.name
+            report = _unchecked([*findings, finding(bad.code, bad.message, path)])
+        else:
+            # The round that the name of the tree or of a folder above the archive has.
+            above = [parent.name for parent in archive.resolve().parents]
+            if not options.round and (named := round_of_tree([tree.root.name, *above])):
+                options = replace(options, usage=options.usage or named[0], round=named[1])
+            report = report_on(tree.root, str(archive), options, [*findings, *found])
+        if integrity_failed(report.findings):
+            shutil.rmtree(folder)  # so that it does not become ``extract``
+        return report
+
+
+def integrity_failed(findings: Iterable[Finding]) -> bool:
+    """Return whether a finding says that a file is not as it was packed."""
+    return any(f.severity is Severity.ERROR and f.code.startswith("PACK") for f in findings)
+
+
+def _unpacked(
+    plain: Path, archive: Path, folder: Path, largest: int
+) -> tuple[HashedTree, list[Finding]]:
+    """Unpack an archive; return its tree, and findings about its manifest and its bytes."""
+    with open_file(plain) as stream:
+        if stream.read(len(tar.GZIP)) != tar.GZIP:
+            raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
+        stream.seek(0)
+        tops, is_marked = tar.untar(tar.Decompressor(stream).read, folder, largest)
+    inner = folder / min(tops, default="")
+    is_only = len(tops) == 1 and inner.is_dir()
+    tree = tar.hash_tree(inner if is_only else folder)
+    findings = list(check_manifest(tree))
+    if is_marked:
+        # This gives the same bytes: a change is found even in a bit that unpacking ignores.
+        packed_again = hashlib.sha256()
+        for data in tar.compress(tree.root.name, tree.root, tree.files):
+            packed_again.update(data)
+        if packed_again.hexdigest() != digest_of(plain):
+            message = "packing its files again gives other bytes"
+            findings.append(finding("PACK105", message, archive.name))
+    else:
+        message = "not packed by mlperf-pkg: only its manifest vouches for its files"
+        findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
+    return tree, findings
+
+
+# ---- unpacking ----------------------------------------------------------------------------
+
+
+@contextmanager
+def _folder(work: Path, extract: Path | None) -> Iterator[Path]:
+    """Provide the folder to unpack into, which nobody else sees before it is complete."""
+    if extract is None:
+        folder = work / "tree"
+        folder.mkdir()
+        yield folder
+        return
+    if extract.exists() or extract.is_symlink():
+        raise UserError(f"{extract}: exists already; --extract expects a new folder")
+    try:
+        with new_folder(extract, lambda _: False) as folder:
+            yield folder
+    except OSError as error:
+        raise UserError(f"{extract}: cannot be written: {error.strerror}") from error
+
+
+# ---- judging ------------------------------------------------------------------------------
+
+
+def report_on(root: Path, name: str, options: Options, integrity: Sequence[Finding] = ()) -> Report:
+    """Check a tree that reports call ``name``, and add the findings about its integrity."""
+    failed = integrity_failed(integrity)
+    try:
+        report = check([str(root)], options).report
+    except UserError as error:
+        if failed:
+            return _unchecked(integrity)
+        raise UserError(str(error).replace(str(root), name)) from error
+    findings = in_order((*report.findings, *folded(integrity)))
+    verdict = report.verdict
+    if failed:  # a tree that is not what was packed cannot pass
+        is_fail = verdict.official is Verdict.FAIL
+        verdict = Verdicts(Verdict.FAIL if is_fail else Verdict.NOT_CHECKED, Verdict.FAIL)
+    return replace(report, findings=findings, verdict=verdict)
+
+
+def _unchecked(findings: Sequence[Finding]) -> Report:
+    return Report(
+        tool=tool(),
+        usage="training",
+        round=None,
+        round_reason="the files were not checked",
+        verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.FAIL),
+        findings=tuple(findings),
+    )
+
+
+# ---- integrity ----------------------------------------------------------------------------
+
+
+def finding(
+    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: Any
+) -> Finding:
+    """Return a finding about integrity: reviewers must get what was checked and packed."""
+    basis = Basis.RULES if severity is Severity.ERROR else Basis.ADVICE
+    source = "mlperf-pkg: integrity of archives and trees"
+    return Finding(code, message, path, None, severity, basis, source=source, **more)
+
+
+def check_checksum(archive: Path) -> Iterator[Finding]:
+    """Compare an archive with the checksum file beside it."""
+    beside = archive.with_name(archive.name + SUFFIX)
+    if not beside.exists():
+        message = f"no checksum file {beside.name} beside it"
+        yield finding("PACK107", message, archive.name, Severity.NOTE)
+        return
+    lines = read_file(beside, MAX_BYTES).decode("utf-8", "replace").splitlines()
+    matches = filter(None, map(_CHECKSUM.fullmatch, lines))
+    expected = next((match[1].lower() for match in matches if match[2] == archive.name), None)
+    digest = digest_of(archive)
+    if expected is None:
+        yield finding("PACK101", f"no checksum of {archive.name}", beside.name)
+    elif digest != expected:
+        message = f"SHA-256 is {digest}; expected {expected} as in {beside.name}"
+        yield finding("PACK101", message, archive.name, found=digest, expected=expected)
+
+
+def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Finding]:
+    """Compare the files of a tree with its manifest."""
+    for path, reason in tree.unfit.items():
+        yield finding("PACK206", reason, path)
+    files = {file.path: file for file in tree.files}
+    own = files.pop(manifests.MANIFEST, None)
+    if own is None:
+        if required:
+            yield finding("PACK201", "no manifest lists the files", manifests.MANIFEST)
+    elif own.size > manifests.LARGEST:
+        yield finding("PACK202", f"larger than {manifests.LARGEST >> 20} MiB", manifests.MANIFEST)
+    else:
+        try:
+            entries = manifests.read_manifest(tree.root)
+        except ValueError as error:
+            yield finding("PACK202", str(error), manifests.MANIFEST)
+        else:
+            yield from _compare(entries, files)
+
+
+def _compare(
+    entries: dict[str, manifests.ManifestEntry], files: dict[str, HashedFile]
+) -> Iterator[Finding]:
+    for path in sorted(entries.keys() | files.keys()):
+        if path not in files:
+            yield finding("PACK203", f"listed in {manifests.MANIFEST}, but does not exist", path)
+        elif path not in entries:
+            yield finding("PACK205", f"not listed in {manifests.MANIFEST}", path)
+        elif (size := files[path].size) != (listed_size := entries[path].size):
+            message = f"{size} bytes; expected {listed_size} as in {manifests.MANIFEST}"
+            yield finding("PACK204", message, path, found=size, expected=listed_size)
+        elif (digest := files[path].sha256) != (listed_digest := entries[path].sha256):
+            message = f"the content differs from {manifests.MANIFEST} (SHA-256)"
+            yield finding("PACK204", message, path, found=digest, expected=listed_digest)
+
+
+# ---- checksums ----------------------------------------------------------------------------
+
+
+def digest_of(path: Path, algorithm: str = "sha256") -> str:
+    """Return the digest of a file, in hexadecimal digits."""
+    with open_file(path) as stream:
+        return hashlib.file_digest(stream, algorithm).hexdigest()
