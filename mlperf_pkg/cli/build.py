@@ -10,7 +10,7 @@ from mlperf_pkg.cli.group import FOLDER, Command, LocalPath, reads
 from mlperf_pkg.cli.output import Output, say
 from mlperf_pkg.commands.builder import prepare as preparing
 from mlperf_pkg.commands.builder.configuration import config_text, explained
-from mlperf_pkg.commands.builder.judge import BYPASSES
+from mlperf_pkg.commands.builder.plan import BYPASSES
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
@@ -122,11 +122,11 @@ def command(
         if plan.configuration:
             click.echo(f"Save this as {CONFIG_NAME} and complete it:", err=True)
             click.echo(plan.configuration, err=True)
-        click.echo(f"nothing was built{_ADVICE if prepared.avoidable else ''}", err=True)
+        click.echo(f"nothing was built{'' if plan.problems else _ADVICE}", err=True)
         return 1
     say("kept although not valid", prepared.kept)
     if not dry_run and not explain:
-        accept = () if order.invalid == "keep" else (preparing.acceptance(prepared),)
+        accept = () if order.invalid == "keep" else (lambda tree: preparing.accept(prepared, tree),)
         write_tree(prepared.target, prepared.files, *accept, force=force, division=plan.division)
         Output().write(preparing.built_text(prepared))
     return 0

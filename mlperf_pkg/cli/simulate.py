@@ -11,7 +11,8 @@ from mlperf_pkg.cli.group import FOLDER, Choice, Command, reads
 from mlperf_pkg.cli.output import note
 from mlperf_pkg.commands import simulate as simulation
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.simulate import DIVISIONS, FAILURES
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.simulate import FAILURES
 
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
 _ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")

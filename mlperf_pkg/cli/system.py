@@ -10,9 +10,7 @@ from mlperf_pkg.checks.system_schema import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs
-from mlperf_pkg.commands.system import UserValues, describe, this_machine
-from mlperf_pkg.commands.system.check import check_descriptions, round_of_systems
-from mlperf_pkg.commands.system.describe import merge, read_nodes
+from mlperf_pkg.commands.system import description, this_machine
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.wording import counted
@@ -83,15 +81,15 @@ def init(
           sh -c 'mlperf-pkg system init -o nodes/node$SLURM_NODEID.json'
       mlperf-pkg system init nodes/ -o systems/acme-pod4.json
     """
-    chosen = round_of_systems(options.workspace_options(round_, usage))
-    user_values = UserValues(round=chosen.name, nodes=number, usage=chosen.usage, **values)
+    chosen = description.round_of_systems(options.workspace_options(round_, usage))
+    user_values = description.UserValues(chosen.name, nodes=number, usage=chosen.usage, **values)
     target = Output(output, force)
     target.refuse_early(nodes)
     if not nodes:
-        _write(target, describe(this_machine(), user_values))
+        _write(target, description.describe(this_machine(), user_values))
         return 0
-    read = read_nodes(nodes)
-    merged, differences = merge(read, user_values)
+    read = description.read_nodes(nodes)
+    merged, differences = description.merge(read, user_values)
     _write(target, merged)
     if differences:
         fields = counted(len(differences), "field")
@@ -145,7 +143,7 @@ def check(
         raise click.UsageError(f"no PATH given, and there is no folder {_FOLDER}/ here")
     paths = paths or (_FOLDER,)
     target.refuse_early(paths)
-    chosen = round_of_systems(options.workspace_options(round_, usage), paths)
-    report = check_descriptions(paths, chosen)
+    chosen = description.round_of_systems(options.workspace_options(round_, usage), paths)
+    report = description.check_descriptions(paths, chosen)
     target.show(report, (), showing)  # paths are relative to the current folder
     return status(report)

@@ -1,5 +1,6 @@
 """``mlperf-pkg verify``."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,8 +10,8 @@ from mlperf_pkg.cli import options, secret
 from mlperf_pkg.cli.group import EXISTING_FILE, Command, LocalPath
 from mlperf_pkg.cli.output import Outputs
 from mlperf_pkg.cli.streams import stop_cleanly
-from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB
-from mlperf_pkg.commands.archive.verification import Secrets, verify_archive, verify_tree
+from mlperf_pkg.commands.archive.tar import GIB, LARGEST_GIB
+from mlperf_pkg.commands.archive.verification import verify_archive, verify_tree
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.render import FORMATS
 
@@ -67,13 +68,13 @@ def command(
     """
     with stop_cleanly():
         target.refuse_early([str(packed)])
-        secrets = Secrets(lambda: secret.passphrase(passphrase_file, new=False), identity)
         if packed.is_dir() and extract:
             raise UserError("--extract applies only to an archive")
         if packed.is_dir():
             _, report = verify_tree(packed, check_options)
         else:
+            ask = partial(secret.passphrase, passphrase_file, new=False)
             largest = max_unpacked * GIB
-            report = verify_archive(packed, check_options, secrets, extract, largest=largest)
+            report = verify_archive(packed, check_options, ask, identity, extract, largest=largest)
         target.show(report, [str(packed)], showing)
         return status(report)

@@ -7,7 +7,7 @@ import shlex
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -67,9 +67,9 @@ def diagnoses() -> Iterator[Diagnosis]:
     yield _scanner()
     yield from _libyaml()
     yield _official()
-    yield _rulebook()
+    yield _data("rulebook", _rulebook)
     yield _compiled()
-    yield _published()
+    yield _data("published results", _published)
     yield from _folders()
     yield Diagnosis("processors", State.OK, f"{os.cpu_count() or 1}: --jobs uses all by default")
     yield _terminal()
@@ -84,19 +84,21 @@ def _packages() -> Iterator[Diagnosis]:
         text = "not known: mlperf-pkg runs from its source without being installed"
         yield Diagnosis("packages", State.NOTE, text, "pip install .")
         return
-    missing = [name for name in required.get("", ()) if _version(name) is None]
-    state = State.BROKEN if missing else State.OK
-    text = f"missing: {', '.join(missing)}" if missing else "all required ones are installed"
-    yield Diagnosis("packages", state, text, "pip install mlperf-pkg" * bool(missing))
+    if missing := [name for name in required.get("", ()) if _version(name) is None]:
+        text = f"missing: {', '.join(missing)}"
+        yield Diagnosis("packages", State.BROKEN, text, "pip install mlperf-pkg")
+    else:
+        yield Diagnosis("packages", State.OK, "all required ones are installed")
     for extra, purpose in EXTRAS.items():
         versions = {name: _version(name) for name in required.get(extra, ())}
-        packages = ", ".join(f"{name} {version}" for name, version in versions.items())
         if versions and all(versions.values()):
+            packages = ", ".join(f"{name} {version}" for name, version in versions.items())
             yield Diagnosis(f"extra {extra}", State.OK, f"{purpose}: {packages}")
-            continue
-        lacking = ", ".join(name for name, version in versions.items() if version is None)
-        text = f"{purpose}: not possible without {lacking or 'it'}"
-        yield Diagnosis(f"extra {extra}", State.NOTE, text, f"pip install 'mlperf-pkg[{extra}]'")
+        else:
+            lacking = ", ".join(name for name, version in versions.items() if version is None)
+            text = f"{purpose}: not possible without {lacking or 'it'}"
+            repair = f"pip install 'mlperf-pkg[{extra}]'"
+            yield Diagnosis(f"extra {extra}", State.NOTE, text, repair)
 
 
 def _requirements() -> Mapping[str, Sequence[str]]:
@@ -151,9 +153,7 @@ def _official() -> Diagnosis:
     except MissingPackageError as error:
         return Diagnosis(name, State.BROKEN, str(error), f"pip install {name}")
     try:
-        unknown = [
-            f"{u} {round_}" for u in usages() for round_ in rounds(u) if not has_ruleset(u, round_)
-        ]
+        unknown = [f"{usage} {name}" for usage, name in _rounds() if not has_ruleset(usage, name)]
     except _ERRORS:  # of the rulebook, or of a package without its files
         return Diagnosis(name, State.OK, version)
     if unknown:
@@ -165,47 +165,42 @@ def _official() -> Diagnosis:
 # ---- data of the package ------------------------------------------------------------------
 
 
-def _rulebook() -> Diagnosis:
+def _data(name: str, described: Callable[[], str]) -> Diagnosis:
     try:
-        parts = []
-        for usage in usages():
-            names = rounds(usage)
-            for name in names:
-                load_round(usage, name)
-            parts.append(f"{usage} {names[0]} to {names[-1]}")
+        return Diagnosis(name, State.OK, described())
     except _ERRORS as error:
-        return Diagnosis("rulebook", State.BROKEN, str(error), _REINSTALL)
-    return Diagnosis("rulebook", State.OK, ", ".join(parts))
+        return Diagnosis(name, State.BROKEN, str(error), _REINSTALL)
+
+
+def _rulebook() -> str:
+    for usage, name in _rounds():
+        load_round(usage, name)
+    return ", ".join(f"{usage} {rounds(usage)[0]} to {rounds(usage)[-1]}" for usage in usages())
+
+
+def _rounds() -> list[tuple[str, str]]:
+    return [(usage, name) for usage in usages() for name in rounds(usage)]
 
 
 def _compiled() -> Diagnosis:
-    name = "compiled rulebook"
+    name, repair, slow = "compiled rulebook", _REINSTALL, "every command starts slowly"
     try:
-        folder = data_folder("rules")
-    except UserError as error:
-        return Diagnosis(name, State.BROKEN, str(error), _REINSTALL)
-    path = folder / COMPILED
-    if not path.is_file():
-        return Diagnosis(name, State.NOTE, "missing: every command starts slowly", _COMPILE)
-    try:
-        documents = msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
-        stale = sum(file.read_bytes() not in documents for file in folder.rglob("*.yaml"))
-    except _ERRORS as error:
+        path = data_folder("rules") / COMPILED
+        if not path.is_file():
+            return Diagnosis(name, State.NOTE, f"missing: {slow}", _COMPILE)
         repair = f"rm {shlex.quote(str(path))} && {_COMPILE}"
+        documents = msgspec.msgpack.decode(path.read_bytes(), type=dict[bytes, msgspec.Raw])
+        stale = sum(file.read_bytes() not in documents for file in path.parent.rglob("*.yaml"))
+    except _ERRORS as error:
         return Diagnosis(name, State.BROKEN, str(error), repair)
     if stale:
-        text = f"stale for {stale} of the rule files: every command starts slowly"
-        return Diagnosis(name, State.NOTE, text, _COMPILE)
+        return Diagnosis(name, State.NOTE, f"stale for {stale} of the rule files: {slow}", _COMPILE)
     return Diagnosis(name, State.OK, "fresh")
 
 
-def _published() -> Diagnosis:
-    name = "published results"
-    try:
-        names = [f"{r.usage} {r.name}" for r in published_results().provenance.rounds]
-    except _ERRORS as error:
-        return Diagnosis(name, State.BROKEN, str(error), _REINSTALL)
-    return Diagnosis(name, State.OK, f"{len(names)} rounds, {names[0]} to {names[-1]}")
+def _published() -> str:
+    names = [f"{r.usage} {r.name}" for r in published_results().provenance.rounds]
+    return f"{len(names)} rounds, {names[0]} to {names[-1]}"
 
 
 # ---- this machine -------------------------------------------------------------------------

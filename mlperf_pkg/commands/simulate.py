@@ -26,8 +26,6 @@ LAYOUTS = {
     "flat": "{plan.system}_{plan.benchmark}_{number}.log",
     "tree": "{plan.system}/{plan.benchmark}/result_{number}.txt",
 }
-_OF_LOGS = ("logs", "results")
-"""The folders of logs in a workspace and in a submission; ``systems/`` is beside them."""
 
 
 def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path | None, list[str]]:
@@ -50,7 +48,9 @@ def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path 
     files = {
         folder / layout.format(plan=plan, number=number): log for number, log in enumerate(logs)
     }
-    described = _beside(folder) / "systems" / f"{plan.system}.json"
+    # Systems are beside the folder of all logs, which ``folder`` may be a part of.
+    logs_in = (path for path in (folder, *folder.parents) if path.name in ("logs", "results"))
+    described = next(logs_in, folder).parent / "systems" / f"{plan.system}.json"
     if described.exists():
         _write(files)
         return list(files), None, list(_differences(described, plan))
@@ -69,16 +69,12 @@ def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, An
     name = order["system"]
     if not name or PurePath(name).name != name or name.startswith("."):
         raise UserError(f"--system {name!r} is not a valid file name")
+    same = ("usage", "benchmark", "division", "system", "minutes", "optimizer")
     plan = simulation.RunPlan(
-        usage=order["usage"],
         round=order["round"] or simulation.newest_round(order["usage"], order["benchmark"]),
-        benchmark=order["benchmark"],
-        division=order["division"],
-        system=name,
         organization=order["submitter"],
-        minutes=order["minutes"],
-        optimizer=order["optimizer"],
         statistics=order["records"],
+        **{name: order[name] for name in same},
     )
     file = data_folder("systems") / f"{plan.system}.json"
     packaged = _read(file, plan) if file.is_file() else None
@@ -89,12 +85,6 @@ def _plan(order: Mapping[str, Any]) -> tuple[simulation.RunPlan, Mapping[str, An
     accelerators = order["accelerators"] or plan.accelerators
     simulated = {**simulation.SYSTEM, "system_name": f"Simulated system {plan.system}"}
     return replace(plan, accelerators=accelerators), simulated
-
-
-def _beside(folder: Path) -> Path:
-    """Return the parent of the folder of all logs, which ``folder`` may be a part of."""
-    every = (path for path in (folder, *folder.parents) if path.name in _OF_LOGS)
-    return next(every, folder).parent
 
 
 def _differences(path: Path, plan: simulation.RunPlan) -> Iterator[str]:
@@ -161,11 +151,9 @@ def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) ->
         divisions=(order["division"],) if order["division"] else plan.divisions,
         statistics=order["records"],
     )
-    written = simulation.write_round(
-        plan, folder, jobs=order["jobs"] or os.cpu_count() or 1, force=force
-    )
+    jobs = order["jobs"] or os.cpu_count() or 1
+    sets, logs, size = simulation.write_round(plan, folder, jobs=jobs, force=force)
     return (
-        f"{folder}: {plan.usage} {plan.round}, {counted(written.systems, 'system')},"
-        f" {counted(written.sets, 'result set')}, {written.logs:,} logs,"
-        f" {written.size / 1e6:,.1f} MB"
+        f"{folder}: {plan.usage} {plan.round}, {counted(plan.systems, 'system')},"
+        f" {counted(sets, 'result set')}, {logs:,} logs, {size / 1e6:,.1f} MB"
     )

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -28,11 +27,6 @@ def get_parser() -> ArgumentParser:
     tools.add_warnings(parser)
     tools.add_log_output(parser, "compliance_checker")
     return parser
-
-
-def command(argv: Sequence[str] | None = None) -> int:
-    """Check a log and return the exit status."""
-    return tools.run(get_parser(), _check, argv, "filename")
 
 
 class ComplianceChecker(Struct, frozen=True):
@@ -86,6 +80,9 @@ def _check(args: Namespace, console: tools.Console) -> int:
         console.log("INFO", "SUCCESS")
     return int(not passed)
 
+
+command = tools.command(get_parser, _check, "filename")
+"""Check a log and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(command())

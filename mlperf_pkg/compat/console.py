@@ -136,11 +136,21 @@ def rulesets() -> list[str]:
     return sorted({load_round(usage, name).ruleset for usage in usages() for name in rounds(usage)})
 
 
-def run(
-    parser: ArgumentParser, tool: _Tool, argv: Sequence[str] | None, argument: str = "folder"
-) -> int:
-    """Run a tool and return its exit status; ``argument`` names what it reads."""
-    args = parser.parse_args(argv)
+def command(
+    get_parser: Callable[[], ArgumentParser], tool: _Tool, argument: str = "folder"
+) -> Callable[..., int]:
+    """Return the function that runs a tool with an optional ``argv``, and returns its exit status.
+
+    ``argument`` names what it reads.
+    """
+
+    def main(argv: Sequence[str] | None = None) -> int:
+        return _run(tool, get_parser().parse_args(argv), argument)
+
+    return main
+
+
+def _run(tool: _Tool, args: Namespace, argument: str) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -40,11 +39,6 @@ def get_parser() -> ArgumentParser:
         parser.add_argument(f"--{flag}", action="store_true", help="for all result sets")
     tools.add_log_output(parser, "package_checker")
     return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Check a submission and return the exit status."""
-    return tools.run(get_parser(), _check, argv)
 
 
 def check_training_package(  # noqa: PLR0917 - as in mlperf-logging
@@ -193,6 +187,9 @@ def _say_rcp(context: SetContext, result: SetResult, console: tools.Console) -> 
     else:
         console.log("ERROR", f"RCP Test Failed: {test.message}")
 
+
+main = tools.command(get_parser, _check)
+"""Check a submission and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())

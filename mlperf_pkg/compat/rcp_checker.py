@@ -2,7 +2,6 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
@@ -11,7 +10,7 @@ from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.rcp import crash_of, rcp_test
 from mlperf_pkg.commands.rcp.reference import Origin, reference, reference_of
-from mlperf_pkg.compat.console import Console, add_log_output, parser_of, run
+from mlperf_pkg.compat.console import Console, add_log_output, command, parser_of
 from mlperf_pkg.compat.official import write_factor
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -38,11 +37,6 @@ def get_parser() -> ArgumentParser:
     parser.add_argument("--custom_rcps", type=Path, help="a file of reference points")
     add_log_output(parser, "rcp_checker")
     return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Test a result set and return the exit status."""
-    return run(get_parser(), _check, argv, "dir")
 
 
 def logs_in(folder: str) -> list[str]:
@@ -180,6 +174,9 @@ def _check(args: Namespace, console: Console) -> int:
     console.say_where("** Logging output also at")
     return int(not result.official_pass)
 
+
+main = command(get_parser, _check, "dir")
+"""Test a result set and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,11 +2,10 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 
 from mlperf_pkg.commands.rcp.reference import Origin, reference
-from mlperf_pkg.compat.console import Console, parser_of, run
+from mlperf_pkg.compat.console import Console, command, parser_of
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -26,11 +25,6 @@ def get_parser() -> ArgumentParser:
     parser.add_argument("--interpolate", action="store_true", help="show all batch sizes")
     parser.add_argument("--jackknife", type=int, metavar="GBS", help="show this batch size alone")
     return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Show reference points and return the exit status."""
-    return run(get_parser(), _show, argv, "benchmark")
 
 
 def _show(args: Namespace, console: Console) -> int:
@@ -56,6 +50,9 @@ def _show(args: Namespace, console: Console) -> int:
 def _line(point: ReferencePoint) -> str:
     return f"{point.batch_size},{point.mean},{point.minimum}"
 
+
+main = command(get_parser, _show, "benchmark")
+"""Show reference points and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())

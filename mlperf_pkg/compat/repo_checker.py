@@ -2,11 +2,10 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 
 from mlperf_pkg.checks.tree import FIRST_ROUND, check_repository
-from mlperf_pkg.compat.console import Console, add_log_output, parser_of, rulesets, run
+from mlperf_pkg.compat.console import Console, add_log_output, command, parser_of, rulesets
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.paths import is_folder, list_tree
 from mlperf_pkg.rulebook.documents import usages
@@ -24,11 +23,6 @@ def get_parser() -> ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Check the files of a submission and return the exit status."""
-    return run(get_parser(), _check, argv)
-
-
 def _check(args: Namespace, console: Console) -> int:
     folder = Path(args.folder)
     if not is_folder(folder):
@@ -39,6 +33,9 @@ def _check(args: Namespace, console: Console) -> int:
     console.log("INFO", "CHECKS FAILED." if findings else "ALL CHECKS PASSED.")
     return int(bool(findings) and args.exit_status)
 
+
+main = command(get_parser, _check)
+"""Check the files of a submission and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())

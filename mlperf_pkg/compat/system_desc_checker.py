@@ -2,10 +2,9 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from mlperf_pkg.checks.descriptions import SystemFile
-from mlperf_pkg.commands.system.check import SystemRound, checked_description
+from mlperf_pkg.commands.system.description import SystemRound, checked_description
 from mlperf_pkg.compat import console as tools
 from mlperf_pkg.compat.official import crash_paths, rejects
 from mlperf_pkg.config import round_name
@@ -20,11 +19,6 @@ def get_parser() -> ArgumentParser:
     tools.add_warnings(parser)
     tools.add_log_output(parser, "system_desc_checker")
     return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Check a system description and return the exit status."""
-    return tools.run(get_parser(), _check, argv, "filename")
 
 
 def _check(args: Namespace, console: tools.Console) -> int:
@@ -42,6 +36,9 @@ def say_system(system: SystemFile, console: tools.Console) -> None:
     level, word = ("ERROR", "failed") if rejects(system.findings) else ("INFO", "passed")
     console.log(level, f"  System description checker {word} for {system.system_name or ''}")
 
+
+main = tools.command(get_parser, _check, "filename")
+"""Check a system description and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,27 +6,17 @@ a run must log. How a benchmark trains, and the values of hyperparameters that t
 free, is in the section ``simulation`` of its rule file. ``FAILURES`` has the ways to fail.
 """
 
-from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.simulate.plan import (
-    FAILURES,
-    RunPlan,
-    newest_round,
-    optimizers,
-    plans,
-    refusal,
-)
+from mlperf_pkg.simulate.plan import FAILURES, RunPlan, newest_round, plans, refusal
 from mlperf_pkg.simulate.rounds import SYSTEM, RoundPlan, description, write_round
 from mlperf_pkg.simulate.runs import simulate_power, simulate_run, simulate_set
 
 __all__ = [
-    "DIVISIONS",
     "FAILURES",
     "SYSTEM",
     "RoundPlan",
     "RunPlan",
     "description",
     "newest_round",
-    "optimizers",
     "plans",
     "refusal",
     "simulate_power",

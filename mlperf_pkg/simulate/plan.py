@@ -1,17 +1,22 @@
-"""Plans of runs, and how a benchmark is trained and evaluated, by the section ``simulation``.
+"""Plans of runs, and all that they leave open: recipe, reference, rules and hyperparameters.
 
-That is a section of its rule file, in which everything has a default. It says what the rules and
-the reference points do not. Its values are ``4``, ``{formula: "0.1 * global_batch_size", digits:
-3}`` or ``{candidates: [4, 5]}``; the parts of a list may be computed as well.
+The recipe is the section ``simulation`` of a benchmark's rule file, in which everything has a
+default. It says what the rules and the reference points do not. Its values are ``4``, ``{formula:
+"0.1 * global_batch_size", digits: 3}`` or ``{candidates: [4, 5]}``; the parts of a list may be
+computed as well.
+
+Each key of a hyperparameter takes the first candidate that its rules accept: those of the recipe,
+then those that the rules themselves suggest. A key comes after those that its rules or its formula
+name, because the official checker reads in order.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from enum import StrEnum
+from datetime import UTC, datetime, time, timedelta
 from itertools import chain, product
-from math import ceil, floor, inf
-from typing import Any
+from math import ceil, floor, inf, isfinite
+from typing import Any, Literal
 
 from msgspec import Struct, convert, field
 from msgspec.structs import replace
@@ -19,20 +24,17 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.results.rcp import (
-    ReferencePoint,
-    prune,
-    reference_hyperparameters,
-    reference_points,
-)
+from mlperf_pkg.log.record import Record, shown
+from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds, usages
-from mlperf_pkg.rulebook.formula import evaluate, names_in
+from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, simulation_of
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark
+from mlperf_pkg.rulebook.logged import Seen, first_logged
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Rule
 from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.rulebook.table import rule_table
+from mlperf_pkg.rulebook.table import CompiledRule, KeyRules, rule_table
 
-# ---- values: plain, computed by a formula, or several to try in turn ------------------------
+Number = int | float
 
 Value = Any
 """A value as it is logged: any that JSON has."""
@@ -43,13 +45,10 @@ Assigned = Mapping[str, Any]
 Setting = Any
 """A value as recipes write it: plain, computed from those chosen before it, or candidates."""
 
+Settings = Mapping[str, Setting]
+KeyedRules = Mapping[str, KeyRules]
 
-class EpochRecords(StrEnum):
-    """What is logged as an epoch of its own between two evaluations."""
-
-    EACH = "each"
-    WHOLE = "whole"
-    NONE = "none"
+# ---- the recipe -----------------------------------------------------------------------------
 
 
 class Computed(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +57,7 @@ class Computed(Struct, frozen=True, forbid_unknown_fields=True):
     formula: str
     digits: int | None = None
 
-    def number(self, values: Assigned) -> int | float:
+    def number(self, values: Assigned) -> Number:
         """Return the number.
 
         Raises:
@@ -66,55 +65,6 @@ class Computed(Struct, frozen=True, forbid_unknown_fields=True):
         """
         number = evaluate(self.formula, values)
         return number if self.digits is None else round(number, self.digits)
-
-
-def candidates(setting: Setting, assigned: Assigned) -> Iterator[Value]:
-    """Yield the values of a setting, the preferred one first.
-
-    Raises:
-        ValueError: a formula is wrong, or needs a key that is not in ``assigned``.
-    """
-    for option in _options(setting):
-        yield _value(option, assigned)
-
-
-def names_of(setting: Setting) -> frozenset[str]:
-    """Return the names in the formulas of a setting."""
-    if isinstance(setting, dict) and "formula" in setting:
-        return names_in(setting["formula"])
-    parts = _options(setting)
-    if parts == [setting]:
-        parts = setting if isinstance(setting, list) else []
-    return frozenset().union(*map(names_of, parts))
-
-
-def _options(setting: Setting) -> list[Setting]:
-    if isinstance(setting, dict) and "candidates" in setting:
-        return list(setting["candidates"])
-    return [setting]
-
-
-def _value(setting: Setting, assigned: Assigned) -> Value:
-    if isinstance(setting, dict):
-        return convert(setting, Computed).number(assigned)
-    if isinstance(setting, list):
-        return [_value(part, assigned) for part in setting]
-    return setting
-
-
-# ---- the recipe -----------------------------------------------------------------------------
-
-Number = int | float
-Quantity = Number | Computed
-
-_INTERVAL = re.compile(r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)(?: \|\| .*)?")
-"""A formula that fixes the interval between evaluations, its second group, or something else."""
-
-_EVALUATIONS = 10
-"""Evaluations until the reference converges, where nothing says how often there is one."""
-
-_UNTRAINED_EXCESS = 3.0
-"""An untrained loss relative to the target, where the recipe does not say it."""
 
 
 class Typical(Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,7 +81,8 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     is the interval between evaluations and ``first`` (by default the same) where they begin, both
     in the unit of ``convergence``; where ``free_offset`` is set, they may begin anywhere in the
     first interval. Samples are rounded up to whole batches. ``epoch_records`` says what is logged
-    as an epoch, and ``in_each_epoch`` what else within it.
+    as an epoch between two evaluations (by default each epoch, where convergence counts them, and
+    else none), and ``in_each_epoch`` what else within it.
 
     ``always`` are logged in any case, ``values`` where the rules require the key; what neither
     says is taken from the reference's hyperparameters or from the rule. ``optimizers`` are those
@@ -142,10 +93,10 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     untrained: Number | dict[str, Number] | None = None
-    every: Quantity | None = None
-    first: Quantity | None = None
+    every: Number | Computed | None = None
+    first: Number | Computed | None = None
     free_offset: bool = False
-    epoch_records: EpochRecords | None = None
+    epoch_records: Literal["each", "whole", "none"] | None = None
     in_each_epoch: dict[str, Value] = field(default_factory=dict)
     optimizers: tuple[str, ...] = ()
     always: dict[str, Setting] = field(default_factory=dict)
@@ -156,186 +107,23 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     impossible: dict[str, str] = field(default_factory=dict)
     of: tuple[str, str, str]
 
-    @property
-    def file(self) -> str:
-        """The rule file that says the most recent about the benchmark, for messages."""
-        file, _ = next(layers(*self.of))
-        return file.shown
-
     def error(self, message: str, *steps: str) -> RulebookError:
         """Return an error about the part of the section that ``steps`` lead to, with its line."""
         return error_of(*self.of, ("simulation", *steps), message)
-
-
-class Schedule(Struct, frozen=True):
-    """The positions of the first evaluation and of each that follows, in the benchmark's unit."""
-
-    first: Number
-    every: Number
 
 
 def recipe_of(usage: str, round_name: str, benchmark: str) -> Recipe:
     """Return the recipe of a benchmark, with the values of its round below its own."""
     own = simulation_of(usage, round_name, benchmark)
     shared = simulation_of(usage, round_name, ROUND).get("values", {})
-    document = {
-        **own,
-        "values": {**shared, **own.get("values", {})},
-        "of": (usage, round_name, benchmark),
-    }
-    return convert(document, Recipe)
+    values = {**shared, **own.get("values", {})}
+    return convert({**own, "values": values, "of": (usage, round_name, benchmark)}, Recipe)
 
 
-def epoch_records_of(recipe: Recipe, benchmark: Benchmark) -> EpochRecords:
-    """Return what is logged as an epoch: by default each, where convergence counts epochs."""
-    counts_epochs = benchmark.unit == "epochs"
-    return recipe.epoch_records or (EpochRecords.EACH if counts_epochs else EpochRecords.NONE)
-
-
-def schedule_of(
-    recipe: Recipe, benchmark: Benchmark, point: ReferencePoint, batch_size: int
-) -> Schedule:
-    """Return when a run of a batch size is evaluated.
-
-    Where the recipe does not say it, a rule may. Otherwise it is every epoch or, where convergence
-    counts something else, ten times until ``point`` converges. A free offset is chosen as
-    submitters do: an evaluation follows at once on the mean at which the reference converges.
-
-    Raises:
-        RulebookError: a formula is wrong, or the interval is not positive.
-    """
-    names: dict[str, Number] = {"global_batch_size": batch_size}
-    default = 1 if benchmark.unit == "epochs" else ceil(point.mean / _EVALUATIONS)
-    interval = next(_intervals(benchmark, names), default)
-    every = _position(recipe, benchmark, "every", interval, names)
-    if every <= 0:
-        raise recipe.error(f"every is {every}; expected a positive number", "every")
-    first = _position(recipe, benchmark, "first", every, {**names, "every": every})
-    if recipe.free_offset:
-        first = (ceil(point.mean) - 1) % every + 1
-    return Schedule(first, every)
-
-
-def _intervals(benchmark: Benchmark, names: Mapping[str, Number]) -> Iterator[Number]:
-    """Yield the intervals between evaluations that rules of the Closed division fix."""
-    for rule in chain.from_iterable(benchmark.sections["closed"].values()):
-        if match := _INTERVAL.fullmatch(rule.formula or ""):
-            with suppress(ValueError, OverflowError):  # it needs another key, or is not finite
-                interval = evaluate(match[2], names)
-                yield int(interval) if interval == floor(interval) else interval
-
-
-def untrained_of(recipe: Recipe, benchmark: Benchmark) -> Number | Mapping[str, Number]:
-    """Return the metric of an untrained model, or each of several by its name.
-
-    By default it is 0 where the target is a lower limit, and three times an upper limit.
-
-    Raises:
-        RulebookError: the recipe does not say it, and the target has both or neither limit.
-    """
-    fields: Mapping[str, Any] = benchmark.target.get("fields", {})
-    targets = list(fields.values()) or [benchmark.target]
-    if not all(any(map(is_number, target.values())) for target in targets):
-        raise error_of(*recipe.of, ("target",), "target has no number to train towards")
-    if recipe.untrained is not None:
-        return recipe.untrained
-    defaults = [_untrained(target) for target in targets]
-    starts = [start for start in defaults if start is not None]
-    if len(starts) < len(defaults):
-        raise recipe.error(
-            "simulation has no untrained, and the target does not say whether training begins"
-            " below or above it"
-        )
-    return dict(zip(fields, starts, strict=True)) if fields else starts[0]
-
-
-def _untrained(target: Mapping[str, Any]) -> Number | None:
-    """Return a default; a strict limit opposite to an inclusive one only excludes nonsense."""
-    upper, lower = target.get("at_most"), target.get("at_least")
-    if upper is None and lower is None:
-        upper, lower = target.get("below"), target.get("above")
-    if upper is None and lower is not None:
-        return 0.0
-    return upper * _UNTRAINED_EXCESS if lower is None and upper is not None else None
-
-
-def _position(
-    recipe: Recipe,
-    benchmark: Benchmark,
-    name: str,
-    default: Number,
-    names: Mapping[str, Number],
-) -> Number:
-    """Return the position that a field of the recipe gives."""
-    quantity: Quantity | None = getattr(recipe, name)
-    if quantity is None:
-        quantity = default
-    try:
-        number = quantity.number(names) if isinstance(quantity, Computed) else quantity
-    except ValueError as error:
-        raise recipe.error(f"{name}: {error}", name) from error
-    if benchmark.counted_by != "samples_count":
-        return number
-    batch_size = names["global_batch_size"]
-    return ceil(number / batch_size) * batch_size
-
-
-# ---- reference points ----------------------------------------------------------------------
-
-_EPOCHS, _STEPS = 5, 100
-"""What a benchmark without reference points takes to converge, if its recipe does not say it."""
-
-
-class Reference(Struct, frozen=True):
-    """Reference points by ascending batch size, and the hyperparameters of each batch size."""
-
-    points: tuple[ReferencePoint, ...]
-    hyperparameters: Mapping[float, Mapping[str, Any]]
-
-    def nearest(self, batch_size: float) -> int:
-        """Return the batch size of the point that is nearest."""
-        sizes = (int(point.batch_size) for point in self.points)
-        return min(sizes, key=lambda size: abs(size - batch_size))
-
-    def point(self, batch_size: float) -> ReferencePoint:
-        """Return the slower of the points on either side: no interpolation is slower."""
-        below = [point for point in self.points if point.batch_size <= batch_size]
-        above = [point for point in self.points if point.batch_size >= batch_size]
-        return max([*below[-1:], *above[:1]], key=lambda point: point.mean)
-
-
-def reference(
-    usage: str, round_name: str, benchmark: Benchmark, recipe: Recipe, batch_size: int
-) -> Reference:
-    """Return the points of the round, else of the nearest later or earlier one, else a typical one.
-
-    ``batch_size`` is that of the typical point where the recipe does not say it.
-    """
-    runs, drop = benchmark.runs.required, benchmark.runs.drop
-    names = rounds(usage)
-    index = names.index(round_name)
-    for name in (*names[index:], *reversed(names[:index])):
-        ruleset = load_round(usage, name).ruleset
-        if points := prune(reference_points(usage, ruleset, benchmark.name, runs=runs, drop=drop)):
-            return Reference(points, reference_hyperparameters(usage, ruleset, benchmark.name))
-    length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
-    typical = recipe.typical or Typical(batch_size, (length,))
-    drop = min(drop, (len(typical.to_converge) - 1) // 2)
-    point = ReferencePoint.from_runs(
-        "typical", typical.batch_size, typical.to_converge, runs=runs, drop=drop
-    )
-    return Reference((point,), {})
-
+# ---- the plan of a run ----------------------------------------------------------------------
 
 PER_NODE = 8
 """The most accelerators of a node, by default."""
-
-
-class Flaw(StrEnum):
-    """What is wrong with the hyperparameters that a run logs."""
-
-    MISSING = "a required one is absent"
-    WRONG = "one is outside its rule"
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -343,15 +131,17 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     ``length`` is the number of evaluations, as a multiple of those that a converging run has.
     ``gap`` is the part of the way from the untrained metric to the target that always remains.
-    An ``interrupted`` run stops in the middle of the training that follows. ``written`` is the
-    part of the records that reach the file; where it is less than 1, the next one is cut.
+    An ``interrupted`` run stops in the middle of the training that follows. ``flaw`` is what is
+    wrong with the hyperparameters that it logs: a required one is ``missing``, or one is ``wrong``
+    by its rule. ``written`` is the part of the records that reach the file; where it is less than
+    1, the next one is cut.
     """
 
     status: str | None
     length: float = 1.0
     gap: float = 0.0
     interrupted: bool = False
-    flaw: Flaw | None = None
+    flaw: Literal["missing", "wrong"] | None = None
     written: float = 1.0
 
 
@@ -361,8 +151,8 @@ SUCCESS = Outcome(status="success")
 FAILURES: Mapping[str, Outcome] = {
     "diverged": Outcome(status="aborted", length=1.25, gap=0.2),
     "aborted": Outcome(status="aborted", length=0.0, interrupted=True),
-    "missing_key": Outcome(status="success", flaw=Flaw.MISSING),
-    "wrong_value": Outcome(status="success", flaw=Flaw.WRONG),
+    "missing_key": Outcome(status="success", flaw="missing"),
+    "wrong_value": Outcome(status="success", flaw="wrong"),
     "no_run_stop": Outcome(status=None),
     "truncated": Outcome(status="success", written=0.8),
 }
@@ -423,17 +213,13 @@ def plans(system: str, organization: str) -> Iterator[RunPlan]:
     A kind is a usage, round, benchmark, division and optimizer. Kinds of which the official
     checker accepts no log are left out.
     """
-    kinds = (
-        (usage, name, benchmark, division)
-        for usage in usages()
-        for name in rounds(usage)
-        for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS)
-    )
-    for usage, name, benchmark, division in kinds:
-        if not refusal(usage, name, benchmark, division):
-            plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
-            for optimizer in optimizers(usage, name, benchmark) or (None,):
-                yield replace(plan, optimizer=optimizer)
+    for usage in usages():
+        for name in rounds(usage):
+            for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS):
+                if not refusal(usage, name, benchmark, division):
+                    plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
+                    for optimizer in optimizers(usage, name, benchmark) or (None,):
+                        yield replace(plan, optimizer=optimizer)
 
 
 def newest_round(usage: str, benchmark: str) -> str:
@@ -463,13 +249,11 @@ def optimizers(usage: str, round_name: str, benchmark: str) -> tuple[str, ...]:
     _, recipe = find_benchmark(usage, round_name, benchmark)
     rules = rule_table(usage, round_name, "closed", benchmark, frozenset()).keys.get("opt_name")
     constraints = rules.rules[0].rule.constraints if rules else {}
-    allowed = constraints.get("one_of") or [
-        constraints[name] for name in ("equals",) if name in constraints
-    ]
-    if not allowed:
-        return recipe.optimizers
-    preferred = [name for name in recipe.optimizers if name in allowed]
-    return tuple(dict.fromkeys([*preferred, *allowed]))
+    only = [constraints["equals"]] if "equals" in constraints else []
+    if allowed := constraints.get("one_of") or only:
+        preferred = [name for name in recipe.optimizers if name in allowed]
+        return tuple(dict.fromkeys([*preferred, *allowed]))
+    return recipe.optimizers
 
 
 def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchmark, Recipe]:
@@ -481,14 +265,19 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
     """
     look_up("usage", usage, usages())
     look_up("round", round_name, rounds(usage))
-    names = load_round(usage, round_name).benchmarks
-    where = where_instead(usage, round_name, benchmark)
-    look_up(f"benchmark of round {round_name}", benchmark, names, where)
+    look_up_benchmark(usage, round_name, benchmark)
     rules = load_benchmark(usage, round_name, benchmark)
     if not rules:
         message = f"benchmarks lists {benchmark}, which has no file {benchmark}.yaml"
         raise error_of(usage, round_name, ROUND, ("benchmarks",), message)
     return rules, recipe_of(usage, round_name, benchmark)
+
+
+def look_up_benchmark(usage: str, round_name: str, benchmark: str) -> None:
+    """Raise UserError if a round does not have a benchmark; the message names one that does."""
+    names = load_round(usage, round_name).benchmarks
+    where = where_instead(usage, round_name, benchmark)
+    look_up(f"benchmark of round {round_name}", benchmark, names, where)
 
 
 def look_up(kind: str, name: str, names: Collection[str], where: str | None = None) -> None:
@@ -509,7 +298,7 @@ def require_positive(name: str, number: float | None) -> None:
         raise UserError(f"{name} must be at most {_LARGEST:.0e}, not {number}")
 
 
-def require_sound(plan: RunPlan) -> None:
+def _require_sound(plan: RunPlan) -> None:
     """Raise UserError where a name of ``plan`` is unknown or a number is not positive."""
     find_benchmark(plan.usage, plan.round, plan.benchmark)
     look_up("division", plan.division, DIVISIONS)
@@ -527,3 +316,483 @@ def require_sound(plan: RunPlan) -> None:
             f"the official checker accepts no {plan.division} run of {plan.benchmark}"
             f" in round {plan.round}: {reason}"
         )
+
+
+# ---- evaluations ----------------------------------------------------------------------------
+
+_INTERVAL = re.compile(r"metadata\.(\w+) - previous\.\1 == ([^=<>?&|]+?)(?: \|\| .*)?")
+"""A formula that fixes the interval between evaluations, its second group, or something else."""
+
+_EVALUATIONS = 10
+"""Evaluations until the reference converges, where nothing says how often there is one."""
+
+_UNTRAINED_EXCESS = 3.0
+"""An untrained loss relative to the target, where the recipe does not say it."""
+
+
+def _schedule(
+    recipe: Recipe, benchmark: Benchmark, point: rcp.ReferencePoint, batch_size: int
+) -> tuple[Number, Number]:
+    """Return the position of the first evaluation of a run, and the interval between two.
+
+    Where the recipe does not say it, a rule may. Otherwise it is every epoch or, where convergence
+    counts something else, ten times until ``point`` converges. A free offset is chosen as
+    submitters do: an evaluation follows at once on the mean at which the reference converges.
+
+    Raises:
+        RulebookError: a formula is wrong, or the interval is not positive.
+    """
+    names: dict[str, Number] = {"global_batch_size": batch_size}
+
+    def position(name: str, default: Number) -> Number:
+        given = getattr(recipe, name)
+        try:
+            number = given.number(names) if isinstance(given, Computed) else given
+        except ValueError as error:
+            raise recipe.error(f"{name}: {error}", name) from error
+        number = default if number is None else number
+        is_whole = benchmark.counted_by != "samples_count"
+        return number if is_whole else ceil(number / batch_size) * batch_size
+
+    default = 1 if benchmark.unit == "epochs" else ceil(point.mean / _EVALUATIONS)
+    every = position("every", next(_intervals(benchmark, names), default))
+    if every <= 0:
+        raise recipe.error(f"every is {every}; expected a positive number", "every")
+    names["every"] = every
+    first = position("first", every)
+    return (ceil(point.mean) - 1) % every + 1 if recipe.free_offset else first, every
+
+
+def _intervals(benchmark: Benchmark, names: Mapping[str, Number]) -> Iterator[Number]:
+    """Yield the intervals between evaluations that rules of the Closed division fix."""
+    for rule in chain.from_iterable(benchmark.sections["closed"].values()):
+        if match := _INTERVAL.fullmatch(rule.formula or ""):
+            with suppress(ValueError, OverflowError):  # it needs another key, or is not finite
+                interval = evaluate(match[2], names)
+                yield int(interval) if interval == floor(interval) else interval
+
+
+def _tracks(recipe: Recipe, benchmark: Benchmark) -> dict[str, tuple[Number, Number]]:
+    """Return the metric of an untrained model, and the limit of the target nearest to it.
+
+    Where a benchmark has several metrics, they are by name, else by an empty one. By default an
+    untrained metric is 0 where the target is a lower limit, and three times an upper limit.
+
+    Raises:
+        RulebookError: the recipe does not say it, and the target has both or neither limit.
+    """
+    targets: Mapping[str, Any] = benchmark.target.get("fields") or {"": benchmark.target}
+    if not all(any(map(is_number, target.values())) for target in targets.values()):
+        raise error_of(*recipe.of, ("target",), "target has no number to train towards")
+    starts: Any = recipe.untrained
+    if starts is None:
+        starts = {name: _untrained(target) for name, target in targets.items()}
+    elif not isinstance(starts, dict):
+        starts = {"": starts}
+    if None in starts.values():
+        raise recipe.error(
+            "simulation has no untrained, and the target does not say whether training begins"
+            " below or above it"
+        )
+    tracks = {}
+    for name, start in starts.items():
+        limits = filter(is_number, targets[name].values())
+        tracks[name] = (start, min(limits, key=lambda limit: abs(limit - start)))
+    return tracks
+
+
+def _untrained(target: Mapping[str, Any]) -> Number | None:
+    """Return a default; a strict limit opposite to an inclusive one only excludes nonsense."""
+    upper, lower = target.get("at_most"), target.get("at_least")
+    if upper is None and lower is None:
+        upper, lower = target.get("below"), target.get("above")
+    if upper is None and lower is not None:
+        return 0.0
+    return upper * _UNTRAINED_EXCESS if lower is None and upper is not None else None
+
+
+# ---- reference points ----------------------------------------------------------------------
+
+_EPOCHS, _STEPS = 5, 100
+"""What a benchmark without reference points takes to converge, if its recipe does not say it."""
+
+
+def _followed(
+    plan: RunPlan, benchmark: Benchmark, recipe: Recipe
+) -> tuple[rcp.ReferencePoint, int, Settings]:
+    """Return the reference point that a run follows, its batch size, and hyperparameters.
+
+    The batch size is by default that of the nearest point. Of the points on either side of it, the
+    slower is followed: no interpolation is slower.
+    """
+    preferred = plan.accelerators * recipe.samples_per_accelerator
+    typical_size = plan.batch_size or max(1, round(preferred))
+    points, hyperparameters = _references(plan, benchmark, recipe, typical_size)
+    sizes = (int(point.batch_size) for point in points)
+    batch_size = plan.batch_size or min(sizes, key=lambda size: abs(size - preferred))
+    below = [point for point in points if point.batch_size <= batch_size]
+    above = [point for point in points if point.batch_size >= batch_size]
+    point = max([*below[-1:], *above[:1]], key=lambda point: point.mean)
+    return point, batch_size, hyperparameters.get(point.batch_size, {})
+
+
+def _references(
+    plan: RunPlan, benchmark: Benchmark, recipe: Recipe, batch_size: int
+) -> tuple[tuple[rcp.ReferencePoint, ...], Mapping[float, Settings]]:
+    """Return points by ascending batch size, and the hyperparameters of each batch size.
+
+    They are those of the round, else of the nearest later or earlier one, else a typical one, of
+    ``batch_size`` where the recipe does not say it.
+    """
+    runs, drop = benchmark.runs.required, benchmark.runs.drop
+    names = rounds(plan.usage)
+    index = names.index(plan.round)
+    for name in (*names[index:], *reversed(names[:index])):
+        of = (plan.usage, load_round(plan.usage, name).ruleset, benchmark.name)
+        if points := rcp.prune(rcp.reference_points(*of, runs=runs, drop=drop)):
+            return points, rcp.reference_hyperparameters(*of)
+    length = _EPOCHS if benchmark.unit == "epochs" else _STEPS * batch_size
+    typical = recipe.typical or Typical(batch_size, (length,))
+    size, lengths = typical.batch_size, typical.to_converge
+    drop = min(drop, (len(lengths) - 1) // 2)
+    return (rcp.ReferencePoint.from_runs("typical", size, lengths, runs=runs, drop=drop),), {}
+
+
+# ---- hyperparameters that the rules accept --------------------------------------------------
+
+_WRONG: tuple[Value, ...] = (-1, "", "wrong")
+_SUGGESTIONS: Mapping[str, Callable[[Any], Iterable[Value]]] = {
+    **dict.fromkeys(
+        (
+            "equals",
+            "close_to",
+            "at_least",
+            "at_most",
+            "multiple_of",
+            "power_of_two_times",
+            "truthy",
+        ),
+        lambda argument: [argument],
+    ),
+    "one_of": list,
+    "above": lambda argument: [argument + 1],
+    "below": lambda argument: [argument - 1],
+    "length": lambda argument: [[1] * argument],
+    "length_at_least": lambda argument: [[1] * argument],
+    "not_empty": lambda _: ["unspecified"],
+    "type": lambda argument: ["unspecified" if argument == "text" else 1],
+}
+"""Values that a constraint suggests by its argument."""
+
+_EQUATION = re.compile(r"value == ([^=<>?&|]+)|math\.abs\(value - ([^=<>?&|]+)\) <=? [^=<>?&|]+")
+"""A formula that allows one value, exactly or nearly: the value, as a formula."""
+
+
+class Sources(Struct, frozen=True):
+    """Where values come from.
+
+    A key of ``fixed`` takes its value from there alone. Others prefer the values of the ``recipe``,
+    then those of the ``reference``, then what their rules suggest.
+    """
+
+    fixed: Settings
+    reference: Settings
+    recipe: Recipe
+
+    def options(self, key: str, key_rules: KeyRules | None, assigned: Assigned) -> Iterator[Value]:
+        """Yield the candidates for a key.
+
+        Raises:
+            RulebookError: a formula of the recipe is wrong.
+        """
+        tables = (self.fixed,) if key in self.fixed else (self.recipe.values, self.reference)
+        try:
+            for setting in (table[key] for table in tables if key in table):
+                yield from _candidates(setting, assigned)
+        except ValueError as error:
+            raise self.recipe.error(f"{key}: {error}", "values", key) from error
+        if key in self.fixed:
+            return
+        for compiled in key_rules.rules if key_rules else ():
+            yield from _suggested(compiled.rule.constraints, assigned)
+            yield from _solutions(compiled.rule.formula or "", assigned)
+        yield 1
+
+
+def _solved(rules: KeyedRules, keys: Iterable[str], sources: Sources) -> dict[str, Value]:
+    """Return a value for each of ``keys``, in an order in which the rules can be checked.
+
+    That is the first candidate that the rules of the key allow.
+
+    Raises:
+        UserError: the rules of a key refuse all candidates.
+        RulebookError: a formula of the recipe is wrong.
+    """
+    assigned: dict[str, Value] = {}
+    for key in _in_order(list(keys), rules, sources):
+        refused = []
+        for value in sources.options(key, rules.get(key), assigned):
+            rule = _broken(rules, key, value, assigned)
+            if rule is None:
+                assigned[key] = value
+                break
+            refused.append(f"{shown(value)} (rule {rule.code})")
+        else:
+            file, _ = next(layers(*sources.recipe.of))
+            remedy = f"; give a value in simulation.values of {file.shown}"
+            raise UserError(
+                f"the rules do not allow {key} {refused[0]}{'' if key in sources.fixed else remedy}"
+            )
+    return assigned
+
+
+def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> list[str]:
+    """Return the keys, each after those that its rules and its formula name."""
+    ordered: dict[str, None] = {}
+
+    def append(key: str, above: frozenset[str]) -> None:
+        names = _names_of(sources.fixed.get(key, sources.recipe.values.get(key)))
+        if of_key := rules.get(key):
+            names |= of_key.related | of_key.ordered
+        for other in wanted:
+            if other not in above and other in names:
+                append(other, above | {other})
+        ordered.setdefault(key)
+
+    for key in wanted:
+        append(key, frozenset((key,)))
+    return list(ordered)
+
+
+def _candidates(setting: Setting, assigned: Assigned) -> Iterator[Value]:
+    """Yield the values of a setting, the preferred one first.
+
+    Raises:
+        ValueError: a formula is wrong, or needs a key that is not in ``assigned``.
+    """
+    several = isinstance(setting, dict) and "candidates" in setting
+    for option in setting["candidates"] if several else [setting]:
+        yield _value(option, assigned)
+
+
+def _value(setting: Setting, assigned: Assigned) -> Value:
+    if isinstance(setting, dict):
+        return convert(setting, Computed).number(assigned)
+    if isinstance(setting, list):
+        return [_value(part, assigned) for part in setting]
+    return setting
+
+
+def _names_of(setting: Setting) -> frozenset[str]:
+    """Return the names in the formulas of a setting."""
+    if isinstance(setting, dict):
+        if "formula" in setting:
+            return names_in(setting["formula"])
+        setting = setting.get("candidates")
+    return frozenset().union(*map(_names_of, setting if isinstance(setting, list) else ()))
+
+
+def _suggested(constraints: Mapping[str, Any], assigned: Assigned) -> Iterator[Value]:
+    """Yield values that meet one or the other of the constraints."""
+    for name, argument in constraints.items():
+        if name == "same_as" and argument in assigned:
+            yield assigned[argument]
+        elif name in _SUGGESTIONS:
+            yield from _SUGGESTIONS[name](argument)
+
+
+def _solutions(formula: str, assigned: Assigned) -> Iterator[Value]:
+    """Yield the value that a formula fixes, as an integer first where it is whole."""
+    if equation := _EQUATION.fullmatch(formula):
+        with suppress(ValueError):  # another key is absent
+            number = evaluate(equation[1] or equation[2], assigned)
+            if isfinite(number):
+                yield from ([int(number)] if number == int(number) else [])
+                yield number
+
+
+def _broken(
+    rules: KeyedRules, key: str, value: Value, assigned: Assigned, *, official: bool = False
+) -> Rule | None:
+    """Return the first rule that ``value`` breaks after ``assigned`` was logged, or None.
+
+    With ``official``, only rules that the official checker has are checked.
+    """
+    seen = {
+        name: first_logged(Record(name, 0.0, setting, None)) for name, setting in assigned.items()
+    }
+    key_rules = rules.get(key)
+    for compiled in key_rules.rules if key_rules else ():
+        record = Record(key, 0.0, value, metadata_of(key_rules))
+        if (not official or compiled.rule.official) and not _holds(compiled, record, seen):
+            return compiled.rule
+    return None
+
+
+def _holds(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
+    try:
+        return all(check.test(record, seen) for check in compiled.checks) and (
+            compiled.formula is None or compiled.formula.holds(record, seen)
+        )
+    except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
+        return False
+
+
+def _required(rules: KeyedRules, *, official: bool = False) -> Iterator[str]:
+    """Yield the keys that a run must log, with ``official`` by the rules of the checker alone."""
+    for key, key_rules in rules.items():
+        relevant = (c.rule for c in key_rules.rules if not official or c.rule.official)
+        if any(isinstance(rule.occurs, str) for rule in relevant):
+            yield key
+
+
+def metadata_of(key_rules: KeyRules | None) -> dict[str, Value]:
+    """Return the metadata that a record needs besides its value."""
+    metadata: dict[str, Value] = {}
+    for compiled in key_rules.rules if key_rules else ():
+        fields = compiled.rule.constraints.get("metadata_fields", {})
+        for name in compiled.rule.constraints.get("metadata", ()):
+            metadata[name] = next(_suggested(fields.get(name, {}), {}), 1)
+    return metadata
+
+
+def _flawed(settings: Assigned, rules: KeyedRules, flaw: str) -> Assigned:
+    """Return the settings with a flaw that the official checker refuses, in the last possible one.
+
+    A required one is ``missing``, or has the first of the ``wrong`` values that a rule refuses.
+    """
+    if flaw == "missing":
+        needed = set(_required(rules, official=True))
+        gone = [key for key in settings if key in needed][-1]
+        return {key: value for key, value in settings.items() if key != gone}
+    wrong = {}
+    for key in settings:
+        for value in reversed(_WRONG):
+            rule = _broken(rules, key, value, settings, official=True)
+            if rule and not rule.fatal:
+                wrong[key] = value
+    last = [*wrong][-1]
+    return {**settings, last: wrong[last]}
+
+
+# ---- everything decided ---------------------------------------------------------------------
+
+_SCALING = 0.9
+"""N accelerators train N ** 0.9 times as fast as one."""
+
+_BEFORE_SUBMISSION = timedelta(weeks=2)
+_EVENTS = frozenset({"cache_clear", "seed", "weights_initialization", "eval_accuracy"})
+"""What a run logs besides its hyperparameters, and what starts and stops."""
+
+
+class Setup(Struct, frozen=True):
+    """A plan whose names are looked up and whose defaults are filled in.
+
+    ``demanded`` are the rules of the run's division, ``rules`` those and, for keys that they do
+    not name, the Closed division's. ``metrics`` are the keys that log an evaluation's result,
+    ``position`` is the metadata that counts the training before it, in the benchmark's unit.
+    ``schedule`` has the position of the first evaluation and the interval between two. ``tracks``
+    has the way of a metric, from an untrained model to the target, by its name, which is empty
+    where there is only one. ``point`` is the reference convergence point whose runs this one
+    follows, ``settings`` are the hyperparameters to log, in order.
+    """
+
+    plan: RunPlan
+    benchmark: Benchmark
+    recipe: Recipe
+    outcome: Outcome
+    demanded: KeyedRules
+    rules: KeyedRules
+    metrics: tuple[str, ...]
+    position: str
+    epoch_records: str
+    schedule: tuple[Number, Number]
+    tracks: Mapping[str, tuple[Number, Number]]
+    point: rcp.ReferencePoint
+    settings: Assigned
+    minutes: float
+    start_ms: int
+
+
+def resolve(plan: RunPlan) -> Setup:
+    """Look up the names of ``plan`` and fill in its defaults.
+
+    Raises:
+        UserError: an unknown usage, round, benchmark, division, optimizer or failure, a number
+            that is not positive, a batch size that the rules forbid, or a run of which the
+            official checker accepts no log.
+        RulebookError: the recipe of the benchmark is wrong, or lacks something.
+    """
+    _require_sound(plan)
+    benchmark, recipe = find_benchmark(plan.usage, plan.round, plan.benchmark)
+    point, batch_size, hyperparameters = _followed(plan, benchmark, recipe)
+    sources = Sources({**_fixed(plan, batch_size), **recipe.always}, hyperparameters, recipe)
+    demanded, rules = _rules(plan, benchmark, sources)
+    outcome = FAILURES[plan.failure] if plan.failure is not None else SUCCESS
+    keys = (*sources.fixed, *(key for key in _required(rules) if _is_setting(key, rules, recipe)))
+    settings = _solved(rules, dict.fromkeys(keys), sources)
+    default_records = "each" if benchmark.unit == "epochs" else "none"
+    day = load_round(plan.usage, plan.round).submission_date - _BEFORE_SUBMISSION
+    start_s = int(datetime.combine(day, time(), UTC).timestamp())
+    return Setup(
+        plan=plan,
+        benchmark=benchmark,
+        recipe=recipe,
+        outcome=outcome,
+        demanded=demanded,
+        rules=rules,
+        metrics=tuple(dict.fromkeys(_metrics(demanded, benchmark))),
+        position=benchmark.counted_by,
+        epoch_records=recipe.epoch_records or default_records,
+        schedule=_schedule(recipe, benchmark, point, batch_size),
+        tracks=_tracks(recipe, benchmark),
+        point=point,
+        settings=_flawed(settings, demanded, outcome.flaw) if outcome.flaw else settings,
+        minutes=plan.minutes or recipe.accelerator_minutes / plan.accelerators**_SCALING,
+        start_ms=start_s * 1000 if plan.start_ms is None else plan.start_ms,
+    )
+
+
+def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
+    """Return the hyperparameters that the plan decides."""
+    names = optimizers(plan.usage, plan.round, plan.benchmark)
+    fixed: dict[str, Setting] = {"global_batch_size": batch_size}
+    if plan.optimizer or names:
+        fixed["opt_name"] = plan.optimizer or names[0]
+    if plan.usage == "hpc":
+        fixed["number_of_nodes"] = plan.nodes
+        fixed["accelerators_per_node"] = plan.accelerators_per_node
+    return fixed
+
+
+def _rules(plan: RunPlan, benchmark: Benchmark, sources: Sources) -> tuple[KeyedRules, KeyedRules]:
+    """Return the rules of the division, and the Closed division's with those laid over."""
+
+    def table(division: str, chosen: Iterable[tuple[str, Any]]) -> KeyedRules:
+        kind = (plan.usage, plan.round, division, plan.benchmark)
+        return rule_table(*kind, frozenset(chosen)).keys
+
+    variants = _solved(table("closed", ()), benchmark.variants, sources).items()
+    demanded = table(plan.division, variants)
+    return demanded, {**table("closed", variants), **demanded}
+
+
+def _is_setting(key: str, rules: KeyedRules, recipe: Recipe) -> bool:
+    """Return whether a key is a hyperparameter."""
+    return not (
+        key in _EVENTS
+        or key in recipe.in_each_epoch
+        or key.startswith("submission_")
+        or key.endswith(("_start", "_stop"))
+        or any(compiled.reaches for compiled in rules[key].rules)
+    )
+
+
+def _metrics(demanded: KeyedRules, benchmark: Benchmark) -> Iterator[str]:
+    """Yield the keys with which the division's rules require an evaluation's result."""
+    joined = benchmark.joined
+    for key, key_rules in demanded.items():
+        if any(compiled.reaches for compiled in key_rules.rules):
+            yield joined.of if joined and key == joined.key else key
+    if "eval_accuracy" in _required(demanded):
+        yield "eval_accuracy"

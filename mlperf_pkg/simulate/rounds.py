@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import cycle, islice, repeat
+from itertools import chain, cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,19 +24,9 @@ from mlperf_pkg.results.rcp import is_covered, reference_points
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.rulebook.rounds import where_instead
-from mlperf_pkg.simulate.plan import (
-    FAILURES,
-    PER_NODE,
-    RunPlan,
-    find_benchmark,
-    look_up,
-    optimizers,
-    refusal,
-    require_positive,
-)
-from mlperf_pkg.simulate.runs import SimulatedRun, simulate_power, simulate_runs
-from mlperf_pkg.simulate.setup import resolve
+from mlperf_pkg.simulate import plan as planning
+from mlperf_pkg.simulate.plan import PER_NODE, RunPlan, look_up
+from mlperf_pkg.simulate.runs import simulate_power, simulate_runs
 
 File = tuple[str, bytes]
 """A path relative to the round's folder, with ``/``, and its content."""
@@ -83,10 +73,10 @@ class RoundPlan(Struct, frozen=True):
 
 
 class SystemPlan(Struct, frozen=True):
-    """One system of a round, with the benchmarks that run on it.
+    """One system of a round, with the result sets on it.
 
-    ``failures`` has for each of ``benchmarks`` how the last run of its set fails, or None;
-    ``scalings`` whether it is in the folder of strong or of weak scaling (HPC).
+    ``sets`` has for each its benchmark, how its last run fails, or None, and whether it is in the
+    folder of strong or of weak scaling (HPC).
     """
 
     round: RoundPlan
@@ -95,14 +85,17 @@ class SystemPlan(Struct, frozen=True):
     id: str
     division: str
     accelerators: int
-    benchmarks: tuple[str, ...]
-    failures: tuple[str | None, ...]
-    scalings: tuple[str, ...]
+    sets: tuple[tuple[str, str | None, str], ...]
 
     @property
     def nodes(self) -> int:
         """The number of hosts."""
         return -(-self.accelerators // PER_NODE)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its power is."""
+        return self.round.power and self.nodes <= _MEASURED_NODES
 
 
 def deal(plan: RoundPlan) -> list[SystemPlan]:
@@ -122,7 +115,9 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
             f" {', '.join(plan.benchmarks)} in round {plan.round}"
         )
     cards = {name: cycle(deck) for name, deck in decks.items()}
-    failures = _failures(plan)
+    # How the last run of each set fails, or None.
+    others = [None] * (_FAILING_EVERY - 1)
+    failures = chain.from_iterable((name, *others) for name in cycle(plan.failures or (None,)))
     timed: set[tuple[str, str]] = set()
     dealt = []
     for number in range(plan.systems):
@@ -131,7 +126,12 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
         accelerators = _ACCELERATORS[number % len(_ACCELERATORS)]
         submission = number * plan.submitters // plan.systems + 1
         submitter = f"Submitter{submission:0{len(str(plan.submitters))}}"
-        benchmarks = tuple(islice(cards[division], size))
+        sets = []
+        for index, benchmark in enumerate(islice(cards[division], size), number):
+            # Weak scaling only if the submitter also has strong scaling.
+            may_be_weak = (submitter, benchmark) in timed
+            sets.append((benchmark, next(failures), _SCALINGS[may_be_weak and index % 2]))
+            timed.add((submitter, benchmark))
         system = SystemPlan(
             round=plan,
             number=number,
@@ -139,38 +139,23 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
             id=f"system{number + 1:0{len(str(plan.systems))}}_{accelerators}x",
             division=division,
             accelerators=accelerators,
-            benchmarks=benchmarks,
-            failures=tuple(islice(failures, size)),
-            scalings=tuple(_scalings(number, submitter, benchmarks, timed)),
+            sets=tuple(sets),
         )
         dealt.append(system)
     return dealt
 
 
-def _scalings(
-    number: int, submitter: str, benchmarks: Sequence[str], timed: set[tuple[str, str]]
-) -> Iterator[str]:
-    """Yield the scaling of each set: weak only if the submitter also has strong scaling."""
-    for index, benchmark in enumerate(benchmarks):
-        may_be_weak = (submitter, benchmark) in timed
-        timed.add((submitter, benchmark))
-        yield _SCALINGS[may_be_weak and (number + index) % 2]
-
-
-def _failures(plan: RoundPlan) -> Iterator[str | None]:
-    """Yield how the last run of each set of the round fails, or None."""
-    for failure in cycle(plan.failures or (None,)):
-        yield failure
-        yield from repeat(None, _FAILING_EVERY - 1)
-
-
 def common_files(plan: RoundPlan, systems: Sequence[SystemPlan]) -> Iterator[File]:
     """Yield the files that belong to no system: the notice at the top, and code."""
-    yield NOTICE, notice(plan.usage, plan.round, plan.seed).encode()
+    notice = (
+        f"{NOTICE_BEGINS}\n\nMLPerf {plan.usage} {plan.round}, seed {plan.seed}. No result in this"
+        " folder was measured: submitters, systems and logs are made up.\n"
+    )
+    yield NOTICE, notice.encode()  # which allows another round to replace the tree
     if not plan.code:
         return
     config = simulation_of(plan.usage, plan.round, "round").get("values", {}).get(CONFIG_KEY)
-    for submitter, benchmark in sorted({(s.submitter, b) for s in systems for b in s.benchmarks}):
+    for submitter, benchmark in sorted({(s.submitter, b) for s in systems for b, *_ in s.sets}):
         folder = f"{submitter}/benchmarks/{benchmark}/implementations/simulated"
         for name, text in code(benchmark, config).items():
             yield f"{folder}/{name}", text.encode()
@@ -180,7 +165,7 @@ def system_files(system: SystemPlan) -> Iterator[File]:
     """Yield every file of one system: its description, its logs and its measured power.
 
     Raises:
-        UserError: as ``setup.resolve``.
+        UserError: as ``plan.resolve``.
     """
     plan, start_ms = system.round, None
     name = f"Simulated system {system.number + 1}, {system.accelerators} accelerators"
@@ -191,20 +176,21 @@ def system_files(system: SystemPlan) -> Iterator[File]:
         "number_of_nodes": str(system.nodes),
     }
     yield f"{system.submitter}/systems/{system.id}.json", description(described).encode()
-    sets = zip(system.benchmarks, system.failures, system.scalings, strict=True)
-    for benchmark, failure, set_scaling in sets:
+    for benchmark, failure, set_scaling in system.sets:
         dice = Random(f"{plan.seed}/{system.number}/{benchmark}")  # noqa: S311 - a simulation
         run_plan = replace(_run_plan(system, benchmark, dice), start_ms=start_ms)
         seed = dice.randrange(2**31)
         runs = simulate_runs(run_plan, seed, failures=(failure,) if failure else ())
         scaling = f"{set_scaling}/" if plan.usage == "hpc" else ""
         folder = f"{system.submitter}/results/{system.id}/{scaling}{benchmark}"
+        meters = {"nodes": system.nodes, "switches": int(system.nodes > 1)}
         for number, run in enumerate(runs):
             yield f"{folder}/result_{number}.txt", run.log
-            if _is_measured(system):
-                yield from _power(
-                    f"{folder}/power/result_{number}", system, run_plan, seed + number, run
-                )
+            if system.is_measured:
+                span = (run.start_ms, run.stop_ms)
+                power = simulate_power(run_plan, seed + number, *span, **meters)
+                for meter, log in power.items():
+                    yield f"{folder}/power/result_{number}/{meter}", log
         start_ms = runs[-1].stop_ms + _PAUSE_MS
 
 
@@ -213,14 +199,12 @@ def _require_sound(plan: RoundPlan) -> None:
     look_up("round", plan.round, rounds(plan.usage))
     for name in plan.divisions:
         look_up("division", name, DIVISIONS)
-    names = load_round(plan.usage, plan.round).benchmarks
     for name in plan.benchmarks:
-        where = where_instead(plan.usage, plan.round, name)
-        look_up(f"benchmark of round {plan.round}", name, names, where)
+        planning.look_up_benchmark(plan.usage, plan.round, name)
     for name in plan.failures:
-        look_up("failure", name, FAILURES)
+        look_up("failure", name, planning.FAILURES)
     for name in ("submitters", "systems", "sets"):
-        require_positive(name, getattr(plan, name))
+        planning.require_positive(name, getattr(plan, name))
     if plan.systems < plan.submitters:
         raise UserError(
             f"{plan.systems} systems of {plan.submitters} submitters; expected at least as many"
@@ -235,14 +219,14 @@ def _deck(plan: RoundPlan, division: str) -> list[str]:
         for name in names
         if name in (plan.benchmarks or names)
         and not (division == "closed" and _crashes_the_rcp_checker(plan, name))
-        and not refusal(plan.usage, plan.round, name, division)
+        and not planning.refusal(plan.usage, plan.round, name, division)
     ]
 
 
 def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
     """Return whether it has reference points of a benchmark, but does not know it."""
     round_ = load_round(plan.usage, plan.round)
-    rules, _ = find_benchmark(plan.usage, plan.round, benchmark)
+    rules, _ = planning.find_benchmark(plan.usage, plan.round, benchmark)
     if round_.version < _FIRST_WITH_REFERENCE or is_covered(plan.usage, benchmark):
         return False
     runs, drop = rules.runs.required, rules.runs.drop
@@ -250,34 +234,21 @@ def _crashes_the_rcp_checker(plan: RoundPlan, benchmark: str) -> bool:
 
 
 def _run_plan(system: SystemPlan, benchmark: str, dice: Random) -> RunPlan:
+    usage, name = system.round.usage, system.round.round
     plan = RunPlan(
-        round=system.round.round,
+        round=name,
         benchmark=benchmark,
         division=system.division,
         system=system.id,
         organization=system.submitter,
         accelerators=system.accelerators,
-        optimizer=dice.choice(
-            optimizers(system.round.usage, system.round.round, benchmark) or (None,)
-        ),
-        usage=system.round.usage,
+        optimizer=dice.choice(planning.optimizers(usage, name, benchmark) or (None,)),
+        usage=usage,
         statistics=system.round.statistics,
     )
-    longest = _LONGEST_MEASURED if _is_measured(system) else _LONGEST_MINUTES
-    return replace(plan, minutes=min(resolve(plan).minutes, longest) * dice.uniform(0.8, 1.0))
-
-
-def _is_measured(system: SystemPlan) -> bool:
-    return system.round.power and system.nodes <= _MEASURED_NODES
-
-
-def _power(
-    folder: str, system: SystemPlan, plan: RunPlan, seed: int, run: SimulatedRun
-) -> Iterator[File]:
-    span = (run.start_ms, run.stop_ms)
-    logs = simulate_power(plan, seed, *span, nodes=system.nodes, switches=int(system.nodes > 1))
-    for name, log in logs.items():
-        yield f"{folder}/{name}", log
+    longest = _LONGEST_MEASURED if system.is_measured else _LONGEST_MINUTES
+    minutes = min(planning.resolve(plan).minutes, longest) * dice.uniform(0.8, 1.0)
+    return replace(plan, minutes=minutes)
 
 
 # ---- invented files: notice, code, system descriptions -------------------------------------
@@ -328,14 +299,6 @@ SYSTEM: Mapping[str, Any] = {
 """The description of a system of one node, with a status that every round has."""
 
 
-def notice(usage: str, round_: str, seed: int) -> str:
-    """Return the text at the top of the tree, which allows another round to replace it."""
-    return (
-        f"{NOTICE_BEGINS}\n\nMLPerf {usage} {round_}, seed {seed}. No result in this folder was"
-        " measured: submitters, systems and logs are made up.\n"
-    )
-
-
 def description(values: Mapping[str, str], system: Mapping[str, Any] = SYSTEM) -> str:
     """Return the description of ``system``, with other ``values`` of some fields."""
     return f"{json.dumps({**system, **values}, indent=2)}\n"
@@ -356,19 +319,13 @@ def code(benchmark: str, config: str | None) -> dict[str, str]:
 # ---- the tree: all of it or nothing ---------------------------------------------------------
 
 
-class Written(Struct, frozen=True):
-    """The numbers of systems, result sets and logs that were written, and the bytes of all."""
-
-    systems: int
-    sets: int
-    logs: int
-    size: int
-
-
-def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False) -> Written:
+def write_round(
+    plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = False
+) -> tuple[int, int, int]:
     """Simulate a round into the folder ``target``, which appears only once it is complete.
 
-    With ``force``, a simulated round there is replaced, never anything else.
+    With ``force``, a simulated round there is replaced, never anything else. Return the numbers of
+    result sets and of logs that were written, and the bytes of all files.
 
     Raises:
         UserError: as ``deal``; ``target`` exists and may not be replaced, or cannot be written.
@@ -390,7 +347,7 @@ def write_round(plan: RoundPlan, target: Path, *, jobs: int = 1, force: bool = F
     except OSError as error:
         raise UserError(f"{target}: cannot be written: {reason_of(error)}") from error
     logs, sizes = zip(*counts, strict=True)
-    return Written(len(systems), sum(len(s.benchmarks) for s in systems), sum(logs), sum(sizes))
+    return sum(len(system.sets) for system in systems), sum(logs), sum(sizes)
 
 
 def _is_ours(target: Path) -> bool:

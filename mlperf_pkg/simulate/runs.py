@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from math import ceil, exp
 from operator import itemgetter
@@ -13,8 +14,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.log.record import TOKEN
-from mlperf_pkg.simulate.plan import EpochRecords, RunPlan, Value, require_positive
-from mlperf_pkg.simulate.setup import Setup, metadata_of, resolve
+from mlperf_pkg.simulate.plan import RunPlan, Setup, Value, metadata_of, require_positive, resolve
 
 # ---- when a run converges ------------------------------------------------------------------
 
@@ -45,19 +45,14 @@ class Course(Struct, frozen=True):
 
 def epochs_between(setup: Setup, after: float, until: float) -> Sequence[float]:
     """Return the ``epoch_num`` of each epoch that is logged between two evaluations."""
-    if setup.epoch_records is EpochRecords.NONE:
+    if setup.epoch_records == "none":
         return ()
-    whole = setup.epoch_records is EpochRecords.WHOLE
+    whole = setup.epoch_records == "whole"
     return (until,) if whole else range(int(after) + 1, int(until) + 1)
 
 
-def converged_at(setup: Setup, rng: Random) -> float:
-    """Return the position at which a run reaches the target, in the benchmark's unit."""
-    return _grid(setup, _evaluations(setup, rng))
-
-
 def draw_course(setup: Setup, rng: Random) -> Course:
-    """Return the course of a run; the first number drawn is that of ``converged_at``."""
+    """Return the course of a run; the first number drawn is that of ``_evaluations``."""
     due = _evaluations(setup, rng)
     goal = _grid(setup, due)
     count = ceil(due * setup.outcome.length)
@@ -84,24 +79,21 @@ def _evaluations(setup: Setup, rng: Random) -> int:
 
 def _grid(setup: Setup, number: int) -> float:
     """Return the position of an evaluation; the first has the number 1."""
-    return round(setup.schedule.first + (number - 1) * setup.schedule.every, _DECIMALS)
+    first, every = setup.schedule
+    return round(first + (number - 1) * every, _DECIMALS)
 
 
 def _metrics(setup: Setup, progress: float, rng: Random) -> dict[str, float]:
     """Return each metric at ``progress``: 1 is where the target is due."""
-    metrics = {}
-    for name, track in setup.tracks.items():
-        gap = _remaining(progress, setup.outcome.gap, rng)
-        metrics[name] = round(track.target + gap * (track.untrained - track.target), _DECIMALS)
-    return metrics
-
-
-def _remaining(progress: float, least: float, rng: Random) -> float:
-    """Return the part of the way to the target that remains, negative where it is overshot."""
-    if progress >= 1 and not least:
-        return -rng.uniform(*_OVERSHOOT)
+    metrics, least = {}, setup.outcome.gap
     saturation = (exp(-_STEEPNESS * progress) - exp(-_STEEPNESS)) / (1 - exp(-_STEEPNESS))
-    return max(saturation, least, _LEAST_GAP) * rng.uniform(1 - _NOISE, 1 + _NOISE)
+    for name, (untrained, target) in setup.tracks.items():
+        if progress >= 1 and not least:
+            gap = -rng.uniform(*_OVERSHOOT)
+        else:  # the part of the way to the target that remains
+            gap = max(saturation, least, _LEAST_GAP) * rng.uniform(1 - _NOISE, 1 + _NOISE)
+        metrics[name] = round(target + gap * (untrained - target), _DECIMALS)
+    return metrics
 
 
 # ---- what it logs --------------------------------------------------------------------------
@@ -126,12 +118,18 @@ class Event(Struct, frozen=True):
 
 def initialisation(setup: Setup, seed: int, rng: Random) -> Iterator[Event]:
     """Yield everything before the clock starts: who submits what, then up to ``init_stop``."""
-    yield from _identity(setup)
+    yield Event("submission_benchmark", setup.benchmark.name)
+    yield Event("submission_division", setup.plan.division)
+    yield Event("submission_org", setup.plan.organization)
+    yield Event("submission_platform", setup.plan.system)
+    if "submission_status" in setup.demanded:
+        yield Event("submission_status", "onprem")
     yield Event("init_start")
     for key, value in setup.settings.items():
         yield Event(key, value, metadata_of(setup.rules.get(key)), after=rng.random())
     yield Event("seed", seed, after=rng.random())
-    for tensor in _tensors(setup):
+    weights = setup.rules.get("weights_initialization")
+    for tensor in (weights.rules[0].rule.tensors or ()) if weights else ():
         yield Event("weights_initialization", metadata={"tensor": tensor}, after=rng.random())
     yield Event("cache_clear", True, after=rng.random())
     yield Event("init_stop", after=rng.random())
@@ -147,8 +145,10 @@ def training(setup: Setup, course: Course, rng: Random) -> Iterator[Event]:
     for position, metrics in course.evaluations:
         yield from _block(setup, last, position, metrics, rng)
         last = position
-    if course.overrun:
-        yield from _unfinished(setup, last, course.upcoming)
+    if course.overrun:  # the beginning of training that does not end
+        yield Event("block_start", metadata=_block_start(setup, last, course.upcoming))
+        for epoch in epochs_between(setup, last, course.upcoming)[:1]:
+            yield Event("epoch_start", metadata={"epoch_num": epoch})
     if setup.outcome.status:
         yield Event("run_stop", metadata={"status": setup.outcome.status}, after=course.overrun)
 
@@ -170,31 +170,13 @@ def with_statistics(
     No rule asks for them. They make logs as large as real ones, which consist mostly of them.
     """
     (start, _), (stop, _) = timed[0], timed[-1]
-    statistics = [
-        (start + (stop - start) * step // (count + 1), Event("tracked_stats", *_tracked(step, rng)))
-        for step in range(1, count + 1)
-    ]
+    statistics = []
+    for step in range(1, count + 1):
+        throughput, loss = 1000 * _jitter(rng), 10 / step**0.5 * _jitter(rng)
+        value = {"throughput": round(throughput, 3), "train_loss": round(loss, 6)}
+        time_ms = start + (stop - start) * step // (count + 1)
+        statistics.append((time_ms, Event("tracked_stats", value, {"step": step})))
     return sorted([*timed, *statistics], key=itemgetter(0))
-
-
-def _tracked(step: int, rng: Random) -> tuple[Value, dict[str, Value]]:
-    """Return value and metadata that the callback of a framework logs after a step."""
-    throughput, loss = 1000 * _jitter(rng), 10 / step**0.5 * _jitter(rng)
-    return {"throughput": round(throughput, 3), "train_loss": round(loss, 6)}, {"step": step}
-
-
-def _identity(setup: Setup) -> Iterator[Event]:
-    yield Event("submission_benchmark", setup.benchmark.name)
-    yield Event("submission_division", setup.plan.division)
-    yield Event("submission_org", setup.plan.organization)
-    yield Event("submission_platform", setup.plan.system)
-    if "submission_status" in setup.demanded:
-        yield Event("submission_status", "onprem")
-
-
-def _tensors(setup: Setup) -> Sequence[str]:
-    key_rules = setup.rules.get("weights_initialization")
-    return (key_rules.rules[0].rule.tensors or ()) if key_rules else ()
 
 
 def _block(
@@ -235,13 +217,6 @@ def _results(
             yield Event(key, metrics.get("", metrics), metadata, after / len(setup.metrics))
 
 
-def _unfinished(setup: Setup, last: float, position: float) -> Iterator[Event]:
-    """Yield the beginning of training that does not end."""
-    yield Event("block_start", metadata=_block_start(setup, last, position))
-    for epoch in epochs_between(setup, last, position)[:1]:
-        yield Event("epoch_start", metadata={"epoch_num": epoch})
-
-
 def _block_start(setup: Setup, last: float, position: float) -> dict[str, Value]:
     if setup.position != "epoch_num":
         return {setup.position: last}
@@ -277,7 +252,7 @@ def simulate_run(plan: RunPlan, seed: int) -> bytes:
     pace.
 
     Raises:
-        UserError: as ``setup.resolve``.
+        UserError: as ``resolve``.
     """
     return _simulated(resolve(plan), seed).log
 
@@ -307,7 +282,8 @@ def simulate_runs(
     seeds = rng.sample(range(1, 2**31), runs or setup.benchmark.runs.required)
     if len(failures) > len(seeds):
         raise UserError(f"{len(failures)} runs cannot fail where there are {len(seeds)}")
-    lengths = [converged_at(setup, _dice(run_seed)) * rng.uniform(*_PACE) for run_seed in seeds]
+    goals = [_grid(setup, _evaluations(setup, _dice(run_seed))) for run_seed in seeds]
+    lengths = [goal * rng.uniform(*_PACE) for goal in goals]
     failing = [resolve(replace(plan, failure=name)) for name in failures]
     setups = [setup] * (len(seeds) - len(failing)) + failing
     simulated, start_ms = list[SimulatedRun](), setup.start_ms
@@ -323,13 +299,13 @@ def _simulated(setup: Setup, seed: int) -> SimulatedRun:
     rng = _dice(seed)
     course = draw_course(setup, rng)
     init_ms = rng.randint(*_INIT_MS)
+    start_ms = setup.start_ms + init_ms
     run_ms = round(setup.minutes * _MS_PER_MINUTE * course.share)
-    timed = spread(training(setup, course, rng), setup.start_ms + init_ms, run_ms)
+    timed = spread(training(setup, course, rng), start_ms, run_ms)
     timeline = [
         *spread(initialisation(setup, seed, rng), setup.start_ms, init_ms),
         *with_statistics(timed, setup.plan.statistics, rng),
     ]
-    start_ms = next(time_ms for time_ms, event in timeline if event.key == "run_start")
     return SimulatedRun(write(timeline, setup.outcome.written), start_ms, timeline[-1][0])
 
 
@@ -353,7 +329,7 @@ def write(timeline: Iterable[tuple[int, Event]], written: float = 1.0) -> bytes:
 
     Not through the official logger: for every record it walks the stack to look up its caller and
     creates a JSON encoder, which takes nearly all the time of a simulation.
-    ``tests/simulate/test_writer.py`` compares the lines. Where ``written`` is less than 1, return
+    ``tests/simulate/test_simulate.py`` compares the lines. Where ``written`` is less than 1, return
     that part of the records, and half of the next one.
 
     Raises:
@@ -383,12 +359,10 @@ def _line(time_ms: int, event: Event) -> str:
 # ---- power (power_measurement.adoc) --------------------------------------------------------
 
 _HOST_WATTS, _ACCELERATOR_WATTS, _SWITCH_WATTS = 1500.0, 700.0, 900.0
-_POWER_NOISE = 0.05
+_POWER_NOISE = (1 - 0.05, 1 + 0.05)
 _EFFICIENCY = 0.96
 _SAMPLE_MS = 1000
 _LEAST_SAMPLES = 60
-
-Timeline = Iterator[tuple[int, Event]]
 
 
 def simulate_power(
@@ -410,36 +384,21 @@ def simulate_power(
     if switches < 0:
         raise UserError(f"switches must not be negative, not {switches}")
     watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators / nodes
-    timelines = {
-        f"node_{number}": _readings(watts, start_ms, stop_ms, _dice(f"{seed}/node_{number}"))
-        for number in range(nodes)
-    } | {
-        f"sw_{number}": _estimate(start_ms, _dice(f"{seed}/sw_{number}"))
-        for number in range(switches)
-    }
-    return {
-        f"{name}.txt": write(_measured(timeline, start_ms, stop_ms))
-        for name, timeline in timelines.items()
-    }
-
-
-def _measured(timeline: Timeline, start_ms: int, stop_ms: int) -> Timeline:
-    yield start_ms, Event("power_measurement_start")
-    yield start_ms, Event("conversion_eff", _EFFICIENCY, {"measurement_type": "AC"})
-    yield from timeline
-    yield stop_ms, Event("power_measurement_stop")
-
-
-def _readings(watts: float, start_ms: int, stop_ms: int, rng: Random) -> Timeline:
     length = stop_ms - start_ms
     count = max(_LEAST_SAMPLES, ceil(length / _SAMPLE_MS))
-    for number in range(1, count + 1):
-        yield start_ms + length * number // count, Event("power_reading", _noisy(watts, rng))
-
-
-def _estimate(start_ms: int, rng: Random) -> Timeline:
-    yield start_ms, Event("interconnect_power_est", _noisy(_SWITCH_WATTS, rng))
-
-
-def _noisy(watts: float, rng: Random) -> float:
-    return round(watts * rng.uniform(1 - _POWER_NOISE, 1 + _POWER_NOISE), 1)
+    readings = [start_ms + length * number // count for number in range(1, count + 1)]
+    meters = {f"node_{number}": ("power_reading", watts, readings) for number in range(nodes)}
+    estimate = ("interconnect_power_est", _SWITCH_WATTS, [start_ms])
+    meters |= {f"sw_{number}": estimate for number in range(switches)}
+    logs = {}
+    for name, (key, mean, times) in meters.items():
+        noise = partial(_dice(f"{seed}/{name}").uniform, *_POWER_NOISE)
+        measured = [(time_ms, Event(key, round(mean * noise(), 1))) for time_ms in times]
+        timeline = [
+            (start_ms, Event("power_measurement_start")),
+            (start_ms, Event("conversion_eff", _EFFICIENCY, {"measurement_type": "AC"})),
+            *measured,
+            (stop_ms, Event("power_measurement_stop")),
+        ]
+        logs[f"{name}.txt"] = write(timeline)
+    return logs

@@ -1,13 +1,14 @@
 """``mlperf-pkg build``: its arguments, what it writes and prints, and its exit status."""
 
 import re
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.commands.builder.contents import TABLES
 from mlperf_pkg.commands.builder.manifest import MANIFEST
+from mlperf_pkg.commands.builder.writing import TABLES
 from mlperf_pkg.config import CONFIG_NAME
 from tests.helpers.program import call
 from tests.helpers.workspaces import (
@@ -17,7 +18,9 @@ from tests.helpers.workspaces import (
     built_results,
     bytes_below,
     closed_workspace,
+    described,
     lay,
+    logs_of,
     numbered,
     resnet_workspace,
 )
@@ -25,27 +28,18 @@ from tests.helpers.workspaces import (
 # ---- logs as they come --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "logs",
-    [
-        numbered(RESNET, "logs/{}.log"),
-        numbered(RESNET, "logs/2022/may/run-{}/slurm.out"),
-        numbered(RESNET, "logs/bow-pod16/{}"),
-        numbered(RESNET, "{}.log"),
-        numbered(RESNET, "logs/tree/results/bow-pod16/resnet/result_{}.txt"),
-    ],
-    ids=["flat", "nested", "by folder", "without logs/", "ready-made"],
-)
-def test_layouts_of_logs(tmp_path: Path, logs: Mapping[str, bytes]) -> None:
-    root = lay(tmp_path, POD16, logs)
-    before = bytes_below(root)
-    result = call("build", root, "--division", "closed")
-    assert result.exit_code == 0
-    tree = bytes_below(root / "submissions" / "Graphcore")
-    assert [tree[path] for path in RESULTS] == list(RESNET)
-    assert tree["systems/bow-pod16.json"] == POD16["systems/bow-pod16.json"]
-    assert {*tree} == {MANIFEST, *TABLES, *RESULTS, "systems/bow-pod16.json"}
-    assert {name: bytes_below(root)[name] for name in before} == before
+def test_layouts_of_logs(tmp_path: Path) -> None:
+    ready_made = "logs/tree/results/bow-pod16/resnet/result_{}.txt"
+    nested = "logs/2022/may/run-{}/slurm.out"
+    for layout in ("logs/{}.log", nested, "logs/bow-pod16/{}", "{}.log", ready_made):
+        root = lay(tmp_path / layout[:-5].replace("/", "-"), POD16, numbered(RESNET, layout))
+        before = bytes_below(root)
+        assert call("build", root, "--division", "closed").exit_code == 0
+        tree = bytes_below(root / "submissions" / "Graphcore")
+        assert [tree[path] for path in RESULTS] == list(RESNET)
+        assert tree["systems/bow-pod16.json"] == POD16["systems/bow-pod16.json"]
+        assert {*tree} == {MANIFEST, *TABLES, *RESULTS, "systems/bow-pod16.json"}
+        assert {name: bytes_below(root)[name] for name in before} == before
 
 
 def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,122 +48,294 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (explained.exit_code, Path("submissions").exists()) == (0, False)
     assert "submitter: Graphcore\n" in explained.stdout
     result = call("build")
-    first, of_set, built, tables, empty, *table = result.stdout.splitlines()
-    assert first == (
-        "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)"
-    )
-    assert re.fullmatch(
-        r"  bow-pod16/resnet  closed +5/5 runs +19\.\d{3} minutes, system found by submission_platform",
-        of_set,
-    )
-    assert built == "built submissions/Graphcore: 1 system, 1 result set, 5 logs"
-    assert tables == "tables submissions/Graphcore/results.html, .md, .csv, .json"
-    assert empty == ""
-    *table, _, findings = table
-    assert findings == "0 errors, 0 warnings, 0 notes"
-    assert "\n".join([*table, ""]) == Path("submissions/Graphcore/results.md").read_text("utf-8")
+    head, _, tables = result.stdout.partition("\n\n")
+    assert re.sub(r"19\.\d{3}", "19.000", head).splitlines() == [
+        "training 2.0, Graphcore (inferred: first round after the resnet run of 2022-05-06)",
+        "  bow-pod16/resnet  closed    5/5 runs      19.000 minutes, system found by submission_platform",
+        "built submissions/Graphcore: 1 system, 1 result set, 5 logs",
+        "tables submissions/Graphcore/results.html, .md, .csv, .json",
+    ]
+    markdown = Path("submissions/Graphcore/results.md").read_text("utf-8")
+    assert tables == f"{markdown}\n0 errors, 0 warnings, 0 notes\n"
     assert result.stderr.startswith("note: no code of resnet")
 
 
 # ---- what is there already ----------------------------------------------------------------
 
 
-def test_force_replaces_own_trees_only(tmp_path: Path) -> None:
+def test_force_replaces_own_trees_only_and_never_deletes_what_was_not_built(tmp_path: Path) -> None:
     root = resnet_workspace(tmp_path)
+    tree = root / "submissions/Graphcore"
+    readme = f"extra_files: {{README.md: {tree.relative_to(root)}/README.md, legal: legal}}"
     assert call("build", root).exit_code == 0
-    lay(root, {"submissions/Graphcore/extra.txt": b"1", "submissions/Other/a.txt": b"2"})
-    result = call("build", root)
-    assert result.exit_code == 2
-    assert result.stderr.endswith("Graphcore: exists already; --force replaces it\n")
-    (root / "submissions/Graphcore/extra.txt").unlink()
+    assert call("build", root).stderr.endswith("Graphcore: exists already; --force replaces it\n")
+    lay(root, {"legal/a/b": b"c", CONFIG_NAME: readme.encode()})
+    lay(tree, {"README.md": b"ours"})
     assert call("build", root, "--force").exit_code == 0
-    (root / "submissions/Graphcore" / MANIFEST).unlink()
-    before = bytes_below(root)
-    result = call("build", root, "--force")
-    assert result.exit_code == 2
-    assert "was not built by mlperf-pkg" in result.stderr
-    assert bytes_below(root) == before
+    assert [bytes_below(tree)[name] for name in ("README.md", "legal/a/b")] == [b"ours", b"c"]
+    assert call("pack", tree).exit_code == 0
+    (tree / "link").symlink_to("/etc")
+    for change, message in (
+        ({}, "link: added or changed since the tree was built"),
+        ({"benchmarks/resnet/run.sh": b"train"}, "benchmarks/resnet/run.sh, link: added"),
+        ({MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'}, f"{MANIFEST}: not a manifest"),
+        ({MANIFEST: b"{}"}, "was not built by mlperf-pkg"),
+    ):
+        before = bytes_below(lay(tree, change))
+        result = call("build", root, "--force")
+        assert (result.exit_code, message in result.stderr) == (2, True)
+        assert bytes_below(tree) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "add"),
-    [
-        ("benchmarks/resnet/run.sh", lambda path: lay(path.parent, {path.name: b"train"})),
-        ("link", lambda path: path.symlink_to("/etc")),
-        (f"{MANIFEST}: ", lambda path: lay(path.parent, {MANIFEST: b'{"format": "mlperf-pkg/manifest/1"}'})),
-    ],
-)  # fmt: skip
-def test_force_never_deletes_what_was_not_built(
-    tmp_path: Path, name: str, add: Callable[[Path], object]
-) -> None:
-    root = resnet_workspace(tmp_path)
-    assert call("build", root).exit_code == 0
-    add(root / "submissions/Graphcore" / name)
-    before = bytes_below(root)
-    result = call("build", root, "--force")
-    assert result.exit_code == 2
-    assert name in result.stderr
-    assert bytes_below(root) == before
-
-
-def test_extra_files(tmp_path: Path) -> None:
-    root = resnet_workspace(tmp_path)
-    assert call("build", root).exit_code == 0
-    readme = "submissions/Graphcore/README.md"
-    files = {readme: b"ours", "legal/a/b": b"c"}
-    lay(root, files, {CONFIG_NAME: f"extra_files: {{README.md: {readme}, legal: legal}}".encode()})
-    assert call("build", root, "--force").exit_code == 0
-    tree = bytes_below(root / "submissions/Graphcore")
-    assert (tree["README.md"], tree["legal/a/b"]) == (b"ours", b"c")
-    assert call("pack", root / "submissions/Graphcore").exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("{results.md: x}", "results.md: not copied: twice"),
-        ("{Results.md: x}", "Results.md: not copied: the same name as results.md"),
-        ("{a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
-        ("{README: nowhere}", "nowhere is not a file or a folder"),
-        ("{README: ../outside}", "outside the workspace"),
-        ("{README: link}", "outside the workspace"),
-    ],
-)
-def test_extra_files_that_are_refused(tmp_path: Path, setting: str, message: str) -> None:
-    root = resnet_workspace(tmp_path / "ws")
-    lay(tmp_path, {"outside": b"secret"})
-    lay(root, {"x": b"1", CONFIG_NAME: f"extra_files: {setting}".encode()})
+def test_extra_files_and_code_that_are_refused(tmp_path: Path) -> None:
+    """What is outside the workspace, also through a link, needs an option."""
+    root = lay(resnet_workspace(tmp_path / "ws"), {"x": b"1"})
+    lay(tmp_path, {"outside": b"secret", "code/run_and_time.sh": b""})
     (root / "link").symlink_to("../outside")
-    result = call("build", root)
-    assert (result.exit_code, (root / "submissions").exists()) == (2, False)
-    assert message in result.stderr
-
-
-@pytest.mark.parametrize("code", ["link", "{0}/code"])
-def test_code_outside_the_workspace_needs_an_option(tmp_path: Path, code: str) -> None:
-    root = resnet_workspace(tmp_path / "ws")
-    lay(tmp_path, {"code/run_and_time.sh": b"", "code/README.md": b""})
-    (root / "link").symlink_to("../code")
-    code = code.format(tmp_path)
-    lay(root, {CONFIG_NAME: f"code: {{resnet: {code}}}".encode()})
-    result = call("build", root)
-    assert (result.exit_code, (root / "submissions").exists()) == (2, False)
-    assert f": {code}; --allow-outside copies from there" in result.stderr
+    (root / "code").symlink_to("../code")
+    for setting, message in (
+        ("extra_files: {Results.md: x}", "Results.md: not copied: the same name as results.md"),
+        ("extra_files: {a/../../b: x}", "a/../../b: not copied: a path that leads elsewhere"),
+        ("extra_files: {README: nowhere}", "nowhere is not a file or a folder"),
+        ("extra_files: {README: link}", ": link; --allow-outside copies from there"),
+        ("code: {resnet: code}", ": code; --allow-outside copies from there"),
+        (f"code: {{resnet: {tmp_path}/code}}", f": {tmp_path}/code; --allow-outside copies from"),
+    ):
+        lay(root, {CONFIG_NAME: setting.encode()})
+        result = call("build", root)
+        assert (result.exit_code, (root / "submissions").exists()) == (2, False)
+        assert message in result.stderr
     assert call("build", root, "--allow-outside").exit_code == 0
     tree = bytes_below(root / "submissions/Graphcore")
     assert "benchmarks/resnet/implementations/code/run_and_time.sh" in tree
 
 
-def test_drop_invalid_names_each_with_its_reasons(tmp_path: Path) -> None:
-    root = closed_workspace(tmp_path)
-    (root / "logs/b0.log").unlink()
-    result = call("build", root, "--invalid", "drop")
-    assert result.exit_code == 0
-    assert "note: left out: bow-pod16/bert is not valid:\n  results/bow-pod16/bert" in (
-        result.stderr
-    )
-    assert built_results(root) == RESULTS
-    (root / "logs/r0.log").unlink()
-    result = call("build", root, "--invalid", "drop", "--force")
+def test_nothing_valid_is_left(tmp_path: Path) -> None:
+    result = call("build", resnet_workspace(tmp_path, RESNET[:4]), "--invalid", "drop")
     assert result.exit_code == 1
+    assert "note: left out: bow-pod16/resnet is not valid:\n  results/bow-pod16" in result.stderr
     assert "no result set is valid: nothing is left to build" in result.stderr
+
+
+# ---- refusals, and the options that override them -----------------------------------------
+
+
+def test_ambiguous_platform_until_the_configuration_resolves_it(tmp_path: Path) -> None:
+    tf = {"systems/pod16-tf.json": described("bow-pod16")}
+    root = lay(tmp_path, POD16, tf, numbered(logs_of("Bow Pod16"), "logs/{}.log"))
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert "Bow Pod16/resnet/closed: SET125: the system may be bow-pod16, pod16-tf" in result.stderr
+    _, _, block = result.stderr.partition("Save this as mlperf-pkg.yaml and complete it:\n")
+    assert "systems:\n  bow-pod16:\n    logs: []\n  pod16-tf:\n    logs: []\n" in block
+    lay(root, {CONFIG_NAME: b"systems:\n  pod16-tf:\n    logs: ['logs/[0-9].log']\n"})
+    result = call("build", root)
+    assert result.exit_code == 0
+    assert ", system found by a pattern in mlperf-pkg.yaml\n" in result.stdout
+    assert built_results(root) == [path.replace("bow-pod16", "pod16-tf") for path in RESULTS]
+
+
+def test_every_reason_is_reported(tmp_path: Path) -> None:
+    root = lay(
+        resnet_workspace(tmp_path, RESNET[:4]),
+        numbered(logs_of("bow-pod16", "bert", runs=11), "logs/b{}.log"),
+        numbered(logs_of("bow-pod64-open", "rnnt", "open"), "logs/o{}.log"),
+        {"logs/strange.log": b':::MLLOG {"key": "x"}'},
+    )
+    result = call("build", root)
+    assert result.exit_code == 1
+    for text in (
+        "error: 1 log (logs/strange.log): line 1: cannot read this record: missing time_ms",
+        "error: Graphcore/bow-pod64-open/rnnt/open: SET110: no system description of the open",
+        "error: bow-pod16/resnet is not valid:\n",
+        ": SET101: the number of runs (files result_*.txt) is 4; expected 5 [rules and official checker]\n",
+        ": SET101: the number of runs (files result_*.txt) is 11; expected 10 [official checker]\n",
+        "    --choose-runs takes the 10 consecutive runs whose result is closest to the",
+    ):
+        assert text in result.stderr
+    assert result.stderr.endswith("\nnothing was built\n")
+    assert not (root / "submissions").exists()
+
+
+# ---- what cannot be done ------------------------------------------------------------------
+
+
+def test_nothing_to_read_and_nothing_to_write_to(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path / "ws")
+    before = bytes_below(root)
+    result = call("build", root, "--output", root / "logs")
+    overlaps = f"{root}/logs/Graphcore: overlaps with the input folder {root}/logs"
+    assert (result.exit_code, overlaps in result.stderr) == (2, True)
+    assert bytes_below(root) == before
+    assert call("build", root).exit_code == 0
+    for output in ((), ("--output", root / "submissions")):
+        result = call("build", root / "submissions/Graphcore", *output, "--force")
+        assert (result.exit_code, ": choose another --output" in result.stderr) == (2, True)
+    root = resnet_workspace(tmp_path / "other")
+    for folder, message in (
+        ("systems", f"{root}/systems: no system descriptions: No such file or directory; put"),
+        ("logs", f"put the logs into {root}/logs or name their folder with --logs"),
+    ):
+        shutil.rmtree(root / folder)
+        result = call("build", root)
+        assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_logs_of_another_organisation(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path, logs_of("bow-pod16", organization="ACME"))
+    for config, status in (("", 1), ("organizations: [acm*]", 0), ("submitter: ACME", 0)):
+        lay(root, {CONFIG_NAME: config.encode()})
+        result = call("build", root, "--invalid", "keep")
+        assert (result.exit_code, "- ACME\n" in result.stderr) == (status, bool(status))
+
+
+def test_closed_logs_of_a_system_that_is_described_as_open(tmp_path: Path) -> None:
+    open_ = {"systems/bow-pod16.json": described("bow-pod16", division="open")}
+    root = lay(tmp_path, open_, numbered(RESNET, "logs/{}.log"))
+    result = call("build", root)
+    assert result.exit_code == 1
+    assert "'mlperf-pkg build --as-open' submits closed runs as open" in result.stderr
+    for division in ((), ("--division", "open", "--force")):
+        result = call("build", root, "--as-open", *division)
+        assert result.exit_code == 0
+        assert "bow-pod16/resnet: submitted as Open, as you asked" in result.stderr
+    assert [bytes_below(root)[f"submissions/Graphcore/{path}"] for path in RESULTS] == list(RESNET)
+
+
+# ---- one division is built into the tree of the other one ---------------------------------
+
+POD64_OPEN = {"systems/bow-pod64-open.json": described("bow-pod64", division="open")}
+OPEN = logs_of("bow-pod64-open", "resnet", "open")
+DIVISIONS = {"closed": {"bow-pod16"}, "open": {"bow-pod64-open"}}
+TREE = "submissions/Graphcore"
+Change = Callable[[Path], object]
+CONFIG = b"code: {bert: src, resnet: src}\nextra_files: {README.md: README}\n"
+
+
+def both_divisions(root: Path) -> Path:
+    """Two Closed result sets, and an Open one that has a benchmark and code in common with them."""
+    files = {CONFIG_NAME: CONFIG, "src/run_and_time.sh": b"", "src/README.md": b"", "README": b"1"}
+    return lay(closed_workspace(root), POD64_OPEN, numbered(OPEN, "logs/o{}.log"), files)
+
+
+def systems_of(root: Path) -> set[str]:
+    return {path.name for path in (root / TREE / "results").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of both divisions, of which Closed is built."""
+    root = both_divisions(tmp_path_factory.mktemp("built"))
+    assert call("build", root, "--division", "closed").exit_code == 0
+    return root
+
+
+@pytest.fixture
+def beside(built: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(built, tmp_path / "workspace"))
+
+
+def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
+    root = both_divisions(tmp_path)
+    result = call("build", root, "--division", "open")
+    assert (result.exit_code, systems_of(root)) == (0, DIVISIONS["open"])
+    assert "note: left out, as they are of the closed division: " in result.stderr
+    before = bytes_below(root / TREE)
+    result = call("build", root, "--division", "closed")
+    assert result.exit_code == 0
+    assert " of the open division in " in result.stderr
+    assert "note: left out" not in result.stderr
+    in_turn = bytes_below(root / TREE)
+    assert before.items() - in_turn.items() == {(n, before[n]) for n in (MANIFEST, *TABLES)}
+    assert call("build", root, "--force").exit_code == 0
+    assert bytes_below(root / TREE) == in_turn
+    for division in DIVISIONS:
+        assert call("build", root, "--division", division, "--force").exit_code == 0
+        assert bytes_below(root / TREE) == in_turn
+
+
+def test_a_division_that_is_there_needs_force(beside: Path) -> None:
+    assert call("build", beside, "--division", "open").exit_code == 0
+    result = call("build", beside, "--division", "closed")
+    assert result.exit_code == 2
+    assert "Graphcore: has results of the closed division already; --force repl" in result.stderr
+
+
+# ---- what would be lost -------------------------------------------------------------------
+
+
+def config(text: bytes) -> Change:
+    return lambda root: lay(root, {CONFIG_NAME: text})
+
+
+def description(**fields: str) -> Change:
+    return lambda root: lay(root, {"systems/bow-pod16.json": described("bow-pod16", **fields)})
+
+
+def without(pattern: str) -> Change:
+    def remove(root: Path) -> None:
+        for path in root.glob(pattern):
+            path.unlink()
+
+    return remove
+
+
+BERT = "results/bow-pod16/bert/result_"
+CODE = "benchmarks/bert/implementations/src/"
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "first"),
+    [
+        (without("logs/b0.log"), (), f"{BERT}0.txt,\n  {BERT}1.txt,\n"),
+        (description(hw_notes="liquid"), (), "must keep:\n  systems/bow-pod16.json\n"),
+        (description(division="open"), ("--as-open",), "systems/bow-pod16.json\n"),
+        (without("systems/bow-pod16.json"), (), f"{BERT}0.txt,\n"),
+        (lambda root: lay(root, {"src/run_and_time.sh": b"train"}), (), f"{CODE}run_and_time.sh,\n"),
+        (config(b"extra_files: {README.md: README}"), (), f"{CODE}README.md,\n  {CODE}run_and_time.sh,\n"),
+        (config(CONFIG), ("--leave-out", "bow-pod16/bert"), f"{CODE}README.md,\n"),
+    ],
+)  # fmt: skip
+def test_the_other_division_is_never_lost(
+    beside: Path, change: Change, options: tuple[str, ...], first: str
+) -> None:
+    """Not even by force."""
+    change(beside)
+    before = bytes_below(beside)
+    more = "--dry-run" if options else "--force"
+    result = call("build", beside, "--division", "open", *options, more)
+    assert result.exit_code == 2
+    assert f"{TREE}: " in result.stderr
+    assert first in result.stderr
+    assert "or choose another --output\n" in result.stderr
+    assert bytes_below(beside) == before
+
+
+def test_extra_files_of_both_change_by_force(beside: Path) -> None:
+    lay(beside, {"README": b"2"})
+    before = bytes_below(beside)
+    result = call("build", beside, "--division", "open")
+    assert (result.exit_code, bytes_below(beside)) == (2, before)
+    assert ": this build would change or remove README.md; --force allows this\n" in result.stderr
+    assert call("build", beside, "--division", "open", "--force").exit_code == 0
+    assert bytes_below(beside / TREE)["README.md"] == b"2"
+    assert systems_of(beside) == DIVISIONS["closed"] | DIVISIONS["open"]
+
+
+def test_what_was_not_built_is_never_lost(beside: Path) -> None:
+    lay(beside / TREE, {"results/bow-pod16/bert/result_0.txt": b"by hand", "results.md": b"mine"})
+    before = bytes_below(beside)
+    result = call("build", beside, "--division", "open", "--force")
+    assert (result.exit_code, bytes_below(beside)) == (2, before)
+    assert (
+        ": results.md, results/bow-pod16/bert/result_0.txt: added or changed since" in result.stderr
+    )
+
+
+def test_nothing_of_the_division_is_no_addition(beside: Path) -> None:
+    (beside / "logs/o0.log").unlink()
+    before = bytes_below(beside)
+    for options in (("--invalid", "drop"), ("--leave-out", "bow-pod64-open/resnet")):
+        result = call("build", beside, "--division", "open", *options)
+        assert (result.exit_code, bytes_below(beside)) == (1, before)

@@ -29,8 +29,8 @@ def each(key: str, value: Any) -> Callable[[Logs], Logs]:
     return lambda logs: tuple(edited(log, key, value=value) for log in logs)
 
 
-def first(change: Callable[[bytes], bytes]) -> Callable[[Logs], Logs]:
-    return lambda logs: (change(logs[0]), *logs[1:])
+def first(change: Callable[..., bytes], **value: str) -> Callable[[Logs], Logs]:
+    return lambda logs: (change(logs[0], "submission_platform", **value), *logs[1:])
 
 
 def flat(root: Path, logs: dict[str, bytes]) -> Path:
@@ -47,19 +47,9 @@ MISTAKES: dict[str, tuple[Callable[[Logs], Logs], dict[str, set[str]], int, int]
     "nothing": (lambda logs: logs, {}, 0, 0),
     "wrong submitter": (each("submission_org", "ACME"), {OF_RED: {"SET115"}}, 0, 1),
     "wrong division": (each("submission_division", "open"), {OPENED: {"SET111"}}, 0, 1),
-    "mixed systems": (
-        first(lambda log: edited(log, "submission_platform", value="bow-pod64-x")),
-        {OF_RED: {"SET101"}, OF_GREEN: {"SET101"}},
-        1,
-        1,
-    ),
-    "missing field": (
-        first(lambda log: without(log, "submission_platform")),
-        {OF_RED: {"SET101"}, STRAY: {"SET125", "SET101", "RUN102", "RCP101"}},
-        1,
-        1,
-    ),
-}
+    "mixed systems": (first(edited, value="bow-pod64-x"), {OF_RED: {"SET101"}, OF_GREEN: {"SET101"}}, 1, 1),
+    "missing field": (first(without), {OF_RED: {"SET101"}, STRAY: {"SET125", "SET101", "RUN102", "RCP101"}}, 1, 1),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", [flat, scattered])
@@ -95,13 +85,8 @@ def test_mistakes(
     assert {suite.name for suite in suites if suite.failures} == errors.keys()
 
     text = call("check", root / "logs")
-    total = len(ids)
-    assert text.exit_code == bool(errors)
-    words = " ".join(text.stdout.split())
-    assert (f"in {len(errors)} of {total} result sets" in words) is bool(errors)
-    scores = csv.DictReader(call("score", root / "logs", "--format", "csv").stdout.splitlines())
-    assert Counter(row["system"] for row in scores)["bow-pod64-x"] == runs[OF_GREEN]
-    assert call("report", root / "logs", "-o", tmp_path / "page.html").exit_code == bool(errors)
+    assert text.exit_code == 1
+    assert f"in {len(errors)} of {len(ids)} result sets" in " ".join(text.stdout.split())
     assert call("export", root / "logs", "-o", tmp_path / "x.csv").exit_code == 0
     with (tmp_path / "x.csv/runs.csv").open() as stream:
         assert Counter(row["set_id"] for row in csv.DictReader(stream)) == runs

@@ -51,12 +51,6 @@ def test_packs_beside_the_tree(tree: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "exists already; --force overwrites it" in again.stderr
     assert call("pack", ".", "--force").exit_code == 0
     assert archive.read_bytes() == first
-    for path, message in (
-        ("none", "does not exist"),
-        ("systems", "not a submission (no folder results/)"),
-    ):
-        refused = call("pack", path)
-        assert (refused.exit_code, message in refused.stderr) == (2, True)
 
 
 def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
@@ -64,42 +58,29 @@ def test_an_invalid_tree_is_packed_only_on_demand(tree: Path) -> None:
     result = call("pack", tree)
     assert result.exit_code == 1
     assert "SET101" in result.stdout
-    assert (
-        result.stderr
-        == "nothing was packed: fix the errors, or pack the tree anyway with --invalid keep;"
-        " --invalid drop leaves out result sets that are not valid, if any others are valid\n"
-    )
+    assert result.stderr.startswith("nothing was packed: fix the errors, or pack the tree anyway")
     assert beside(tree) == ["ACME"]
     assert call("pack", tree, "--invalid", "keep").exit_code == 0
 
 
 def test_refusals(tree: Path) -> None:
-    for arguments, message in (
-        (["-o", "{tree}/x.tar.gz"], "refusing to write inside an input folder"),
-        (["--encrypt", "official", "--passphrase-file", "/dev/null"], "the passphrase is empty"),
-        (
-            ["--encrypt", "age", "--passphrase-file", "{tree}/not-utf-8"],
-            "the passphrase is not UTF-8, as age expects",
-        ),
-        (["-o", "{tree}/../a\nb"], "the name cannot be in a checksum file"),
-        (["-o", "{tree}/../a.zip"], "the format is .tar.gz, not .zip"),
-        (
-            ["--encrypt", "official", "--recipient", "age1x"],
-            "--recipient applies only to --encrypt age",
-        ),
-        (["--encrypt", "age", "--recipient", "age1x"], "'age1x' is not a recipient"),
-        (["--passphrase-file", __file__], "--passphrase-file applies only to --encrypt"),
-        (["--encrypt", "age"], "no passphrase and no terminal to ask on"),
-        (
-            ["--encrypt", "age", "--recipient", "age1x", "--passphrase-file", __file__],
-            "--recipient and --passphrase-file cannot be used together",
-        ),
+    (tree / "not-utf-8").write_bytes(b"\xff\n")
+    for options, message in (
+        ("-o {tree}/x.tar.gz", "refusing to write inside an input folder"),
+        ("-o {tree}/../a\x7fb", "the name cannot be in a checksum file"),
+        ("-o {tree}/../a.zip", "the format is .tar.gz, not .zip"),
+        ("--encrypt official --passphrase-file /dev/null", "the passphrase is empty"),
+        ("--encrypt official --recipient age1x", "--recipient applies only to --encrypt age"),
+        ("--encrypt age --passphrase-file {tree}/not-utf-8", "is not UTF-8, as age expects"),
+        ("--encrypt age --recipient age1x", "'age1x' is not a recipient"),
+        ("--encrypt age --recipient age1x --passphrase-file /dev/null", "cannot be used together"),
+        ("--encrypt age", "no passphrase and no terminal to ask on"),
+        ("--passphrase-file /dev/null", "--passphrase-file applies only to --encrypt"),
     ):
-        (tree / "not-utf-8").write_bytes(b"\xff\n")
-        result = call("pack", tree, *(argument.format(tree=tree) for argument in arguments))
-        assert result.exit_code == 2
-        assert message in result.stderr
+        result = call("pack", tree, *options.format(tree=tree).split())
+        assert (result.exit_code, message in result.stderr) == (2, True), options
         assert beside(tree) == ["ACME"]
+    assert "not a submission (no folder results/)" in call("pack", tree / "systems").stderr
 
 
 # ---- result sets that are not valid -------------------------------------------------------
@@ -124,29 +105,25 @@ def test_what_is_packed_is_as_if_it_had_been_built(
     root = lay(closed_workspace(tmp_path), pod64, code, {CONFIG_NAME: CONFIG})
     (root / "logs/b0.log").unlink()
     monkeypatch.chdir(root)
-    assert call("build", "--invalid", "keep", "-o", "kept").exit_code == 0
-    assert call("build", "--invalid", "drop", "-o", "dropped").exit_code == 0
-    before = bytes_below(root / "kept")
-    result = call("pack", "kept/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
-    assert (result.exit_code, bytes_below(root / "kept")) == (0, before)
-    assert re.findall(r"note: left out: (\S+) is not valid:\n  \S+: (\w+): ", result.stderr) == [
-        ("bow-pod16/bert", "SET101"),
-        ("bow-pod64/resnet", "SET101"),
-    ]
-    assert call("pack", "dropped/Graphcore", "-o", "b.tar.gz").exit_code == 0
+    for invalid in ("keep", "drop"):
+        assert call("build", "--invalid", invalid, "-o", invalid).exit_code == 0
+    before = bytes_below(root / "keep")
+    result = call("pack", "keep/Graphcore", "--invalid", "drop", "-o", "a.tar.gz")
+    assert (result.exit_code, bytes_below(root / "keep")) == (0, before)
+    left_out = re.findall(r"note: left out: (\S+) is not valid:\n  \S+: (\w+): ", result.stderr)
+    assert left_out == [("bow-pod16/bert", "SET101"), ("bow-pod64/resnet", "SET101")]
+    assert call("pack", "drop/Graphcore", "-o", "b.tar.gz").exit_code == 0
     assert Path("a.tar.gz").read_bytes() == Path("b.tar.gz").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("change", "left"),
     [
-        ({}, {"bow-pod16/resnet", "bow-pod16/bert", "other/resnet"}),
         ({"results/other/resnet/result_0.txt": b""}, {"bow-pod16/resnet", "bow-pod16/bert"}),
         ({"systems/bow-pod16.json": b"{}"}, {"other/resnet"}),
         ({"systems/bow-pod16.json": b"{}", "systems/other.json": b"{}"}, set()),
         ({"results/other/resnet/a b.txt": b""}, set()),
     ],
-    ids=["none", "set", "system of two sets", "all", "an error of the tree"],
 )
 def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> None:
     """Sets, and descriptions with all their sets; other errors refuse the tree as before."""
@@ -168,30 +145,23 @@ def test_left_out(tmp_path: Path, change: dict[str, bytes], left: set[str]) -> N
 # ---- passphrases --------------------------------------------------------------------------
 
 
-def test_encrypted(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "secret").write_text("correct horse\nmore\n")
-    monkeypatch.setenv(VARIABLE, "something else")
-    packed = call("pack", tree, "--encrypt", "official", "--passphrase-file", tmp_path / "secret")
-    assert packed.exit_code == 0
-    assert packed.stdout.splitlines()[2] == (
-        "decrypt with: openssl enc -d -aes-256-cbc -md sha256"
-        " -in mlperf_submission_ACME.tar.gz | tar -xz"
-    )
-    archive = tree.with_name("mlperf_submission_ACME.tar.gz")
-    assert call("verify", archive).exit_code == 2
-    monkeypatch.setenv(VARIABLE, "correct horse")
-    assert call("verify", archive).exit_code == 0
-
-
-def test_a_passphrase_is_all_bytes_to_the_line_feed(tree: Path, tmp_path: Path) -> None:
+def test_a_passphrase_is_all_bytes_to_the_line_feed(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a file comes before that of the environment."""
     secret = b"\xef\xbb\xbf a\xff\x0b\x85b\xe2\x80\xa8\r "
     (tmp_path / "secret").write_bytes(secret + b"\nmore")
+    monkeypatch.setenv(VARIABLE, "something else")
     file = ("--passphrase-file", tmp_path / "secret")
-    assert call("pack", tree, "--encrypt", "official", *file).exit_code == 0
+    packed = call("pack", tree, "--encrypt", "official", *file)
+    assert packed.stdout.splitlines()[2].startswith("decrypt with: openssl enc -d -aes-256-cbc -md")
     archive = tree.with_name("mlperf_submission_ACME.tar.gz")
     line = f"openssl enc -d -aes256 -in {archive} -pass file:{tmp_path / 'secret'}"
     assert subprocess.run(line.split(), capture_output=True, check=False).returncode == 0
-    assert call("verify", archive, *file).exit_code == 0
+    assert call("verify", archive).exit_code == 2
+    monkeypatch.setenv(VARIABLE, secret.decode("utf-8", "surrogateescape"))
+    for source in ((), file):
+        assert call("verify", archive, *source).exit_code == 0
 
 
 def test_the_passphrase_is_asked_for_twice_and_hidden(tree: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,10 +31,7 @@ def test_to_standard_output() -> None:
     assert result.exit_code == 0
     fields = json.loads(result.stdout)
     assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
-    assert result.stderr == (
-        "fields to fill in: accelerator_memory_configuration, cooling, system_type,"
-        " host_network_card_count\n"
-    )
+    assert result.stderr.startswith("fields to fill in: accelerator_memory_configuration, cooling,")
 
 
 def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
@@ -44,10 +40,7 @@ def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     checked = call("system", "check", file)
     assert checked.exit_code == 1
-    assert f"Errors\n  {file}:4: status is " in checked.stdout
-    assert (
-        f"  {file}:4: 5 fields are not filled in: status, accelerator_memory_configuration,"
-    ) in checked.stdout
+    assert f"  {file}:4: 5 fields are not filled in: status, accelerator_memory" in checked.stdout
     assert call("system", "init", "-o", file).stderr.endswith("--force overwrites it\n")
     assert call("system", "init", "-o", file, "--force").exit_code == 0
     assert json.loads(file.read_text())["submitter"].startswith("FILL IN: ")
@@ -60,17 +53,8 @@ GIVEN = ("--submitter", "ACME", "--division", "closed", "--name", "Pod", "--stat
 @pytest.fixture
 def nodes(tmp_path: Path) -> Path:
     """Return a folder with the descriptions of three equal nodes."""
-    fields = describe(EPYC.sources(tmp_path / "root"), UserValues("5.1"))
-    folder = tmp_path / "nodes"
-    folder.mkdir()
-    for number in range(3):
-        (folder / f"n{number}.json").write_text(json.dumps(fields), "utf-8")
-    return folder
-
-
-def change(folder: Path, number: int, **values: Any) -> None:
-    file = folder / f"n{number}.json"
-    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | values), "utf-8")
+    fields = json.dumps(describe(EPYC.sources(tmp_path / "root"), UserValues("5.1"))).encode()
+    return lay(tmp_path / "nodes", {f"n{number}.json": fields for number in range(3)})
 
 
 def test_equal_nodes(nodes: Path, tmp_path: Path) -> None:
@@ -78,36 +62,25 @@ def test_equal_nodes(nodes: Path, tmp_path: Path) -> None:
     result = call("system", "init", nodes, *GIVEN, "--round", "5.1", "-o", file)
     assert result.exit_code == 0
     assert result.stderr.startswith("fields to fill in: host_networking_topology, ")
-    expected = describe(
-        EPYC.sources(tmp_path / "root"), UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3)
-    )
+    said = UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3)
+    expected = describe(EPYC.sources(tmp_path / "root"), said)
     assert json.loads(file.read_text("utf-8")) == expected
 
 
-@pytest.mark.parametrize(
-    ("values", "difference", "merged"),
-    [
-        (
-            {"accelerators_per_node": "7"},
-            'accelerators_per_node: "8" (n0.json, n1.json); "7" (n2.json)',
-            "FILL IN: 8 or 7",
-        ),
-        (
-            {"other_software_stack": {"new": "13"}},
-            'other_software_stack.new: no value (n0.json, n1.json); "13" (n2.json)',
-            "13",
-        ),
-    ],
-)
-def test_a_node_that_differs(
-    nodes: Path, values: dict[str, Any], difference: str, merged: str
-) -> None:
-    change(nodes, 2, **values)
+def test_a_node_that_differs(nodes: Path) -> None:
+    file = nodes / "n2.json"
+    values = {"accelerators_per_node": "7", "other_software_stack": {"new": "13"}}
+    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | values), "utf-8")
     result = call("system", "init", nodes)
     assert result.exit_code == 1
-    assert difference in result.stderr
-    (field,) = values
-    assert merged in json.dumps(json.loads(result.stdout)[field])
+    for difference in (
+        'accelerators_per_node: "8" (n0.json, n1.json); "7" (n2.json)',
+        'other_software_stack.new: no value (n0.json, n1.json); "13" (n2.json)',
+    ):
+        assert difference in result.stderr
+    fields = json.loads(result.stdout)
+    assert fields["accelerators_per_node"] == "FILL IN: 8 or 7"
+    assert fields["other_software_stack"]["new"] == "13"
 
 
 def test_nodes_that_are_refused(nodes: Path, tmp_path: Path) -> None:
@@ -147,31 +120,15 @@ def test_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert call("system", "check").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("logs", "config", "paths", "round_"),
-    [
-        (
-            {"a.log": b"hello", "b.log": RESNET[0]},
-            "",
-            (),
-            f"round 2.0: from the logs in logs/, {INFERRED}",
-        ),
-        ({"a.log": b"hello"}, "", (), f"round {NEWEST}: the newest of the rulebook"),
-        ({}, "usage: hpc", (), "round 3.0: the newest of the rulebook"),
-        ({"a.log": RESNET[0]}, 'round: "2.1"', (), "round 2.1: as mlperf-pkg.yaml says"),
-        ({}, 'round: "2.1"', ("systems/x.json", "--round", "2.0"), "round 2.0: as given"),
-    ],
-)
-def test_the_round_of_the_logs(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    logs: dict[str, bytes],
-    config: str,
-    paths: tuple[str, ...],
-    round_: str,
-) -> None:
-    files = {f"logs/{name}": log for name, log in logs.items()}
-    description = {"systems/x.json": FILES[0].read_bytes()}
-    monkeypatch.chdir(lay(tmp_path, files, description, {CONFIG_NAME: config.encode()}))
-    result = call("system", "check", *paths)
-    assert round_ in " ".join(result.stdout.split())
+def test_the_round_of_the_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"logs/a.log": b"hello", "systems/x.json": FILES[0].read_bytes()}
+    monkeypatch.chdir(lay(tmp_path, files))
+    for log, config, paths, round_ in (
+        (RESNET[0], "", (), f"round 2.0: from the logs in logs/, {INFERRED}"),
+        (b"", "", (), f"round {NEWEST}: the newest of the rulebook"),
+        (b"", "usage: hpc", (), "round 3.0: the newest of the rulebook"),
+        (RESNET[0], 'round: "2.1"', (), "round 2.1: as mlperf-pkg.yaml says"),
+        (b"", 'round: "2.1"', ("systems/x.json", "--round", "2.0"), "round 2.0: as given"),
+    ):
+        lay(tmp_path, {"logs/b.log": log, CONFIG_NAME: config.encode()})
+        assert round_ in " ".join(call("system", "check", *paths).stdout.split())

@@ -61,17 +61,9 @@ def both(
     tree: Path, usage: str, ruleset: str, steps: Sequence[str], scratch: Path
 ) -> list[Outcome]:
     """The outcomes of our tools and of the official ones, each over a copy of a tree."""
-    copies = [
-        (shutil.copytree(tree, scratch / n / tree.name), tools)
-        for n, tools in (("ours", OURS), ("theirs", THEIRS))
-    ]
-    return [outcome(copy, usage, ruleset, steps, tools) for copy, tools in copies]
-
-
-def deleted(tree: Path) -> None:
-    """Remove the factors, as MLCommons does before it checks a round."""
-    for path in tree.rglob("scaling.json"):
-        path.unlink()
+    copies = [shutil.copytree(tree, scratch / name / tree.name) for name in ("ours", "theirs")]
+    pairs = zip(copies, (OURS, THEIRS), strict=True)
+    return [outcome(copy, usage, ruleset, steps, tools) for copy, tools in pairs]
 
 
 def written(text: str) -> Callable[[Path], None]:
@@ -84,12 +76,14 @@ def written(text: str) -> Callable[[Path], None]:
     return write
 
 
-def untouched(_: Path) -> None:
-    """Leave the factors as they are."""
+def deleted(tree: Path) -> None:
+    """Remove the factors, as MLCommons does before it checks a round."""
+    for path in tree.rglob("scaling.json"):
+        path.unlink()
 
 
 STATES: dict[str, Callable[[Path], None]] = {
-    "fresh": untouched,
+    "fresh": lambda _: None,
     "deleted": deleted,
     "stale": written('{"scaling_factor": 1.25}'),
     "unreadable": written("{"),

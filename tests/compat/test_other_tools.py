@@ -116,10 +116,9 @@ def test_private_ids_and_a_score(tmp_path: Path) -> None:
     assert entry["private_id"] == json.loads(text)["private_id"]
     assert (ours / "s.json").read_bytes() == (theirs / "s.json").read_bytes()
 
-    options = ["--benchmark_folder", f"ACME/{SET}", "--usage", "training", "--ruleset", "2.0.0"]
-    status, output, _ = ran(
-        "mlperf_pkg.compat", ["result_summarizer.compute_score", *options], ours
-    )
+    score = ["result_summarizer.compute_score", "--benchmark_folder", f"ACME/{SET}"]
+    score += ["--usage", "training", "--ruleset", "2.0.0"]
+    status, output, _ = ran("mlperf_pkg.compat", score, ours)
     (row,) = json.loads((theirs / "s.json").read_text("utf-8"))
     name, _, minutes = output.splitlines()[-1].rpartition(": ")
     assert (status, name) == (0, "Final score - Time to Train (minutes)")

@@ -1,7 +1,9 @@
 """Our package checker and the functions of all tools beside the official ones, live."""
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ from mlperf_logging.result_summarizer import result_summarizer as official_summa
 from mlperf_pkg.compat import compliance_checker, package_checker, rcp_checker, result_summarizer
 from mlperf_pkg.errors import UserError
 from tests.checks.test_traps import ALL, Trap, submission
-from tests.compat.sequences import written
+from tests.compat import sequences
+from tests.compat.sequences import STATES, written
+from tests.helpers import trees
 from tests.helpers.broken_runs import SET, every_log, fast, same_seed, slightly_fast, twice
 from tests.helpers.examples import SHARE
 from tests.helpers.logs import edited, without
 from tests.helpers.official import run_package_checker
-from tests.helpers.trees import SYSTEM, remove, write_submission
+from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 Change = Callable[[bytes], bytes]
 
@@ -36,16 +40,14 @@ UNLIKE = {
 
 TRAPS = [trap for trap in ALL[::SHARE] if trap.name not in UNLIKE]
 FINAL = "PACKAGE CHECKER FOUND"
+ACME = ["ACME", "training", "2.0.0"]
 
 
 def outcomes(lines: Sequence[str]) -> list[str]:
     """Return the lines on which scripts rely, in an order that does not depend on the folder's."""
-    return sorted(
-        line
-        for line in lines
-        if FINAL in line or "RCP Test" in line or "comply" in line or "Seed checker failed" in line
-        if "found the following" not in line
-    )
+    kinds = (FINAL, "RCP Test", "comply", "Seed checker failed")
+    kept = (line for line in lines if any(kind in line for kind in kinds))
+    return sorted(line for line in kept if "found the following" not in line)
 
 
 def both(
@@ -58,9 +60,8 @@ def both(
     their_status, records = run_package_checker(str(copy), *arguments)
     theirs = [f"{record.levelname} - {record.getMessage()}" for record in records]
     capsys.readouterr()
-    status = package_checker.main(
-        [str(root), *arguments, "--log_output", str(scratch / "package_checker.log")]
-    )
+    log = ("--log_output", str(scratch / "package_checker.log"))
+    status = package_checker.main([str(root), *arguments, *log])
     lines = capsys.readouterr().err.replace(str(root), str(copy)).splitlines()
     return (status, lines), (their_status, theirs)
 
@@ -69,9 +70,8 @@ def both(
 def test_traps_as_theirs(trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = submission(tmp_path / trap.submitter, trap)
     trap.change(root)
-    (status, lines), (their_status, their_lines) = both(
-        root, tmp_path, capsys, "training", f"{trap.round}.0"
-    )
+    ours, theirs = both(root, tmp_path, capsys, "training", f"{trap.round}.0")
+    (status, lines), (their_status, their_lines) = ours, theirs
     assert status == their_status
     if their_status == 0:
         assert outcomes(lines) == outcomes(their_lines)
@@ -82,59 +82,47 @@ def test_traps_as_theirs(trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixtu
 # ---- options ------------------------------------------------------------------------------
 
 
-BROKEN: dict[str, Change] = {
-    "valid": lambda text: text,
-    "fast": fast,
-    "same seed": same_seed,
-    "twice": twice,
-}
+BYPASSES = ("--rcp-bypass", "--seed-checker-bypass", "--rcp-bert")
+BROKEN = {"valid": bytes, "fast": fast, "same seed": same_seed, "twice": twice}
 
 
 @pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize(
-    "option", ["--werror", "--quiet", "--rcp-bypass", "--seed-checker-bypass", "--rcp-bert", None]
-)
+@pytest.mark.parametrize("options", ["", "--werror", "--quiet", *BYPASSES])
 def test_options(
-    name: str, option: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, options: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = every_log(BROKEN[name], write_submission(tmp_path / "ACME"))
-    options = (option,) if option else ()
-    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0", *options)
+    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0", *options.split())
     assert ours[0] == theirs[0] == 0
     assert outcomes(ours[1]) == outcomes(theirs[1])
 
 
-@pytest.mark.parametrize(
-    ("where", "line"),
-    [
-        (".", "FOUND ERRORS"),  # the verify scripts turn them into options
-        (SET, "passed using rcp_bypass"),
-        (f"results/{SYSTEM}", "passed using rcp_bypass"),
-    ],
-)
-def test_which_flags_are_read(
-    where: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = every_log(fast, write_submission(tmp_path / "ACME"))
-    (root / where / "package_checker_params").write_text("rcp-bypass")
-    ours, theirs = both(root, tmp_path, capsys, "training", "2.0.0")
-    assert outcomes(ours[1]) == outcomes(theirs[1])
-    assert any(line in one for one in ours[1])
+def test_which_flags_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, (where, line) in enumerate(
+        (
+            (".", "FOUND ERRORS"),  # the verify scripts turn them into options
+            (SET, "passed using rcp_bypass"),
+            (f"results/{SYSTEM}", "passed using rcp_bypass"),
+        )
+    ):
+        root = every_log(fast, write_submission(tmp_path / str(number) / "ACME"))
+        (root / where / "package_checker_params").write_text("rcp-bypass")
+        ours, theirs = both(root, root.parent, capsys, "training", "2.0.0")
+        assert outcomes(ours[1]) == outcomes(theirs[1])
+        assert any(line in one for one in ours[1])
 
 
 # ---- what differs on purpose --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("options", "variable"), [(["--exit-status"], ""), ([], "1")])
-def test_the_exit_status_on_request(
-    options: list[str], variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_exit_status_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLPERF_PKG_EXIT_STATUS", variable)
-    root = write_submission(tmp_path / "ACME")
-    assert package_checker.main([str(root), "training", "2.0.0", *options]) == 0
-    every_log(fast, root)
-    assert package_checker.main([str(root), "training", "2.0.0", *options]) == 1
+    write_submission(tmp_path / "ACME")
+    assert package_checker.main([*ACME, "--exit-status"]) == 0
+    every_log(fast, tmp_path / "ACME")
+    assert package_checker.main([*ACME, "--exit-status"]) == 1
+    monkeypatch.setenv("MLPERF_PKG_EXIT_STATUS", "1")
+    assert package_checker.main(ACME) == 1
 
 
 def test_the_log_file(
@@ -144,14 +132,11 @@ def test_the_log_file(
     monkeypatch.chdir(tmp_path)
     root = write_submission(tmp_path / "ACME")
     for _ in range(2):
-        package_checker.main(["ACME", "training", "2.0.0"])
+        package_checker.main(ACME)
     text = (tmp_path / "package_checker.log").read_text("utf-8")
     assert text.count(FINAL) == 2
     assert "** Detailed log output is also at package_checker.log" in capsys.readouterr().out
     monkeypatch.chdir(root)
-    assert package_checker.main([".", "training", "2.0.0"]) == 0
-    assert (root / "package_checker.log").exists()
-    assert "Detailed" in capsys.readouterr().out
     assert package_checker.main([".", "training", "2.0.0", "--log_output", f"{SET}/log"]) == 0
     assert not (root / SET / "log").exists()
     output = capsys.readouterr()
@@ -159,14 +144,14 @@ def test_the_log_file(
     assert "Detailed" not in output.out
 
 
-@pytest.mark.parametrize("name", ["nowhere", "logs", "."])
 def test_what_is_not_a_submission(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "logs").mkdir()
-    assert package_checker.main([name, "training", "2.0.0"]) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR - ")
+    for name in ("nowhere", "logs", "."):
+        assert package_checker.main([name, "training", "2.0.0"]) == 1
+        assert capsys.readouterr().err.splitlines()[-1].startswith("ERROR - ")
 
 
 @pytest.fixture(autouse=True)
@@ -178,11 +163,7 @@ def files(tree: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in tree.rglob("scaling.json")}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [bytes, twice, lambda text: without(text, "opt_name"), lambda _: b""],
-    ids=["valid", "twice", "incomplete", "empty"],
-)
+@pytest.mark.parametrize("change", [bytes, twice, partial(without, key="opt_name"), lambda _: b""])
 @pytest.mark.parametrize("werror", [False, True])
 def test_logs(change: Change, werror: bool, tmp_path: Path) -> None:
     log = str(every_log(change, write_submission(tmp_path / "ACME")) / SET / "result_0.txt")
@@ -195,12 +176,9 @@ def test_logs(change: Change, werror: bool, tmp_path: Path) -> None:
 
 
 def test_reference_points() -> None:
-    for usage in ("training", "hpc"):
-        ruleset, benchmark = {"training": ("5.1.0", "llama2_70b_lora"), "hpc": ("3.0.0", "oc20")}[
-            usage
-        ]
-        ours = rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
-        theirs = official_rcp_checker.RCP_Checker(usage, ruleset, benchmark, False)
+    for kind in (("training", "5.1.0", "llama2_70b_lora"), ("hpc", "3.0.0", "oc20")):
+        ours = rcp_checker.RCP_Checker(*kind, False)
+        theirs = official_rcp_checker.RCP_Checker(*kind, False)
         assert ours.submission_runs == theirs.submission_runs
         for which in ("rcp_data", "pruned_rcp_data"):
             assert [*getattr(ours, which)] == [*getattr(theirs, which)]
@@ -211,10 +189,8 @@ def test_reference_points() -> None:
                 for points in ("pruned_rcps", "full_rcps"):
                     assert getattr(ours, name)(size, points) == getattr(theirs, name)(size, points)
         low, *_, high = theirs.rcp_data.values()
-        between = low["BS"] + 1
-        assert ours._create_interp_rcp(between, low, high) == theirs._create_interp_rcp(
-            between, low, high
-        )
+        between = (low["BS"] + 1, low, high)
+        assert ours._create_interp_rcp(*between) == theirs._create_interp_rcp(*between)
 
 
 @pytest.mark.parametrize(
@@ -250,22 +226,152 @@ def test_tables(tmp_path: Path) -> None:
     assert files(root) == files(copy)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda root: package_checker.check_training_package(
-            str(root), "training", "2.0.0", False, False, False, False, False, "a.log"
-        ),
-        lambda root: result_summarizer.summarize_results(str(root), "training", "9.9.0"),
-        lambda root: compliance_checker.make_checker("training", "2.0.0", False, False).check_file(
-            str(root / SET / "result_9.txt")
-        ),
-        lambda root: rcp_checker.RCP_Checker("training", "2.0.0", "chess"),
-        lambda root: rcp_checker.check_directory(str(root), "training", "2.0.0", False, False),
-    ],
-)  # fmt: skip
-def test_what_raises(call: Callable[[Path], object], tmp_path: Path) -> None:
+def test_what_raises(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "ACME")
-    remove(root / "systems") if "check_training" in str(call.__code__.co_names) else None
-    with pytest.raises(UserError):
-        call(root)
+    remove(root / "systems")
+    checker = compliance_checker.make_checker("training", "2.0.0", False, False)
+    of_submission = (str(root), "training", "2.0.0")
+    calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = [
+        (package_checker.check_training_package, (*of_submission, *[False] * 5, "a.log")),
+        (result_summarizer.summarize_results, (str(root), "training", "9.9.0")),
+        (checker.check_file, (str(root / SET / "result_9.txt"),)),
+        (rcp_checker.RCP_Checker, ("training", "2.0.0", "chess")),
+        (rcp_checker.check_directory, (*of_submission, False, False)),
+    ]
+    for call, arguments in calls:
+        with pytest.raises(UserError):
+            call(*arguments)
+
+
+# ---- sequences of tools: status, tables, and ``scaling.json`` -----------------------------
+
+Edit = Callable[[Path], object]
+
+SEQUENCES = (
+    ("check", "summarize"),
+    ("summarize",),
+    ("summarize", "summarize"),
+    ("summarize", "check", "summarize"),
+    ("check --rcp-bypass --seed-checker-bypass", "summarize"),
+)
+
+
+def logs(change: Callable[[bytes], bytes]) -> Edit:
+    """Edit every log of the submission."""
+    return lambda root: every_log(change, root)
+
+
+def batch(size: int) -> Callable[[bytes], bytes]:
+    return lambda text: edited(text, "global_batch_size", value=size)
+
+
+def system(name: str = SYSTEM, **fields: Any) -> Edit:
+    return lambda root: write_system(root / "systems", name, **fields)
+
+
+def two_sizes(root: Path) -> None:
+    log = root / SET / "result_0.txt"
+    log.write_bytes(batch(512)(log.read_bytes()))
+
+
+def a_set(path: str) -> Edit:
+    return lambda root: write_set(root / "results" / path, simulated())
+
+
+QUICK = logs(slightly_fast)
+CHANGES: dict[str, tuple[Edit, ...]] = {
+    "quick": (QUICK,),
+    "too quick": (logs(fast),),
+    "beyond all points": (logs(batch(99999)),),
+    "below all points": (logs(batch(16)),),
+    "between points": (QUICK, logs(batch(3000))),
+    "open division": (QUICK, system(division="open")),
+    "capital": (QUICK, system(division="Closed")),
+    "two sizes": (two_sizes,),
+    "two sets": (QUICK, system("a", status="Preview"), a_set("a/resnet")),
+    "no description": (QUICK, a_set("a/resnet")),  # theirs crashes, and leaves it out
+    "no count": (QUICK, system(number_of_nodes="many")),
+}
+
+EVERY = [(name, state, steps) for name in CHANGES for state in STATES for steps in SEQUENCES]
+# 11 has no divisor in common with 4 and 5, so that every pair of a state and a sequence is tried.
+SOME = EVERY if SHARE == 1 else EVERY[::11]
+
+
+@pytest.mark.parametrize(("name", "state", "steps"), SOME)
+def test_as_theirs(name: str, state: str, steps: tuple[str, ...], tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "Graphcore")
+    for change in CHANGES[name]:
+        change(root)
+    if state == "fresh":
+        written('{"scaling_factor": 1.0}')(root)
+    STATES[state](root)
+    ours, theirs = sequences.both(root, "training", "2.0.0", steps, tmp_path)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(("state", "steps"), [("deleted", SEQUENCES[0]), ("stale", SEQUENCES[3])])
+def test_both_kinds_of_scaling(state: str, steps: tuple[str, ...], tmp_path: Path) -> None:
+    """The table of weak scaling is appended to the other; that of its energy has no scores."""
+    root = tmp_path / "ACME"
+    write_system(root / "systems", "box")
+    logs = trees.simulated_models(10)
+    for scaling in ("strong", "weak"):
+        write_set(root / "results" / "box" / scaling / "cosmoflow", logs)
+    STATES[state](root)
+    ours, theirs = sequences.both(root, "hpc", "3.0.0", steps, tmp_path)
+    assert ours == theirs
+    assert {name.rpartition("_")[2] for name in ours.tables[-1]} > {"power.csv", "power.json"}
+
+
+def test_where_their_summarizer_crashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_file(root: Path) -> None:
+        (root / SET / "result_9.txt").mkdir()
+
+    for number, (change, words) in enumerate(
+        (
+            (a_set(f"{SYSTEM}/chess"), "/chess: not a benchmark of round 2.0"),
+            (
+                system(number_of_nodes="many"),
+                f"{SYSTEM}.json: number_of_nodes is not a whole number",
+            ),
+            (written("{"), f"results/{SYSTEM}/resnet: scaling.json without a factor"),
+            (no_file, f"results/{SYSTEM}/resnet/result_9.txt"),
+        )
+    ):
+        change(write_submission(tmp_path / str(number) / "ACME"))
+        monkeypatch.chdir(tmp_path / str(number))
+        assert result_summarizer.main(ACME) == 1
+        assert words in capsys.readouterr().err
+        assert not Path("summary.json").exists()
+
+
+def test_in_the_folder_of_the_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables and log files may stand beside results, but not in them."""
+    root = every_log(slightly_fast, write_submission(tmp_path / "ACME"))
+    monkeypatch.chdir(root)
+    assert package_checker.main([".", "training", "2.0.0"]) == 0
+    assert result_summarizer.main([".", "training", "2.0.0", "--csv", "summary.csv"]) == 0
+    assert {path.name for path in root.glob("*.*")} == {
+        *("package_checker.log", "summary.csv", "summary.json"),
+        *("summary_detailed.csv", "summary_detailed.json"),
+    }
+    factor = json.loads((root / SET / "scaling.json").read_text("utf-8"))["scaling_factor"]
+    (row,) = json.loads(Path("summary_detailed.json").read_text("utf-8"))
+    assert row["resnet:rcp_scaling_factor"] == pytest.approx(factor)
+    assert result_summarizer.main([".", "training", "2.0.0", "--csv", f"{SET}/s.csv"]) == 1
+    assert not (root / SET / "s.csv").exists()
+
+
+def test_a_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is written, and removed where there is no factor."""
+    monkeypatch.chdir(tmp_path)
+    root, outside = write_submission(tmp_path / "ACME"), tmp_path / "outside.json"
+    outside.write_text("{}")
+    for change in (bytes, slightly_fast):
+        (every_log(change, root) / SET / "scaling.json").symlink_to(outside)
+        assert package_checker.main(["ACME", "training", "2.0.0"]) == 0
+        assert outside.read_text() == "{}"
+        assert not (root / SET / "scaling.json").is_symlink()

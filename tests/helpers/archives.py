@@ -4,7 +4,7 @@ import gzip
 import io
 import tarfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.archive.encryption import Encryption
 from mlperf_pkg.commands.archive.packing import pack
 from mlperf_pkg.commands.archive.tar import hash_tree
-from mlperf_pkg.commands.archive.verification import Secrets, verify_archive
+from mlperf_pkg.commands.archive.verification import verify_archive
 from mlperf_pkg.commands.builder.manifest import MANIFEST, ManifestEntry, manifest_text
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.results.report import Report
@@ -48,9 +48,11 @@ def packed(tree: Path, target: Path | None = None, how: Encryption | None = None
     return target
 
 
-def verified(archive: Path, passphrase: str = "", extract: Path | None = None) -> Report:
+def verified(
+    archive: Path, passphrase: str = "", key: Path | None = None, extract: Path | None = None
+) -> Report:
     """What verifying says."""
-    return verify_archive(archive, Options(), Secrets(lambda: passphrase), extract)
+    return verify_archive(archive, Options(), lambda: passphrase, key, extract)
 
 
 def codes(report: Report) -> set[str]:
@@ -58,10 +60,10 @@ def codes(report: Report) -> set[str]:
     return {finding.code for finding in report.findings if finding.code.startswith("PACK")}
 
 
-def failed(archive: Path, passphrase: str = "") -> bool:
+def failed(archive: Path, passphrase: str = "", key: Path | None = None) -> bool:
     """Whether verifying fails for integrity's sake, as a finding or as a failure to work."""
     try:
-        reported = codes(verified(archive, passphrase))
+        reported = codes(verified(archive, passphrase, key))
     except UserError:
         return True
     return bool(reported - {"PACK106", "PACK107"})
@@ -115,7 +117,3 @@ def flipped(data: bytes, position: int, bit: int) -> bytes:
 def write(path: Path, data: bytes) -> Path:
     path.write_bytes(data)
     return path
-
-
-def below(root: Path, files: Iterable[str]) -> dict[str, bytes]:
-    return {name: (root / name).read_bytes() for name in files}

@@ -163,7 +163,7 @@ CONTAINER = Machine(
         "proc/meminfo": "MemTotal:       65843148 kB\n",
         "usr/lib/os-release": "PRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\n",
         **_disk("sda", 100 << 30, "1"),
-    },
+    }
 )
 
 BROKEN = Machine(

@@ -32,21 +32,13 @@ def evaluations(log: bytes) -> list[tuple[int, float]]:
 def reached(log: bytes, plan: RunPlan) -> list[bool]:
     """Whether the target is reached, for each evaluation."""
     evaluations: dict[float, Any] = {}
-    for record in _results(log):
-        name = record["metadata"].get("metric")
-        at = _position(record)
-        evaluations[at] = (
-            evaluations.get(at, {}) | {name: record["value"]} if name else record["value"]
-        )
+    for record in records(log):
+        if record["key"] in ("eval_accuracy", "eval_error"):
+            metadata, value = record["metadata"], record["value"]
+            units = ("samples_count", "step_num", "epoch_num")
+            at = next(float(metadata[unit]) for unit in units if unit in metadata)
+            name = metadata.get("metric")
+            evaluations[at] = evaluations.get(at, {}) | {name: value} if name else value
     benchmark = load_benchmark(plan.usage, plan.round, plan.benchmark)
     assert benchmark
     return [holds(value, benchmark.target) for value in evaluations.values()]
-
-
-def _results(log: bytes) -> list[dict[str, Any]]:
-    return [record for record in records(log) if record["key"] in ("eval_accuracy", "eval_error")]
-
-
-def _position(record: dict[str, Any]) -> float:
-    units = ("samples_count", "step_num", "epoch_num")
-    return next(float(record["metadata"][unit]) for unit in units if unit in record["metadata"])

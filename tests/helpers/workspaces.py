@@ -10,8 +10,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
+from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
 from mlperf_pkg.commands.builder.workspace import Folders, Workspace
-from mlperf_pkg.config import Config
+from mlperf_pkg.config import CONFIG_NAME, Config
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.rulebook.load import load_round
@@ -89,6 +90,13 @@ def closed_workspace(root: Path) -> Path:
     """One system, two valid result sets, all logs in one folder."""
     bert = numbered(logs_of("bow-pod16", "bert"), "logs/b{}.log")
     return lay(root, POD16, numbered(RESNET, "logs/r{}.log"), bert)
+
+
+def prepared(root: Path, config: str | None = None, **order: Any) -> Prepared:
+    """A submission of the workspace, with another configuration if it is given."""
+    if config is not None:
+        lay(root, {CONFIG_NAME: config.encode()})
+    return prepare(Folders.of(root), Order(**order))
 
 
 def built_results(root: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """Every kind of run that the rulebook has: what both checkers say of it, and of its failures."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.rcp import allowance, is_covered, judge, prune, reference_points
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import DIVISIONS, Runs, version_of
+from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, version_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from mlperf_pkg.simulate import FAILURES, RunPlan, plans, refusal, simulate_run, simulate_set
@@ -57,16 +58,15 @@ def read(log: bytes, plan: RunPlan) -> Run:
     return read_run(LogFile(Source("result_0.txt", log), plan.usage, plan.round))
 
 
-def runs_of(plan: RunPlan) -> Runs:
+def rules_of(plan: RunPlan) -> Benchmark:
     benchmark = load_benchmark(plan.usage, plan.round, plan.benchmark)
     assert benchmark
-    return benchmark.runs
+    return benchmark
 
 
 def target_required(plan: RunPlan) -> bool:
     """Whether the official checker requires the target: of Closed runs always, seldom of Open."""
-    benchmark = load_benchmark(plan.usage, plan.round, plan.benchmark)
-    assert benchmark
+    benchmark = rules_of(plan)
     official = (Basis.BOTH, Basis.OFFICIAL)
     rules = (rule for of_key in benchmark.sections["open"].values() for rule in of_key)
     in_open = any(rule.reaches == benchmark.target for rule in rules if rule.basis in official)
@@ -85,21 +85,17 @@ JUDGED = [plan for plan in CHOSEN if plan.division == "closed" and has_reference
 def test_every_kind_of_run_is_there_but_the_impossible() -> None:
     there = {(plan.usage, plan.round, plan.benchmark, plan.division) for plan in PLANS}
     all_kinds = {
-        (usage, name, benchmark, division)
+        (usage, name, *kind)
         for usage in usages()
         for name in rounds(usage)
-        for benchmark in load_round(usage, name).benchmarks
-        for division in DIVISIONS
+        for kind in product(load_round(usage, name).benchmarks, DIVISIONS)
     }
     reasons = {kind: reason for kind in all_kinds if (reason := refusal(*kind))}
     assert there == all_kinds - reasons.keys()
     refused = {kind: why for kind, why in reasons.items() if version_of(kind[1]) <= (6, 1)}
     assert refused == IMPOSSIBLE
-    resnet = ("2.0", "resnet", "closed")
-    names = [
-        plan.optimizer for plan in PLANS if (plan.round, plan.benchmark, plan.division) == resnet
-    ]
-    assert names == ["lars", "sgd"]
+    resnet = [p for p in PLANS if (p.round, p.benchmark, p.division) == ("2.0", "resnet", "closed")]
+    assert [plan.optimizer for plan in resnet] == ["lars", "sgd"]
 
 
 def test_impossible_runs_are_refused() -> None:
@@ -147,19 +143,14 @@ def test_failure_is_officially_invalid(plan: RunPlan, tmp_path: Path) -> None:
 @pytest.mark.parametrize("plan", JUDGED, ids=named)
 def test_closed_set_passes_the_rcp_test_unscaled(plan: RunPlan, tmp_path: Path) -> None:
     logs = simulate_set(plan, 3)
-    runs, convergences = runs_of(plan), [read(log, plan).convergence for log in logs]
+    runs, convergences = rules_of(plan).runs, [read(log, plan).convergence for log in logs]
     assert len(logs) == runs.required
-    key, sizing = (
-        (plan.usage, ruleset(plan), plan.benchmark),
-        {"runs": runs.required, "drop": runs.drop},
-    )
-    result = judge(
-        prune(reference_points(*key, **sizing)),
-        convergences[0].batch_size,
-        [convergence.to_converge for convergence in convergences],
-        allowance=allowance(plan.usage, plan.benchmark),
-        **sizing,
-    )
+    sizing = {"runs": runs.required, "drop": runs.drop}
+    points = prune(reference_points(plan.usage, ruleset(plan), plan.benchmark, **sizing))
+    converged = [convergence.to_converge for convergence in convergences]
+    tolerance = allowance(plan.usage, plan.benchmark)
+    size = convergences[0].batch_size
+    result = judge(points, size, converged, allowance=tolerance, **sizing)
     verdict = (result.official_pass, result.message, result.normalization)
     assert verdict == (True, "RCP found", 1.0)
     assert verdict == official_rcp(logs, tmp_path, plan.usage, ruleset(plan))

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from mlperf_pkg.commands.archive.compression import GZIP
-from mlperf_pkg.commands.archive.tar import Sink
+from mlperf_pkg.commands.archive.tar import GZIP
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import open_file, read_file
@@ -42,6 +41,7 @@ class Encryption(Struct, frozen=True):
 
 SUFFIXES = {Form.AGE: ".age", Form.OFFICIAL: ""}
 Ask = Callable[[], str]
+Sink = Callable[[bytes], object]
 
 _AGE_HEAD = b"age-encryption.org/v1\n"
 _LARGEST_BY_PASSPHRASE = 1 << 30

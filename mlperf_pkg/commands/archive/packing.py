@@ -1,27 +1,25 @@
 """Write an archive and its checksum file: both or neither; leave out sets that are not valid."""
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import gettempdir
 
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive import verification
-from mlperf_pkg.commands.archive.encryption import SUFFIXES, Encryption, Form, encrypting
-from mlperf_pkg.commands.archive.encryption import command as decrypt_command
-from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress
+from mlperf_pkg.commands.archive import encryption, tar, verification
+from mlperf_pkg.commands.archive.encryption import Encryption, Form
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree
 from mlperf_pkg.commands.builder import manifest as manifests
-from mlperf_pkg.commands.builder.contents import remarks, tables
-from mlperf_pkg.commands.builder.judge import failures, line_of
+from mlperf_pkg.commands.builder.plan import failures, line_of
+from mlperf_pkg.commands.builder.writing import tables
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Verdict
+from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra.archives import unfit
 from mlperf_pkg.infra.files import private_folder, scratch_folder
-from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.results import wording
-from mlperf_pkg.results.report import Report, ResultSetRow, description_path, name
+from mlperf_pkg.results.report import Report, description_path, name
 
 _OTHERS = (".7z", ".bz2", ".rar", ".tar", ".xz", ".zip", ".zst")  # what is not written
 
@@ -43,10 +41,9 @@ def default_target(tree: Path, form: Form | None) -> Path:
 
     The official pack_submission.sh finds an archive by its name, so OFFICIAL has that name.
     """
-    resolved, name = tree.resolve(), name_of(tree)
-    if form is Form.OFFICIAL:
-        return resolved.with_name(f"mlperf_submission_{name}{ENDING}")
-    return resolved.with_name(f"{name}{ENDING}{SUFFIXES[form] if form else ''}")
+    prefix = "mlperf_submission_" if form is Form.OFFICIAL else ""
+    suffix = encryption.SUFFIXES[form] if form else ""
+    return tree.resolve().with_name(f"{prefix}{name_of(tree)}{ENDING}{suffix}")
 
 
 def written_names(target: Path, form: Form | None) -> list[str]:
@@ -81,18 +78,17 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
     names = written_names(target, how.form if how else None)
     with private_folder(target.parent, names, replace=force) as new:
         archive = new / target.name
-        with encrypting(archive, how) as sink:
-            compress(sink, name_of(tree.root), tree.root, files)
-        digest = verification.digest_of(archive)
+        with encryption.encrypting(archive, how) as sink:
+            for data in tar.compress(name_of(tree.root), tree.root, files):
+                sink(data)
         for name in names[:-1]:
-            algorithm = "sha256" if name.endswith(verification.SUFFIX) else "sha1"
-            line = f"{verification.digest_of(archive, algorithm)}  {target.name}\n"
-            (new / name).write_text(line)
+            digest = verification.digest_of(archive, name.rpartition(".")[2])
+            (new / name).write_text(f"{digest}  {target.name}\n")
         size = archive.stat().st_size
     unpacked = f"{sum(file.size for file in files):,} bytes in {size:,}"
     lines = [f"packed {target}: {wording.counted(len(files), 'file')}, {unpacked}"]
-    lines += [f"sha256 {digest}"]
-    return lines + ([f"decrypt with: {decrypt_command(how, target)}"] if how else [])
+    lines += [f"sha256 {digest}"]  # that of the last file beside it
+    return lines + ([f"decrypt with: {encryption.command(how, target)}"] if how else [])
 
 
 def _with_manifest(
@@ -112,13 +108,15 @@ def _with_manifest(
 
 def reasons(report: Report) -> dict[str, str]:
     """Return why ``build`` would leave out result sets of a tree, by their ids."""
-    return {
-        row.id: "\n".join(
-            [f"{_name(row)} is not valid:", *(f"  {line_of(finding)}" for finding in failed)]
-        )
-        for row in report.result_sets
-        if (failed := list(_failures(row, report)))
-    }
+    found = {}
+    for row in report.result_sets:
+        of_system = [f for f in report.findings if f.subject == description_path(row)]
+        of_set = [f for f in report.findings if f.set == row.id]
+        rejected = row.verdict.official is Verdict.FAIL
+        if failed := failures(of_system, rejected=True) + failures(of_set, rejected=rejected):
+            lines = [f"{row.path.removeprefix('results/')} is not valid:", *map(line_of, failed)]
+            found[row.id] = "\n  ".join(lines)
+    return found
 
 
 def without_sets(
@@ -132,38 +130,16 @@ def without_sets(
     Raises:
         UserError: a file cannot be copied to be checked.
     """
-    dropped = [row for row in report.result_sets if row.id in ids]
-    rows = [row for row in report.result_sets if row.id not in ids]
-    tops = tuple(f"{path}/" for path in _needed_only_by(dropped, rows))
+    needed: set[str] = set()
+    dropped: set[str] = set()
+    for row in report.result_sets:
+        code = f"benchmarks/{name(row.path)}/"
+        files = (f"{row.path}/", f"results/{row.system}/", f"{description_path(row)}/", code)
+        (dropped if row.id in ids else needed).update(files)
+    tops = tuple(dropped - needed)
     left = replace(tree, files=tuple(f for f in tree.files if not f"{f.path}/".startswith(tops)))
     checked = _checked(left, replace(options, usage=report.usage, round=report.round))
     return replace(left, files=_listing(left, checked, options)), checked
-
-
-def _failures(row: ResultSetRow, report: Report) -> Iterator[Finding]:
-    """Yield the findings that fail a set, or the description of its system."""
-    description = description_path(row)
-    of_system = [finding for finding in report.findings if finding.subject == description]
-    of_set = [finding for finding in report.findings if finding.set == row.id]
-    yield from failures(of_system, rejected=True)
-    yield from failures(of_set, rejected=row.verdict.official is Verdict.FAIL)
-
-
-def _name(row: ResultSetRow) -> str:
-    return row.path.removeprefix("results/")
-
-
-def _needed_only_by(
-    dropped: Collection[ResultSetRow], others: Collection[ResultSetRow]
-) -> Iterator[str]:
-    """Yield the files and folders that only the ``dropped`` sets need."""
-    systems, benchmarks = {row.system for row in others}, {name(row.path) for row in others}
-    for row in dropped:
-        yield row.path
-        if row.system not in systems:
-            yield from (f"results/{row.system}", description_path(row))
-        if name(row.path) not in benchmarks:
-            yield f"benchmarks/{name(row.path)}"
 
 
 def _checked(tree: HashedTree, options: Options) -> Report:
@@ -187,10 +163,8 @@ def _listing(tree: HashedTree, report: Report, options: Options) -> tuple[Hashed
     files = {file.path: file for file in tree.files}
     if manifests.MANIFEST not in files:
         return tree.files
-    entries = manifests.read_manifest(read_file(tree.root / manifests.MANIFEST, manifests.LARGEST))
-    names = [_name(row) for row in report.result_sets]
-    systems = {row.system or "" for row in report.result_sets}
-    for path, text in tables(report, remarks(options.config, names, systems)).items():
+    entries = manifests.read_manifest(tree.root)
+    for path, text in tables(report, options.config).items():
         if path in files and entries[path].origin is None:
             files[path] = HashedFile.of(path, text.encode())
     del files[manifests.MANIFEST]

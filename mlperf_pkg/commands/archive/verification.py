@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.fold import tool
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.archive.compression import GZIP, BadArchive, Decompressor
-from mlperf_pkg.commands.archive.encryption import Ask, decrypt, form_of
-from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree, compress, hash_tree
-from mlperf_pkg.commands.archive.untar import GIB, LARGEST_GIB, untar
-from mlperf_pkg.commands.builder.manifest import LARGEST, MANIFEST, ManifestEntry, read_manifest
+from mlperf_pkg.commands.archive import encryption, tar
+from mlperf_pkg.commands.archive.encryption import Ask
+from mlperf_pkg.commands.archive.tar import ENDING, HashedFile, HashedTree
+from mlperf_pkg.commands.builder import manifest as manifests
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict, Verdicts, folded, in_order
 from mlperf_pkg.infra.files import new_folder, scratch_folder
@@ -31,14 +30,6 @@ SUFFIX = ".sha256"
 """The ending of checksum files, which ``sha256sum -c`` reads."""
 
 _CHECKSUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
-_SOURCE = "mlperf-pkg: integrity of archives and trees"
-
-
-class Secrets(Struct, frozen=True):
-    """The secrets to decrypt with: a file of age identities, else the passphrase from ``ask``."""
-
-    ask: Ask
-    identities: Path | None = None
 
 
 def verify_tree(
@@ -49,7 +40,7 @@ def verify_tree(
     Raises:
         UserError: the tree cannot be read, or holds no log.
     """
-    tree = hash_tree(root)
+    tree = tar.hash_tree(root)
     findings = list(check_manifest(tree, required=manifest_required))
     return tree, report_on(root, str(root), options, findings)
 
@@ -57,15 +48,17 @@ def verify_tree(
 def verify_archive(
     archive: Path,
     options: Options,
-    secrets: Secrets,
+    ask: Ask,
+    identities: Path | None = None,
     extract: Path | None = None,
     *,
-    largest: int = LARGEST_GIB * GIB,
+    largest: int = tar.LARGEST_GIB * tar.GIB,
 ) -> Report:
     """Return the report on the checksum and the manifest of an archive, and of its checks.
 
-    The archive is unpacked into a temporary folder, which the next call removes if this process is
-    killed, or into ``extract``, which exists afterwards only if nothing has changed since packing.
+    It is decrypted with the age identities in a file, else with the passphrase from ``ask``, and
+    unpacked into a temporary folder, which the next call removes if this process is killed,
+    or into ``extract``, which exists afterwards only if nothing has changed since packing.
     ``largest`` is the limit of the unpacked bytes.
 
     Raises:
@@ -75,14 +68,24 @@ def verify_archive(
     if not archive.is_file():
         raise UserError(f"{archive}: not a regular file")
     findings = list(check_checksum(archive))
-    encrypted = form_of(archive) is not None
+    plain, encrypted = archive, encryption.form_of(archive) is not None
     if encrypted and integrity_failed(findings):
         return _unchecked(findings)
     with scratch_folder(Path(gettempdir())) as work, _folder(work, extract) as folder:
-        plain = work / "plain" if encrypted else archive
         if encrypted:
-            decrypt(archive, plain, secrets.identities, secrets.ask)
-        report = _verify_unpacked(plain, archive, folder, options, findings, largest=largest)
+            plain = work / "plain"
+            encryption.decrypt(archive, plain, identities, ask)
+        try:
+            tree, found = _unpacked(plain, archive, folder, largest)
+        except tar.BadArchive as bad:
+            path = bad.path or archive.name
+            report = _unchecked([*findings, finding(bad.code, bad.message, path)])
+        else:
+            # The round that the name of the tree or of a folder above the archive has.
+            above = [parent.name for parent in archive.resolve().parents]
+            if not options.round and (named := round_of_tree([tree.root.name, *above])):
+                options = replace(options, usage=options.usage or named[0], round=named[1])
+            report = report_on(tree.root, str(archive), options, [*findings, *found])
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report
@@ -93,43 +96,31 @@ def integrity_failed(findings: Iterable[Finding]) -> bool:
     return any(f.severity is Severity.ERROR and f.code.startswith("PACK") for f in findings)
 
 
-def _verify_unpacked(
-    plain: Path,
-    archive: Path,
-    folder: Path,
-    options: Options,
-    findings: list[Finding],
-    *,
-    largest: int,
-) -> Report:
-    try:
-        with open_file(plain) as stream:
-            if stream.read(len(GZIP)) != GZIP:
-                raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
-            stream.seek(0)
-            tops, is_marked = untar(Decompressor(stream).read, folder, largest)
-    except BadArchive as bad:
-        path = bad.path or archive.name
-        return _unchecked([*findings, finding(bad.code, bad.message, path)])
+def _unpacked(
+    plain: Path, archive: Path, folder: Path, largest: int
+) -> tuple[HashedTree, list[Finding]]:
+    """Unpack an archive; return its tree, and findings about its manifest and its bytes."""
+    with open_file(plain) as stream:
+        if stream.read(len(tar.GZIP)) != tar.GZIP:
+            raise UserError(f"{archive}: not a {ENDING} archive, plain or encrypted")
+        stream.seek(0)
+        tops, is_marked = tar.untar(tar.Decompressor(stream).read, folder, largest)
     inner = folder / min(tops, default="")
     is_only = len(tops) == 1 and inner.is_dir()
-    tree = hash_tree(inner if is_only else folder)
-    findings += check_manifest(tree)
-    # Packing again gives the same bytes: a change is found even in a bit that unpacking ignores.
-    packed_again = hashlib.sha256()
+    tree = tar.hash_tree(inner if is_only else folder)
+    findings = list(check_manifest(tree))
     if is_marked:
-        compress(packed_again.update, tree.root.name, tree.root, tree.files)
-    if not is_marked:
+        # This gives the same bytes: a change is found even in a bit that unpacking ignores.
+        packed_again = hashlib.sha256()
+        for data in tar.compress(tree.root.name, tree.root, tree.files):
+            packed_again.update(data)
+        if packed_again.hexdigest() != digest_of(plain):
+            message = "packing its files again gives other bytes"
+            findings.append(finding("PACK105", message, archive.name))
+    else:
         message = "not packed by mlperf-pkg: only its manifest vouches for its files"
         findings.append(finding("PACK106", message, archive.name, Severity.NOTE))
-    elif packed_again.hexdigest() != digest_of(plain):
-        message = "packing its files again gives other bytes"
-        findings.append(finding("PACK105", message, archive.name))
-    # The round that the name of the tree or of a folder above the archive has.
-    above = [parent.name for parent in archive.resolve().parents]
-    if not options.round and (named := round_of_tree([tree.root.name, *above])):
-        options = replace(options, usage=options.usage or named[0], round=named[1])
-    return report_on(tree.root, str(archive), options, findings)
+    return tree, findings
 
 
 # ---- unpacking ----------------------------------------------------------------------------
@@ -187,18 +178,12 @@ def _unchecked(findings: Sequence[Finding]) -> Report:
 
 
 def finding(
-    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: str | int
+    code: str, message: str, path: str, severity: Severity = Severity.ERROR, **more: Any
 ) -> Finding:
     """Return a finding about integrity: reviewers must get what was checked and packed."""
-    return Finding(
-        code=code,
-        message=message,
-        path=path,
-        severity=severity,
-        basis=Basis.RULES if severity is Severity.ERROR else Basis.ADVICE,
-        source=_SOURCE,
-        **more,  # type: ignore[arg-type]
-    )
+    basis = Basis.RULES if severity is Severity.ERROR else Basis.ADVICE
+    source = "mlperf-pkg: integrity of archives and trees"
+    return Finding(code, message, path, None, severity, basis, source=source, **more)
 
 
 def check_checksum(archive: Path) -> Iterator[Finding]:
@@ -223,33 +208,35 @@ def check_manifest(tree: HashedTree, *, required: bool = True) -> Iterator[Findi
     """Compare the files of a tree with its manifest."""
     for path, reason in tree.unfit.items():
         yield finding("PACK206", reason, path)
-    own = next((file for file in tree.files if file.path == MANIFEST), None)
+    files = {file.path: file for file in tree.files}
+    own = files.pop(manifests.MANIFEST, None)
     if own is None:
         if required:
-            yield finding("PACK201", "no manifest lists the files", MANIFEST)
-        return
-    if own.size > LARGEST:
-        yield finding("PACK202", f"larger than {LARGEST >> 20} MiB", MANIFEST)
-        return
-    try:
-        entries = read_manifest(read_file(tree.root / MANIFEST, LARGEST))
-    except ValueError as error:
-        yield finding("PACK202", str(error), MANIFEST)
-        return
-    yield from _compare(entries, {file.path: file for file in tree.files if file is not own})
+            yield finding("PACK201", "no manifest lists the files", manifests.MANIFEST)
+    elif own.size > manifests.LARGEST:
+        yield finding("PACK202", f"larger than {manifests.LARGEST >> 20} MiB", manifests.MANIFEST)
+    else:
+        try:
+            entries = manifests.read_manifest(tree.root)
+        except ValueError as error:
+            yield finding("PACK202", str(error), manifests.MANIFEST)
+        else:
+            yield from _compare(entries, files)
 
 
-def _compare(entries: dict[str, ManifestEntry], files: dict[str, HashedFile]) -> Iterator[Finding]:
+def _compare(
+    entries: dict[str, manifests.ManifestEntry], files: dict[str, HashedFile]
+) -> Iterator[Finding]:
     for path in sorted(entries.keys() | files.keys()):
         if path not in files:
-            yield finding("PACK203", f"listed in {MANIFEST}, but does not exist", path)
+            yield finding("PACK203", f"listed in {manifests.MANIFEST}, but does not exist", path)
         elif path not in entries:
-            yield finding("PACK205", f"not listed in {MANIFEST}", path)
+            yield finding("PACK205", f"not listed in {manifests.MANIFEST}", path)
         elif (size := files[path].size) != (listed_size := entries[path].size):
-            message = f"{size} bytes; expected {listed_size} as in {MANIFEST}"
+            message = f"{size} bytes; expected {listed_size} as in {manifests.MANIFEST}"
             yield finding("PACK204", message, path, found=size, expected=listed_size)
         elif (digest := files[path].sha256) != (listed_digest := entries[path].sha256):
-            message = f"the content differs from {MANIFEST} (SHA-256)"
+            message = f"the content differs from {manifests.MANIFEST} (SHA-256)"
             yield finding("PACK204", message, path, found=digest, expected=listed_digest)
 
 

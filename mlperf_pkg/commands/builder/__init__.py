@@ -1,5 +1,5 @@
 """From raw logs and system descriptions to a submission tree.
 
-``workspace`` reads, ``plan`` and ``judge`` decide without touching a file, ``contents`` lists the
-files of the tree and ``writing`` writes them.
+``workspace`` reads, ``plan`` decides without touching a file, ``writing`` lists the files of the
+tree and writes them.
 """

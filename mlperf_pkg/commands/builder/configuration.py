@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from glob import escape
 from typing import Any
 
@@ -34,25 +34,17 @@ def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
     """Return patterns for the logs of each system: a folder if all its logs match, else a log."""
     owners = by_key((planned.system.id, run.path) for planned in plan.sets for run in planned.runs)
     return {
-        system: {"logs": list(dict.fromkeys(_patterns(paths, workspace.runs)))}
+        system: {"logs": list(dict.fromkeys(_patterns({*paths}, workspace.runs)))}
         for system, paths in sorted(owners.items())
     }
 
 
-def _patterns(paths: Sequence[str], every: Iterable[Run]) -> list[str]:
-    own = set(paths)
-    foreign = {_folder(run.path) for run in every if run.path not in own}
-    return [
-        escape(path)
-        if not _folder(path)
-        or any(f"{other}/".startswith(f"{_folder(path)}/") for other in foreign)
-        else f"{escape(_folder(path))}/*"
-        for path in sorted(own)
-    ]
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
+def _patterns(paths: Collection[str], every: Iterable[Run]) -> Iterator[str]:
+    foreign = [run.path for run in every if run.path not in paths]
+    for path in sorted(paths):
+        folder = path[: path.rfind("/") + 1]
+        alone = folder and not any(other.startswith(folder) for other in foreign)
+        yield f"{escape(folder)}*" if alone else escape(path)
 
 
 # ---- init ---------------------------------------------------------------------------------
@@ -67,22 +59,16 @@ def proposed(workspace: Workspace, plan: Plan) -> tuple[dict[str, Any], Sequence
     leaves the system of logs open, each candidate has a list to fill in.
     """
     systems, comments = systems_to_assign(workspace.config, plan.unmapped)
-    for platform, system_id in _certain(plan):
-        platforms = systems.setdefault(system_id, {}).setdefault("platforms", [])
-        platforms += [platform] if platform not in platforms else []
+    runs = ((run, planned.system.id) for planned in plan.sets for run in planned.runs)
+    owners = by_key((run.text("platform"), system) for run, system in runs)
+    others = {"", *(run.text("platform") for context in plan.unmapped for run in context.runs)}
+    for platform, ids in sorted(owners.items()):
+        if platform not in others and len({*ids}) == 1:  # all its logs are of this system
+            platforms = systems.setdefault(ids[0], {}).setdefault("platforms", [])
+            platforms += [platform] if platform not in platforms else []
     submitter = plan.submitters[0] if len(plan.submitters) == 1 else None
     fields = explained(workspace, plan) | {"submitter": submitter, "systems": systems}
     return fields, comments
-
-
-def _certain(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield platforms and their systems, where all logs of the platform are of one system."""
-    runs = ((run, planned.system.id) for planned in plan.sets for run in planned.runs)
-    systems = by_key((run.text("platform"), system) for run, system in runs)
-    others = {run.text("platform") for context in plan.unmapped for run in context.runs}
-    for platform, ids in sorted(systems.items()):
-        if platform and len({*ids}) == 1 and platform not in others:
-            yield platform, ids[0]
 
 
 # ---- the file -----------------------------------------------------------------------------

@@ -39,12 +39,14 @@ def manifest_text(
     return json_text(content | {"sha256": digest})
 
 
-def read_manifest(data: bytes) -> dict[str, ManifestEntry]:
-    """Return the entries of a manifest of this tool by path.
+def read_manifest(folder: Path) -> dict[str, ManifestEntry]:
+    """Return the entries of the manifest in a folder by path.
 
     Raises:
-        ValueError: it is not such a manifest, or was changed.
+        OSError: it cannot be read, or is larger than ``LARGEST``.
+        ValueError: it is not a manifest of this tool, or was changed.
     """
+    data = read_file(folder / MANIFEST, LARGEST)
     try:
         contents = json.loads(data)
         entries = [ManifestEntry(**fields) for fields in contents["files"]]

@@ -1,28 +1,37 @@
-"""Plan which logs become which results of which system. No file is read."""
+"""Plan which logs become which results of which system, and judge whether these are valid.
+
+A plan reads no file.
+"""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checker.fold import copies_in, find_pairs, system_row, tool, with_findings
+from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.checks.context import SetContext
+from mlperf_pkg.checks.copies import shared_runs
 from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.result_sets import SetResult, check_set
 from mlperf_pkg.checks.workspace import FOREIGN, check_membership, proposed, raw_sets, stated
 from mlperf_pkg.commands.builder.workspace import Workspace
 from mlperf_pkg.config import CONFIG_NAME
-from mlperf_pkg.findings import folded
+from mlperf_pkg.findings import Basis, Finding, Verdict, Verdicts, folded, in_order
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.text import did_you_mean, visible
 from mlperf_pkg.log.reader import OF_LINES
-from mlperf_pkg.render.findings import sentence
+from mlperf_pkg.render.findings import location, sentence
 from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import wording as words
+from mlperf_pkg.results.report import Report
 from mlperf_pkg.results.scoring import select, start_order
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import DIVISIONS, Round
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.membership import OPEN, matches
-from mlperf_pkg.submission.model import Place
+from mlperf_pkg.submission.model import Place, ResultSet
 
 _NAMED_LOGS = 3
 _AS_OPEN = (
@@ -30,7 +39,10 @@ _AS_OPEN = (
     " SET111"
 )
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
-"""Names of systems, benchmarks and submitters, which name folders in git."""
+"""Plan which logs become which results of which system, and judge whether these are valid.
+
+A plan reads no file.
+"""
 
 
 class PlannedSet(Struct, frozen=True):
@@ -92,15 +104,10 @@ class Plan(Struct, frozen=True):
         """The first submitter, empty if there is none."""
         return next(iter(self.submitters), "")
 
-    @property
-    def systems(self) -> tuple[SystemFile, ...]:
-        """The systems that have results, by id."""
-        return tuple({planned.system.id: planned.system for planned in self.sets}.values())
 
-    @property
-    def benchmarks(self) -> tuple[str, ...]:
-        """The benchmarks that have results."""
-        return tuple(sorted({planned.benchmark for planned in self.sets}))
+def systems_of(sets: Iterable[PlannedSet]) -> tuple[SystemFile, ...]:
+    """Return the systems of result sets, each once, in their order."""
+    return tuple({planned.system.id: planned.system for planned in sets}.values())
 
 
 def make_plan(
@@ -120,8 +127,7 @@ def make_plan(
     """
     division = division or workspace.config.division
     left_out = {*leave_out, *workspace.config.leave_out}
-    identified = [run for run in workspace.runs if _is_identified(run)]
-    logs = {run.path: run for run in identified}
+    logs = {run.path: run for run in workspace.runs if _is_identified(run)}
     top = Place(str(workspace.folders.workspace), "")
     contexts = list(raw_sets(logs, workspace.systems, workspace.config, top, as_open=as_open))
     every_set = []
@@ -130,22 +136,19 @@ def make_plan(
         if context.system:
             names = (files.benchmark, files.scaling_mode)
             every_set.append(PlannedSet(context.system, *names, ordered, context))
-    every_set.sort(
-        key=lambda planned: (planned.system.id, planned.scaling or "", planned.benchmark)
-    )
+    every_set.sort(key=lambda planned: planned.folder.split("/"))
     all_sets = [s for s in every_set if s.is_of(division) or s.folder in staying]
     unmapped = [c for c in contexts if c.system is None and division in (None, c.division)]
-    wanted = {run.path for planned in all_sets for run in planned.runs}
-    wanted.update(run.path for context in unmapped for run in context.runs)
-    logs_left = {run.path: run for run in identified if run.path not in wanted}
+    wanted = [*unmapped, *(planned.context for planned in all_sets)]
+    left = logs.keys() - {run.path for context in wanted for run in context.runs}
     sets = tuple(planned for planned in all_sets if planned.name not in left_out)
-    systems = tuple({planned.system.id: planned.system for planned in sets}.values())
+    systems = systems_of(sets)
     runs = tuple(run for planned in sets for run in planned.runs)
     contexts = [*unmapped, *(planned.context for planned in sets)]
     described = sorted({s.submitter for s in systems or workspace.systems if s.submitter})
     logged = sorted({run.text("org") for run in runs or workspace.runs} - {""})
     submitters = list(filter(None, [workspace.config.submitter])) or described or logged
-    of_submitter = tuple(_submitter_problems(submitters)) if sets else ()
+    of_submitter = list(_submitter_problems(submitters)) if sets else []
     problems = [
         *_unidentified(workspace),
         *_bad_systems(workspace),
@@ -161,7 +164,7 @@ def make_plan(
         *(
             f"left out, as they are of the {other} division: {_named(paths)}"
             for other in (DIVISIONS if division else ())
-            if (paths := [p for p, run in logs_left.items() if run.division == other])
+            if (paths := [path for path in logs if path in left and logs[path].division == other])
         ),
         *(f"{planned.name}: {_AS_OPEN}" for planned in sets if planned.as_open),
         *(
@@ -172,7 +175,7 @@ def make_plan(
         *_unknown(set(workspace.config.leave_out) - set(leave_out), all_sets),
         *_unknown(workspace.config.notes, every_set, "for a note"),
         *_no_match(workspace),
-        *_unused(workspace, division, sets),
+        *_unused(workspace, division, systems),
         *(
             f"{visible(system.path)} names another submitter: {system.submitter!r}"
             for system in systems
@@ -191,14 +194,11 @@ def make_plan(
     )
 
 
-# ---- result sets --------------------------------------------------------------------------
+# ---- problems -----------------------------------------------------------------------------
 
 
 def _is_identified(run: Run) -> bool:
     return bool(run.benchmark) and run.division in DIVISIONS
-
-
-# ---- problems -----------------------------------------------------------------------------
 
 
 def _unidentified(workspace: Workspace) -> Iterator[str]:
@@ -264,19 +264,17 @@ def _unknown(
 def _no_match(workspace: Workspace) -> Iterator[str]:
     logs = [stated(run, run.path) for run in workspace.runs]
     for name, system in workspace.config.systems.items():
-        of_logs = (("logs", "log", pattern) for pattern in system.logs)
-        platforms = (("platforms", "submission_platform", pattern) for pattern in system.platforms)
-        for kind, word, pattern in (*of_logs, *platforms):
-            if not any(matches(log, kind, pattern) for log in logs):
-                yield f"{CONFIG_NAME}: systems: {name}: no {word} matches {pattern!r}"
+        for kind, word in (("logs", "log"), ("platforms", "submission_platform")):
+            for pattern in getattr(system, kind):
+                if not any(matches(log, kind, pattern) for log in logs):
+                    yield f"{CONFIG_NAME}: systems: {name}: no {word} matches {pattern!r}"
 
 
 def _unused(
-    workspace: Workspace, division: str | None, sets: Iterable[PlannedSet]
+    workspace: Workspace, division: str | None, used: Collection[SystemFile]
 ) -> Iterator[str]:
-    used = {planned.system.id for planned in sets}
     wanted = [s for s in workspace.systems if division in (None, s.division)]
-    if others := [system.path for system in wanted if system.id not in used]:
+    if others := [system.path for system in wanted if system not in used]:
         yield f"not copied, because there are no results: {', '.join(others)}"
 
 
@@ -343,3 +341,173 @@ def choose_runs(plan: Plan, round_: Round) -> Plan:
             f" minutes; not submitted: {', '.join(others)}"
         )
     return replace(plan, sets=tuple(sets), notes=tuple(notes), problems=tuple(problems))
+
+
+# ---- judged sets --------------------------------------------------------------------------
+
+# The codes of the findings that a flag of package_checker_params suppresses.
+BYPASSES = {"rcp-bypass": ("RCP101",), "seed-checker-bypass": ("SEED101", "SEED102", "SEED103")}
+
+OTHER_DIVISION = "SET111"  # the logs and the description of a set are of two divisions
+
+_BASES = {
+    Basis.BOTH: "rules and official checker",
+    Basis.OFFICIAL: "official checker",
+    Basis.RULES: "rules",
+}
+
+
+class JudgedSet(Struct, frozen=True):
+    """A planned result set, the bypasses it needs, and the result of checking it with them."""
+
+    planned: PlannedSet
+    flags: frozenset[str]
+    result: SetResult
+
+    @property
+    def failures(self) -> list[Finding]:
+        """The findings that fail it, officially or by the rules.
+
+        Waived ones are among them where the official verdict fails, which no waiver changes.
+        """
+        rejected = self.result.row.verdict.official is Verdict.FAIL
+        accepted = OTHER_DIVISION if self.planned.as_open else None
+        failed = failures(self.result.observations, rejected=rejected)
+        return [finding for finding in failed if finding.code != accepted]
+
+
+def judge(
+    plan: Plan, workspace: Workspace, bypasses: Collection[str] = ()
+) -> tuple[JudgedSet, ...]:
+    """Judge every set of a plan; a set takes those of the ``bypasses`` whose test it fails."""
+    waivers = Waivers(workspace.config.waivers, CONFIG_NAME)
+    sources = {path: log.source for path, log in workspace.logs.items()}
+    contexts = [_context(s, plan.submitter, workspace.round, sources) for s in plan.sets]
+    copies, judged = copies_in(contexts, find_pairs(contexts, shared_runs(contexts), sources)), []
+    for index, (planned, context) in enumerate(zip(plan.sets, contexts, strict=True)):
+        result = waivers.waive_set(check_set(context))
+        failed = {finding.code for finding in failures(result.findings)}
+        flags = frozenset(flag for flag in bypasses if failed.intersection(BYPASSES[flag]))
+        if flags:
+            bypassing = replace(context, files=replace(context.files, flags=flags))
+            result = waivers.waive_set(check_set(bypassing))
+        result = with_findings(result, waivers.waive(copies.get(index, ())))
+        judged.append(JudgedSet(planned, flags, result))
+    return tuple(judged)
+
+
+def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
+    """Yield why systems and result sets are not valid: one message for each of them."""
+    systems = systems_of(judged_set.planned for judged_set in judged)
+    of_systems = ((s.path, failures(s.findings, rejected=True)) for s in systems)
+    for name, failed in (*of_systems, *((s.planned.name, s.failures) for s in judged)):
+        if failed:
+            yield "\n".join([f"{name} is not valid:", *_lines(failed)])
+
+
+def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
+    """Return both without the result sets that are not valid, or whose system is not."""
+    passing = (judged_set for judged_set in judged if not judged_set.failures)
+    valid = tuple(s for s in passing if not failures(s.planned.system.findings, rejected=True))
+    problems = plan.problems
+    if judged and not any(judged_set.planned.is_of(plan.division) for judged_set in valid):
+        problems += ("no result set is valid: nothing is left to build",)
+    sets = tuple(judged_set.planned for judged_set in valid)
+    return replace(plan, sets=sets, problems=problems), valid
+
+
+def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:
+    """Yield a line for every waiver and code that it waives, and for every stale waiver."""
+    findings = list(_all_findings(judged))
+    waived = by_key(((f.code, f.waiver), f) for f in in_order(findings) if f.waiver)
+    for (code, waiver), group in waived.items():
+        number = words.counted(len(group), "finding")
+        yield (
+            f"waived by {waiver.approved_by} until {waiver.until}: {number} {code}, the first in"
+            f" {location(group[0])}: {waiver.reason}"
+        )
+    for finding in Waivers(workspace.config.waivers, CONFIG_NAME).stale(findings):
+        yield f"{location(finding)}: {finding.text}"
+
+
+def failures(findings: Iterable[Finding], *, rejected: bool = False) -> list[Finding]:
+    """Return the findings that fail a verdict.
+
+    Waived findings are included only if the official checker ``rejected`` their subject.
+    """
+    return [
+        finding
+        for finding in findings
+        if finding.basis is not Basis.ADVICE
+        and (finding.is_error or (rejected and finding.fails(Basis.OFFICIAL)))
+    ]
+
+
+def report(judged: Collection[JudgedSet], workspace: Workspace) -> Report:
+    """Return the report on the tree to be built, for its results tables."""
+    round_ = workspace.round
+    systems = tuple(
+        replace(system_row(system, round_.usage, round_.name), path=f"systems/{system.id}.json")
+        for system in systems_of(judged_set.planned for judged_set in judged)
+    )
+    rows = tuple(judged_set.result.row for judged_set in judged)
+    return Report(
+        tool=tool(),
+        usage=round_.usage,
+        round=round_.name,
+        round_reason=workspace.round_reason,
+        verdict=Verdicts.worst([row.verdict for row in systems] + [row.verdict for row in rows]),
+        systems=systems,
+        result_sets=rows,
+        findings=in_order(_all_findings(judged)),
+    )
+
+
+def _all_findings(judged: Collection[JudgedSet]) -> Iterator[Finding]:
+    """Yield the findings on all systems and result sets."""
+    for system in systems_of(judged_set.planned for judged_set in judged):
+        yield from folded(system.findings, system.path)
+    for judged_set in judged:
+        yield from judged_set.result.observations
+
+
+def _context(
+    planned: PlannedSet, submitter: str, round_: Round, sources: Mapping[str, Source]
+) -> SetContext:
+    place, names = Place(planned.folder, planned.folder), (planned.system.id, planned.benchmark)
+    context = SetContext(
+        files=ResultSet(place, *names, logs=(), scaling_mode=planned.scaling),
+        runs=planned.runs,
+        round=round_,
+        rules=load_benchmark(round_.usage, round_.name, planned.benchmark),
+        submitter=submitter,
+        system=planned.system,
+        sources=sources,
+        systems=planned.context.systems,
+        group=planned.context.group,
+    )
+    return replace(context, id=context.identity)
+
+
+# ---- messages -----------------------------------------------------------------------------
+
+
+def line_of(finding: Finding) -> str:
+    """Return a finding in one line: where, its code, and what it says."""
+    return f"{location(finding)}: {finding.code}: {sentence(finding)}"
+
+
+def _lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a line for each finding, and its hint."""
+    for finding in in_order(findings):
+        yield f"  {visible(line_of(finding))} [{_BASES[finding.basis]}]"
+        hint = finding.hint
+        for flag, codes in BYPASSES.items():
+            hint = f"--{flag} builds it and asks for a review" if finding.code in codes else hint
+        if finding.code == "SET101" and finding.found > finding.expected:
+            hint = (
+                f"--choose-runs takes the {finding.expected} consecutive runs whose result is"
+                " closest to the median of all such windows; 'mlperf-pkg select' shows them"
+            )
+        if hint:
+            yield f"    {hint}"

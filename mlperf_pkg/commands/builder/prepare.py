@@ -1,17 +1,17 @@
 """Do all that comes before the first byte is written: read, plan, judge, refuse; and show it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.commands.builder import contents
-from mlperf_pkg.commands.builder import judge as judging
+from mlperf_pkg.commands.builder import plan as planning
 from mlperf_pkg.commands.builder import workspace as inputs
-from mlperf_pkg.commands.builder.plan import Plan, choose_runs, make_plan
-from mlperf_pkg.commands.builder.writing import lost, others_in
+from mlperf_pkg.commands.builder import writing
+from mlperf_pkg.commands.builder.plan import Plan
 from mlperf_pkg.config import read_config
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Verdict
@@ -29,7 +29,7 @@ class Order(Struct, frozen=True):
     """The options of a build, in addition to the configuration.
 
     ``choose_runs`` chooses from more runs than required, as the rules define. ``bypasses`` are
-    names of flags (``judge.BYPASSES``). ``invalid`` says what becomes of result sets that are not
+    names of flags (``plan.BYPASSES``). ``invalid`` says what becomes of result sets that are not
     valid: ``keep`` builds them, too, and ``drop`` leaves them out. ``allow_outside`` copies from
     outside the workspace what the configuration names there. ``as_open`` submits closed runs as
     Open if their system is.
@@ -49,20 +49,19 @@ class Order(Struct, frozen=True):
 class Prepared(Struct, frozen=True):
     """A submission ready to be written to ``target``, unless there are ``refusals``.
 
-    ``kept`` are the reasons why it is not valid although it is built. ``avoidable`` says that the
-    refusals are such reasons, so that the user can leave result sets out or keep them. ``lost``
+    ``kept`` are the reasons why it is not valid although it is built. If the plan has no problems,
+    the refusals are such reasons, so that the user can leave result sets out or keep them. ``lost``
     says which files of another division the tree would lose, if any.
     """
 
     workspace: inputs.Workspace
     plan: Plan
-    judged: tuple[judging.JudgedSet, ...]
-    files: tuple[contents.PlannedFile, ...]
+    judged: tuple[planning.JudgedSet, ...]
+    files: tuple[writing.PlannedFile, ...]
     target: Path
     notes: tuple[str, ...]
     refusals: tuple[str, ...]
     kept: tuple[str, ...]
-    avoidable: bool
     lost: str | None = None
 
 
@@ -82,18 +81,18 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
     workspace = inputs.read_workspace(folders, config, order.round, order.usage)
     plan, staying = _plan(workspace, order)
     if order.choose_runs:
-        plan = choose_runs(plan, workspace.round)
-    judged = judging.judge(plan, workspace, order.bypasses)
+        plan = planning.choose_runs(plan, workspace.round)
+    judged = planning.judge(plan, workspace, order.bypasses)
     dropped: tuple[str, ...] = ()
     if order.invalid == "drop":
-        dropped = tuple(f"left out: {reason}" for reason in judging.reasons(judged))
-        plan, judged = judging.without_invalid(plan, judged)
+        dropped = tuple(f"left out: {reason}" for reason in planning.reasons(judged))
+        plan, judged = planning.without_invalid(plan, judged)
     target = folders.output / plan.submitter
-    files: tuple[contents.PlannedFile, ...] = ()
+    files: tuple[writing.PlannedFile, ...] = ()
     if not plan.problems:
         inputs.refuse_overlap(target, workspace)
-        files = contents.tree_files(plan, judged, workspace)
-    invalid, keep = (*judging.reasons(judged), *contents.unfit(files)), order.invalid == "keep"
+        files = writing.tree_files(plan, judged, workspace)
+    invalid, keep = (*planning.reasons(judged), *writing.unfit(files)), order.invalid == "keep"
     return Prepared(
         workspace=workspace,
         plan=plan,
@@ -104,52 +103,46 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
             *plan.notes,
             *staying,
             *dropped,
-            *contents.code_notes(files),
+            *writing.code_notes(files),
             *(
-                f"{file.path} asks for {file.content.decode()}: expect a review of it"
-                for file in contents.parameters(judged)
-                if isinstance(file.content, bytes)
+                f"{path} asks for {flag}: expect a review of it"
+                for path, flag in writing.parameters(judged).items()
             ),
-            *judging.waiver_notes(judged, workspace),
+            *planning.waiver_notes(judged, workspace),
         ),
         refusals=plan.problems + (() if keep else invalid),
         kept=invalid if keep else (),
-        avoidable=not plan.problems,
-        lost=None if plan.problems else lost(target, files, plan.division),
+        lost=None if plan.problems else writing.lost(target, files, plan.division),
     )
 
 
 def _plan(workspace: inputs.Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with the result sets of another division that the tree has, and a note."""
-    plan = make_plan(workspace, order.division, order.leave_out, as_open=order.as_open)
+    given = (workspace, order.division, order.leave_out)
+    make = partial(planning.make_plan, *given, as_open=order.as_open)
+    plan = make()
     target = workspace.folders.output / plan.submitter
-    others = others_in(target, plan.division)
+    others = writing.others_in(target, plan.division)
     if not others.sets:
         return plan, ()
-    plan = make_plan(
-        workspace, order.division, order.leave_out, as_open=order.as_open, staying=others.sets
-    )
     number = words.counted(len(others.sets), "result set")
-    return plan, (f"kept {number} of the {others.division} division in {target}",)
+    kept = f"kept {number} of the {others.division} division in {target}"
+    return make(staying=others.sets), (kept,)
 
 
-def acceptance(prepared: Prepared) -> Callable[[Path], None]:
-    """Return a function that checks a tree and raises ``UserError`` if it is not valid.
+def accept(prepared: Prepared, tree: Path) -> None:
+    """Check the tree that was built.
 
     Findings that the plan had already, and that were waived or kept, do not count against it.
+
+    Raises:
+        UserError: it is not valid.
     """
-    accepted = {finding.code for judged in prepared.judged for finding in judged.findings}
+    accepted = {f.code for judged in prepared.judged for f in judged.result.observations}
     round_ = prepared.workspace.round
-
-    def accept(tree: Path) -> None:
-        findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
-        new = [finding for finding in judging.failures(findings) if finding.code not in accepted]
-        if new:
-            raise UserError(
-                "\n  ".join(["the tree would not be valid:", *map(judging.line_of, new)])
-            )
-
-    return accept
+    findings = check([str(tree)], Options(round_.usage, round_.name)).report.findings
+    if new := [f for f in planning.failures(findings) if f.code not in accepted]:
+        raise UserError("\n  ".join(["the tree would not be valid:", *map(planning.line_of, new)]))
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -179,19 +172,16 @@ def built_text(prepared: Prepared) -> str:
     """Return the paths of the tree and its tables, the results and the warnings."""
     plan, target = prepared.plan, prepared.target
     counts = (
-        words.counted(len(plan.systems), "system"),
+        words.counted(len(planning.systems_of(plan.sets)), "system"),
         words.counted(len(plan.sets), "result set"),
         words.counted(sum(len(planned.runs) for planned in plan.sets), "log"),
     )
-    lines = [
-        f"built {target}: {', '.join(counts)}",
-        f"tables {target}/results.html, .md, .csv, .json",
-        "",
-    ]
-    results = judging.report(prepared.judged, prepared.workspace)
-    tables = results_markdown(results, contents.remarks_on(prepared.judged, prepared.workspace))
+    tables = f"tables {target}/results.html, .md, .csv, .json"
+    lines = [f"built {target}: {', '.join(counts)}", tables, ""]
+    results = planning.report(prepared.judged, prepared.workspace)
+    markdown = results_markdown(results, writing.remarks(results, prepared.workspace.config))
     warnings = warnings_text(results, View())
-    return f"{_printable(lines)}{tables}\n{warnings}{findings.counts_in_words(results)}\n"
+    return f"{_printable(lines)}{markdown}\n{warnings}{findings.counts_in_words(results)}\n"
 
 
 def _printable(lines: Iterable[str]) -> str:

@@ -91,9 +91,8 @@ def read_workspace(
         try:
             find_input(str(folders.logs))
         except UserError as error:
-            hint = (
-                f"put the logs into {folders.workspace / 'logs'} or name their folder with --logs"
-            )
+            place = folders.workspace / "logs"
+            hint = f"put the logs into {place} or name their folder with --logs"
             raise UserError(f"{error}; {hint}") from error
     checked = check([str(folders.logs)], options)
     logs = _logs(folders, config, checked.inputs[0])
@@ -101,19 +100,20 @@ def read_workspace(
     round_ = load_round(runs[0].usage, newest)
     descriptions = {folders.relative(path): path for path in _descriptions(folders.systems)}
     paths = {label: folders.relative(log.path) for label, log in logs.items()}
-    relabelled = []
-    for run in runs:
+    waivers = Waivers(config.waivers, CONFIG_NAME)
+
+    def relabelled(run: Run) -> Run:
         path = paths[run.path]
         findings = tuple(replace(finding, path=path) for finding in run.findings)
-        relabelled.append(replace(run, path=path, findings=findings))
-    waivers = Waivers(config.waivers, CONFIG_NAME)
+        return waivers.waive_run(replace(run, path=path, findings=findings))
+
     return Workspace(
         folders=folders,
         config=config,
         round=round_,
         round_reason=reason,
         systems=tuple(waivers.waive_system(_system(*d, round_)) for d in descriptions.items()),
-        runs=tuple(map(waivers.waive_run, relabelled)),
+        runs=tuple(map(relabelled, runs)),
         sources=descriptions,
         logs={paths[label]: log for label, log in logs.items()},
         trees=tuple(_on_disk(tree.place) for tree in checked.inputs[0].submissions),
@@ -135,8 +135,8 @@ def refuse_overlap(target: Path, workspace: Workspace) -> None:
     for folder in inputs:
         read = folder.resolve()
         if output.is_relative_to(read) or read.is_relative_to(output):
-            message = f"{target}: overlaps with the input folder {folder}"
-            raise UserError(f"{message}: choose another --output")
+            overlap = f"overlaps with the input folder {folder}: choose another --output"
+            raise UserError(f"{target}: {overlap}")
 
 
 def refuse_outside(folders: Folders, config: Config) -> None:

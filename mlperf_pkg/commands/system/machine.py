@@ -36,24 +36,26 @@ class Sources(Struct, frozen=True):
 
     def text(self, path: str) -> str:
         """Return the contents of a file, stripped."""
-        return "" if self.root is None else _text(self.root / path)
+        if self.root is None:
+            return ""
+        try:
+            with (self.root / path).open("rb") as stream:
+                data = stream.read(_LARGEST_FILE)
+        except (OSError, ValueError):
+            return ""
+        return data.decode("utf-8", "replace").replace("\0", "").strip()
 
     def number(self, path: str) -> int | None:
         """Return the contents of a file as a non-negative whole number, None if it is not one."""
         text = self.text(path)
         return int(text) if text.isascii() and text.isdigit() else None
 
-    def exists(self, path: str) -> bool:
-        """Return whether a file or folder exists."""
-        return self.root is not None and (self.root / path).exists()
-
     def paths(self, pattern: str) -> list[str]:
         """Return the files and folders that match a pattern, sorted by name."""
-        if self.root is None:
-            return []
+        root = self.root
         try:
-            return sorted(
-                path.relative_to(self.root).as_posix() for path in self.root.glob(pattern)
+            return (
+                sorted(p.relative_to(root).as_posix() for p in root.glob(pattern)) if root else []
             )
         except OSError:
             return []
@@ -68,6 +70,7 @@ def this_machine() -> Sources:
 def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a machine, empty where it gives no value; see ``frameworks``."""
     nodes = len(sources.paths("sys/devices/system/node/node[0-9]*"))
+    about = [sources.text(f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")]
     numa = f"{nodes} NUMA nodes" if nodes > 1 else ""
     release = sources.text("etc/os-release") or sources.text("usr/lib/os-release")
     system = re.search(r"""^PRETTY_NAME=(["']?)(.*)\1$""", release, re.MULTILINE)
@@ -77,19 +80,11 @@ def detected(sources: Sources, installed: Sequence[str]) -> Mapping[str, Any]:
         **_storage(sources),
         **_accelerators(sources),
         "host_networking": _network(sources),
-        "hw_notes": ", ".join(filter(None, (_product(sources), numa))),
+        "hw_notes": ", ".join(filter(None, (" ".join(filter(None, about)), numa))),
         "framework": installed[0] if len(installed) == 1 else None,
         "other_software_stack": _libraries(sources),
         "operating_system": system[2].strip() if system else "",
     }
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(_LARGEST_FILE).decode("utf-8", "replace").replace("\0", "").strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _nvidia_smi(*arguments: str) -> str:
@@ -130,7 +125,10 @@ _KINDS = {"Data": "d", "Instruction": "i"}
 
 def _processors(sources: Sources) -> dict[str, str]:
     """Return the fields of the host's processors."""
-    blocks = [_fields(block) for block in sources.text("proc/cpuinfo").split("\n\n")]
+    blocks = []
+    for text in sources.text("proc/cpuinfo").split("\n\n"):
+        pairs = (line.partition(":") for line in text.splitlines())
+        blocks.append({name.strip(): value.strip() for name, _, value in pairs})
     logical = [block for block in blocks if "processor" in block]
     model = _model(logical[0]) if logical else ""
     sockets = _sockets(sources, logical)
@@ -180,12 +178,6 @@ def _storage(sources: Sources) -> dict[str, str]:
     return {"host_storage_type": ", ".join(sorted(kinds)), "host_storage_capacity": _counted(sizes)}
 
 
-def _product(sources: Sources) -> str:
-    """Return the vendor and the name of the machine."""
-    names = ("sys_vendor", "product_name")
-    return " ".join(filter(None, (sources.text(f"sys/class/dmi/id/{name}") for name in names)))
-
-
 def _counted(names: Counter[str]) -> str:
     """Return text like ``8 x 3.84 TB, 480 GB``, the most frequent name first."""
     ordered = sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -194,11 +186,6 @@ def _counted(names: Counter[str]) -> str:
 
 def _times(number: int) -> str:
     return f"{number} x " if number > 1 else ""
-
-
-def _fields(block: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in block.splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _model(block: dict[str, str]) -> str:
@@ -214,11 +201,10 @@ def _sockets(
     """Return the cores of each socket, as pairs of socket and core number."""
     pairs = [(block.get("physical id", ""), block.get("core id", "")) for block in logical]
     if not all(core for _, core in pairs):
-        topologies = [f"{cpu}/topology" for cpu in sources.paths(f"{_CPU}/cpu[0-9]*")]
-        pairs = [
-            (sources.text(f"{folder}/physical_package_id"), sources.text(f"{folder}/core_id"))
-            for folder in topologies
-        ]
+        folders = [f"{cpu}/topology" for cpu in sources.paths(f"{_CPU}/cpu[0-9]*")]
+        packages = (sources.text(f"{folder}/physical_package_id") for folder in folders)
+        cores = (sources.text(f"{folder}/core_id") for folder in folders)
+        pairs = list(zip(packages, cores, strict=True))
     sockets: dict[str, set[tuple[str, str]]] = {}
     for socket, core in pairs:
         if core:
@@ -298,9 +284,8 @@ def _network(sources: Sources) -> str:
         if rate and sources.text(f"{port}/link_layer") == "InfiniBand" and is_up:
             ports[" ".join(filter(None, ("InfiniBand", rate[2], rate[1])))] += 1
     for card in sources.paths("sys/class/net/*"):
-        built_in = sources.exists(f"{card}/device")
-        speed = sources.number(f"{card}/speed")
-        if built_in and speed and sources.text(f"{card}/type") == _ETHERNET:
+        speed, kind = sources.number(f"{card}/speed"), sources.text(f"{card}/type")
+        if speed and kind == _ETHERNET and sources.paths(f"{card}/device"):
             ports[f"{speed / 1000:g} GbE"] += 1
     return _counted(ports)
 

@@ -47,11 +47,6 @@ def get_parser() -> ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write the tables and return the exit status."""
-    return tools.run(get_parser(), _summarize, argv)
-
-
 def _folders(argument: str) -> list[str]:
     braces = _SEVERAL.search(argument)
     if braces is None:
@@ -176,3 +171,7 @@ def _contents(summary: Summary, args: Namespace) -> dict[Path, str | bytes]:
     if args.xlsx is not None:
         files[Path(args.xlsx)] = official_workbook(summary)
     return files
+
+
+main = tools.command(get_parser, _summarize)
+"""Write the tables and return the exit status."""

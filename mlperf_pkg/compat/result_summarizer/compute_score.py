@@ -2,11 +2,10 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.compat.console import Console, parser_of, rulesets, run
+from mlperf_pkg.compat.console import Console, command, parser_of, rulesets
 from mlperf_pkg.compat.rcp_checker import logs_in
 from mlperf_pkg.config import round_name
 from mlperf_pkg.errors import UserError
@@ -22,18 +21,9 @@ def get_parser() -> ArgumentParser:
     parser.add_argument("--ruleset", choices=rulesets(), required=True)
     parser.add_argument("--system", help="the name of the system, which is shown")
     parser.add_argument("--scale", action="store_true", help="normalise by the RCP test")
-    parser.add_argument(
-        "--has_power", action="store_true", help="not supported: 'mlperf-pkg score'"
-    )
-    parser.add_argument(
-        "--is_weak_scaling", action="store_true", help="not supported: 'mlperf-pkg score'"
-    )
+    for name in ("--has_power", "--is_weak_scaling"):
+        parser.add_argument(name, action="store_true", help="not supported: 'mlperf-pkg score'")
     return parser
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Compute a score and return the exit status."""
-    return run(get_parser(), _compute, argv, "benchmark_folder")
 
 
 def _compute(args: Namespace, console: Console) -> int:
@@ -62,6 +52,9 @@ def _compute(args: Namespace, console: Console) -> int:
     console.say(f"Final score - Time to Train (minutes): {score}")
     return int(score is None and args.exit_status)
 
+
+main = command(get_parser, _compute, "benchmark_folder")
+"""Compute a score and return the exit status."""
 
 if __name__ == "__main__":
     sys.exit(main())

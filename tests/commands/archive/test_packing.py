@@ -1,26 +1,51 @@
-"""The same tree gives the same bytes; what cannot be packed is refused."""
+"""The same tree gives the same bytes, and every change to them is detected."""
 
+import gzip
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlperf_pkg.commands.archive.compression import PIECE
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.commands.archive import packing, verification
+from mlperf_pkg.commands.archive import tar as archives
 from mlperf_pkg.commands.archive.encryption import Encryption, Form
-from mlperf_pkg.commands.archive.packing import default_target, name_of, pack
-from mlperf_pkg.commands.archive.tar import HashedFile, compress, hash_tree
+from mlperf_pkg.commands.archive.packing import pack
+from mlperf_pkg.commands.archive.tar import PIECE, HashedFile, hash_tree
 from mlperf_pkg.commands.builder.manifest import MANIFEST
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.infra.archives import Names
-from tests.helpers.archives import FILES, lay, manifest_of, names, packed
+from mlperf_pkg.findings import Severity, Verdict
+from mlperf_pkg.infra import archives as names_module
+from tests.helpers.archives import (
+    FILES,
+    LOG,
+    codes,
+    failed,
+    flipped,
+    lay,
+    manifest_of,
+    member,
+    names,
+    packed,
+    tar,
+    tree_tar,
+    verified,
+    with_manifest,
+    write,
+    zipped,
+)
 from tests.helpers.examples import examples
 
 PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip
@@ -30,14 +55,12 @@ TREES = st.dictionaries(PATHS, st.binary(max_size=2000), min_size=1, max_size=6)
 
 def members(archive: Path) -> dict[str, bytes]:
     with tarfile.open(archive) as opened:
-        return {
-            member.name: file.read() for member in opened if (file := opened.extractfile(member))
-        }
+        return {m.name: opened.extractfile(m).read() for m in opened}  # type: ignore[union-attr]
 
 
 def packable(files: dict[str, bytes]) -> bool:
     """Whether this machine can have these files, and any other."""
-    names = Names()
+    names = names_module.Names()
     return all(names.add(path) is None for path in files)
 
 
@@ -51,8 +74,7 @@ def test_the_bytes_are_for_ever() -> None:
         HashedFile("run.sh", 0, hashlib.sha256().hexdigest(), executable=True, content=b""),
         HashedFile.of("z", many),
     )
-    data = bytearray()
-    compress(data.extend, "ACME", Path(), files)
+    data = b"".join(archives.compress("ACME", Path(), files))
     assert (len(data), hashlib.sha256(data).hexdigest()) == GOLDEN
 
 
@@ -109,80 +131,55 @@ def test_every_tool_reads_it(tmp_path: Path) -> None:
 LONG = "n" * 200
 
 
-@pytest.mark.parametrize("own", [{}, {MANIFEST: b"own"}], ids=["made", "kept"])
-def test_the_manifest(tmp_path: Path, own: dict[str, bytes]) -> None:
+def test_the_manifest_is_made_or_kept(tmp_path: Path) -> None:
     """The tree does not change."""
-    tree = lay(tmp_path / "ACME", FILES | own)
-    expected = own.get(MANIFEST, manifest_of(FILES).encode())
-    assert members(packed(tree))[f"ACME/{MANIFEST}"] == expected
-    assert (MANIFEST in names(tree)) is bool(own)
-
-
-def test_empty_folders_are_listed_and_links_are_unfit(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
+    assert members(packed(tree))[f"ACME/{MANIFEST}"] == manifest_of(FILES).encode()
+    assert MANIFEST not in names(tree)
+    lay(tree, {MANIFEST: b"own"})
+    assert members(packed(tree, tmp_path / "x"))[f"ACME/{MANIFEST}"] == b"own"
+
+
+def test_empty_folders_are_listed_and_links_and_names_are_unfit(tmp_path: Path) -> None:
+    strange = os.fsdecode(b"no-\xff-utf8")
+    tree = lay(tmp_path / "ACME", {**FILES, strange: b""})
     (tree / "empty" / "inner").mkdir(parents=True)
     (tree / "link").symlink_to("systems")
     os.mkfifo(tree / "pipe")
     hashed = hash_tree(tree)
     assert hashed.empty == ("empty/inner",)
-    assert hashed.unfit == {"link": "a link", "pipe": "not a regular file"}
+    reasons = {"link": "a link", "pipe": "not a regular file", strange: "the name is not UTF-8"}
+    assert hashed.unfit == reasons
     assert [file.path for file in hashed.files] == sorted(FILES)
 
 
-@pytest.mark.parametrize("name", ["back\\slash", os.fsdecode(b"no-\xff-utf8")])
-def test_names_that_not_all_systems_have_are_unfit(tmp_path: Path, name: str) -> None:
-    tree = lay(tmp_path / "ACME", {name: b""})
-    assert list(hash_tree(tree).unfit) == [name]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda file: file.write_bytes(b"[]\n"), "changed while it was packed"),
-        (lambda file: (file.unlink(), file.symlink_to("/etc/hostname")), "cannot be read"),
-        (Path.unlink, "cannot be read"),
-    ],
-    ids=["another content", "a link", "gone"],
-)
-def test_a_file_that_changes_meanwhile(
-    tmp_path: Path, change: Callable[[Path], object], message: str
-) -> None:
+def test_a_file_that_changes_meanwhile(tmp_path: Path) -> None:
     tree = lay(tmp_path / "ACME", FILES)
-    hashed = hash_tree(tree)
-    change(tree / "systems/box.json")
-    with pytest.raises(UserError, match=rf"box\.json: {message}"):
-        pack(hashed, tmp_path / "x.tar.gz", None, force=False)
-    assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
+    hashed, file = hash_tree(tree), tree / "systems/box.json"
+    for change, message in (
+        (lambda: file.write_bytes(b"[]\n"), "changed while it was packed"),
+        (file.unlink, "cannot be read"),
+        (lambda: file.symlink_to("/etc/hostname"), "cannot be read"),
+    ):
+        change()
+        with pytest.raises(UserError, match=rf"box\.json: {message}"):
+            pack(hashed, tmp_path / "x.tar.gz", None, force=False)
+        assert [path.name for path in tmp_path.iterdir()] == ["ACME"]
 
 
-@pytest.mark.parametrize("taken", ["x.tar.gz", "x.tar.gz.sha256"])
-def test_archive_and_checksum_are_written_together(tmp_path: Path, taken: str) -> None:
-    tree = lay(tmp_path / "ACME", FILES)
-    (tmp_path / taken).write_text("old")
-    with pytest.raises(UserError, match=f"{taken}: exists already"):
+def test_archive_and_checksum_are_written_together(tmp_path: Path) -> None:
+    tree, taken = lay(tmp_path / "ACME", FILES), tmp_path / "x.tar.gz.sha256"
+    taken.write_text("old")
+    with pytest.raises(UserError, match="sha256: exists already"):
         packed(tree, tmp_path / "x.tar.gz")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", taken]
-    pack(hash_tree(tree), tmp_path / "x.tar.gz", None, force=True)
-    digest = hashlib.sha256((tmp_path / "x.tar.gz").read_bytes()).hexdigest()
-    assert (tmp_path / "x.tar.gz.sha256").read_text() == f"{digest}  x.tar.gz\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ACME", taken.name]
 
 
-@pytest.mark.parametrize(
-    ("form", "name"),
-    [
-        (None, "ACME.tar.gz"),
-        (Form.AGE, "ACME.tar.gz.age"),
-        (Form.OFFICIAL, "mlperf_submission_ACME.tar.gz"),
-    ],
-)
-def test_default_names(tmp_path: Path, form: Form | None, name: str) -> None:
-    (tmp_path / "ACME").mkdir()
-    assert default_target(tmp_path / "ACME" / ".." / "ACME", form) == tmp_path / name
-
-
-def test_a_tree_without_a_name() -> None:
+def test_default_names(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", {}) / ".." / "ACME"
+    assert packing.default_target(tree, Form.AGE) == tmp_path / "ACME.tar.gz.age"
     with pytest.raises(UserError, match="/: cannot be packed under its name ''"):
-        name_of(Path("/"))
+        packing.default_target(Path("/"), None)
 
 
 STEPS = {"open", "os.mkdir", "os.link", "os.rename", "os.remove", "os.rmdir"}
@@ -228,8 +225,341 @@ def test_a_kill_between_the_names_of_two_files(tmp_path: Path) -> None:
     (scratch / ".mlperf-pkg").write_text(f"1 {scratch.stat().st_ino}")
     (tmp_path / "x.tar.gz.sha256").hardlink_to(scratch / "x.tar.gz.sha256")
     packed(tree, tmp_path / "x.tar.gz")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "ACME",
-        "x.tar.gz",
-        "x.tar.gz.sha256",
+    assert names(tmp_path)[-2:] == ["x.tar.gz", "x.tar.gz.sha256"]
+    assert not scratch.exists()
+
+
+# ---- every change to an archive or a tree is detected ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """An archive of a few short files."""
+    root = tmp_path_factory.mktemp("tiny")
+    return packed(lay(root / "ACME", {**FILES, LOG: FILES[LOG][:400]})).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+# ---- archives -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("position", [*range(48), *range(-24, 0)])
+def test_every_bit_of_head_and_tail(tiny: bytes, folder: Path, position: int) -> None:
+    """The gzip header says nothing about the files; all the same nothing in it may change."""
+    for bit in range(8):
+        data = flipped(tiny, position % len(tiny), bit)
+        assert failed(write(folder / "ends.tar.gz", data))
+
+
+@examples(150)
+@given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_any_bit(tiny: bytes, folder: Path, position: float, bit: int) -> None:
+    data = flipped(tiny, int(position * len(tiny)), bit)
+    assert failed(write(folder / "any.tar.gz", data))
+
+
+@examples(100)
+@given(end=st.floats(0, 1, exclude_max=True))
+def test_cut_off_anywhere(tiny: bytes, folder: Path, end: float) -> None:
+    assert failed(write(folder / "cut.tar.gz", tiny[: int(end * len(tiny))]))
+
+
+def test_anything_after_the_end(tiny: bytes, tmp_path: Path) -> None:
+    """Zeros and empty members, which other readers pass over, too."""
+    for more in (b"\0", b"\n", b"\x1f", archives.HEADER, zipped(b""), zipped(b"\0" * 512)):
+        assert failed(write(tmp_path / "x.tar.gz", tiny + more))
+
+
+FITTING = ["{right}  ACME.tar.gz", "{right} *ACME.tar.gz\n", "x\n{right}  ACME.tar.gz\r\n"]
+OTHERS = ["{other}  ACME.tar.gz\n", "{right}  Other.tar.gz\n", "\ufffd\n", "{right} ACME.tar.gz\n"]
+
+
+def test_checksum_files_of_others(tmp_path: Path) -> None:
+    archive = packed(lay(tmp_path / "ACME", FILES))
+    beside = archive.with_name(archive.name + verification.SUFFIX)
+    right = beside.read_text().split()[0].upper()
+    for text in (*FITTING, *OTHERS):
+        beside.write_text(text.format(right=right, other="0" * 64))
+        report = verified(archive)
+        assert codes(report) == ({"PACK101"} if text in OTHERS else set())
+    assert Verdict.PASS not in (report.verdict.official, report.verdict.rules)
+
+
+# ---- archives of others -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("ACME",), ("-C", "ACME", "."), ("-C", "ACME", "results", "systems", "notes", MANIFEST), ("--format=pax", "ACME"), ("--format=ustar", "ACME")])  # fmt: skip
+def test_archives_made_by_tar(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    lay(tmp_path / "ACME", with_manifest({**FILES, "deep/" * 19 + "file": b"x"}))
+    if arguments[-1] == MANIFEST:
+        arguments = (*arguments, "deep")
+    subprocess.run(["tar", "-czf", "x.tar.gz", *arguments], cwd=tmp_path, check=True)
+    report = verified(tmp_path / "x.tar.gz")
+    assert codes(report) == {"PACK106", "PACK107"}
+    assert {finding.severity for finding in report.findings if finding.code in codes(report)} == {Severity.NOTE}  # fmt: skip
+
+
+def test_archives_made_by_tarfile(tmp_path: Path) -> None:
+    long = with_manifest({**FILES, "n" * 200: b"x"})
+    for format_, files in ((1, long), (2, long), (0, with_manifest(FILES)), (0, FILES)):
+        archive = write(tmp_path / "x.tar.gz", zipped(tree_tar(files, format_=format_)))
+        missing = {"PACK201"} if files is FILES else set()
+        assert codes(verified(archive)) == {"PACK106", "PACK107"} | missing
+
+
+def test_a_mark_does_not_vouch_for_other_bytes(tiny: bytes, tmp_path: Path) -> None:
+    """Our own tar, compressed by somebody else."""
+    assert codes(verified(write(tmp_path / "ours.tar.gz", tiny))) == {"PACK107"}
+    archive = write(tmp_path / "x.tar.gz", zipped(gzip.decompress(tiny)))
+    assert codes(verified(archive)) == {"PACK105", "PACK107"}
+
+
+# ---- trees --------------------------------------------------------------------------------
+
+
+def tree_codes(tree: Path) -> set[str]:
+    return codes(verification.verify_tree(tree, Options())[1])
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay(tmp_path_factory.mktemp("tree") / "ACME", with_manifest(FILES))
+
+
+@examples(75)
+@given(
+    name=st.sampled_from([LOG, "systems/box.json", MANIFEST]),
+    position=st.floats(0, 1, exclude_max=True),
+    bit=st.integers(0, 7),
+)
+def test_any_bit_of_any_file(tree: Path, name: str, position: float, bit: int) -> None:
+    path = tree / name
+    before = path.read_bytes()
+    try:
+        path.write_bytes(flipped(before, int(position * len(before)), bit))
+        assert tree_codes(tree) == ({"PACK202"} if name == MANIFEST else {"PACK204"})
+    finally:
+        path.write_bytes(before)
+
+
+def test_changes_to_a_tree(tree: Path, tmp_path: Path) -> None:
+    def manifest(data: bytes) -> Callable[[Path], object]:
+        return lambda tree: (tree / MANIFEST).write_bytes(data)
+
+    changes: list[tuple[str, Callable[[Path], object]]] = [
+        ("PACK203", lambda tree: (tree / "systems/box.json").unlink()),
+        ("PACK204", lambda tree: (tree / "systems/box.json").write_bytes(b"")),
+        ("PACK205", lambda tree: (tree / "more").write_bytes(b"")),
+        ("PACK206", lambda tree: (tree / "link").symlink_to("systems")),
+        ("PACK201", lambda tree: (tree / MANIFEST).unlink()),
+        ("PACK202", lambda tree: os.truncate(tree / MANIFEST, 65 << 20)),
+        *(("PACK202", manifest(data)) for data in (b"\xff", b"[" * 10**5, b'{"files": [3]}')),
+        ("PACK202", manifest(b'{"files": [], "tool": {"a": NaN}}')),
     ]
+    for number, (code, change) in enumerate(changes):
+        copy = Path(shutil.copytree(tree, tmp_path / str(number)))
+        change(copy)
+        assert tree_codes(copy) == {code}
+
+
+def test_a_tree_without_logs(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", with_manifest({"x": b""}))
+    with pytest.raises(UserError, match=r"ACME\.tar\.gz: no MLPerf log here"):
+        verified(packed(tree))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_temporary_folder_that_vanishes_is_no_damage(
+    tiny: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    def checked(arguments: list[str], options: Options) -> Checked:
+        scratch = Path(arguments[0]).parents[1]
+        if before:
+            shutil.rmtree(scratch)
+        result = check(arguments, options)
+        shutil.rmtree(scratch)
+        return result
+
+    monkeypatch.setattr(verification, "check", checked)
+    archive = write(tmp_path / "x.tar.gz", tiny)
+    with pytest.raises(FileNotFoundError, match="was removed by another program"):
+        verified(archive)
+
+
+# ---- unpacking for good -------------------------------------------------------------------
+
+
+def test_extract(tmp_path: Path) -> None:
+    tree = lay(tmp_path / "ACME", FILES)
+    (tree / LOG).chmod(0o755)
+    archive, out = packed(tree), tmp_path / "new" / "out" / "ACME"
+    verified(archive, extract=out.parent)
+    assert {name: (out / name).read_bytes() for name in FILES} == FILES
+    assert names(out) == sorted([*names(tree), MANIFEST])
+    assert (out / LOG).stat().st_mode & 0o777 == 0o755
+    write(archive, zipped(tree_tar(with_manifest(FILES) | {LOG: b":::MLLOG"})))
+    assert "PACK204" in codes(verified(archive, extract=tmp_path / "damaged"))
+    assert not (tmp_path / "damaged").exists()
+
+
+def test_an_interruption_leaves_nothing(
+    tiny: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(archives._Stream, "padding", Mock(side_effect=KeyboardInterrupt))
+    archive = write(tmp_path / "x.tar.gz", tiny)
+    with pytest.raises(KeyboardInterrupt):
+        verified(archive, extract=tmp_path / "out")
+    assert names(tmp_path) == ["tmp", "x.tar.gz"]
+
+
+# ---- what must not be unpacked: the reason is reported, and nothing is left behind --------
+
+GOOD = tree_tar(with_manifest(FILES))
+END = bytes(1024)
+PAX = {"format_": tarfile.PAX_FORMAT}
+
+
+def typed(kind: bytes, name: str = "ACME/x", link: str = "") -> bytes:
+    return tar(member(name, type=kind, linkname=link))
+
+
+def pax(**records: str) -> bytes:
+    return tar(member("ACME/x", b"1", pax_headers=records), **PAX)
+
+
+def broken(change: Callable[[bytearray], None]) -> bytes:
+    """A tar archive of one file whose header was changed and has a right checksum again."""
+    data = bytearray(tar(member("ACME/x", b"1")))
+    change(data)
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data[:512])
+    return bytes(data)
+
+
+def put(position: int, what: bytes) -> Callable[[bytearray], None]:
+    return lambda data: data.__setitem__(slice(position, position + len(what)), what)
+
+
+TARS = {
+    "absolute": (typed(b"0", "/tmp/x"), "PACK103", "an absolute path"),
+    "up": (typed(b"0", "../x"), "PACK103", "leads elsewhere"),
+    "up as a folder": (typed(b"5", "ACME/.."), "PACK103", "leads elsewhere"),
+    "no name": (typed(b"0", ""), "PACK103", "leads elsewhere"),
+    "backslash": (typed(b"0", "..\\x"), "PACK103", "backslash"),
+    "no utf-8": (typed(b"0", "ACME/\udcff"), "PACK103", "not UTF-8"),
+    "long": (tar(member("x/" * 600 + "x", b"")), "PACK103", "longer than"),
+    "symbolic link out": (typed(b"2", link="/etc/passwd"), "PACK103", "a symbolic link"),
+    "hard link": (typed(b"1", link="ACME/y"), "PACK103", "a hard link"),
+    "character device": (typed(b"3"), "PACK103", "a device"),
+    "pipe": (typed(b"6"), "PACK103", "a named pipe"),
+    "sparse": (broken(put(156, b"S")), "PACK103", "a sparse file"),
+    "unknown type": (broken(put(156, b"Z")), "PACK103", "neither a file nor a folder"),
+    "long link": (broken(put(156, b"K")), "PACK103", "neither a file nor a folder"),
+    "twice": (tree_tar({"x": b"1"})[:1024] + tree_tar({"x": b"2"}), "PACK103", "twice"),
+    "file, then folder": (tar(member("ACME", b""), member("ACME/x", b"")), "PACK103", "twice"),
+    "folder, then file": (tar(member("ACME/x", b""), member("ACME", b"")), "PACK103", "twice"),
+    "case": (tar(member("ACME/x"), member("acme/y")), "PACK103", "the same name as ACME"),
+    "pax path": (pax(path="../x"), "PACK103", "leads elsewhere"),
+    "pax sparse": (pax(**{"GNU.sparse.name": "../x"}), "PACK102", "a pax header with"),
+    "pax size": (pax(size="-1"), "PACK102", "not a number"),
+    "pax unknown": (pax(hidden="x"), "PACK102", "a pax header with 'hidden'"),
+    "pax bomb": (pax(comment="x" * 70_000), "PACK104", "a header of 70"),
+    "global pax": (tarfile.TarInfo.create_pax_global_header({"path": "x"}), "PACK102", "a global pax"),
+    "pax alone": (pax(path="é")[:1024] + END, "PACK102", "without its member"),
+    "pax torn": (broken(put(156, b"x")), "PACK102", "cannot be read"),
+    "folder with content": (broken(put(156, b"5")), "PACK102", "a folder with content"),
+    "not tar": (b"Dear chair, here is our submission." * 99, "PACK102", "not a tar archive"),
+    "nothing": (b"", "PACK102", "cut off"),
+    "wrong checksum": (flipped(GOOD, 0, 0), "PACK102", "checksum of a header"),
+    "wrong size": (broken(put(124, b"x")), "PACK102", "a number in a header"),
+    "size beyond the end": (broken(put(124, b"7" * 11)), "PACK102", "cut off"),
+    "cut in a file": (GOOD[:600], "PACK102", "cut off"),
+    "no end": (GOOD.rstrip(b"\0") + bytes(-len(GOOD.rstrip(b"\0")) % 512), "PACK102", "cut off"),
+    "after the end": (GOOD + b"x" + bytes(511), "PACK102", "follows the end"),
+    "after one block of the end": (tar(member("x"))[:1024] + b"x" * 512, "PACK102", "follows"),
+    "in the padding": (flipped(tar(member("ACME/x", b"1")), 513, 0), "PACK102", "between two members"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "code", "message"), TARS.values(), ids=TARS)
+def test_hostile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, code: str, message: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    archive = write(tmp_path / "x.tar.gz", zipped(data))
+    (finding,) = [f for f in verified(archive, extract=tmp_path / "out").findings if f.code != "PACK107"]  # fmt: skip
+    assert (finding.code, message in finding.text) == (code, True), finding
+    assert names(tmp_path) == ["tmp", "x.tar.gz"]
+
+
+def test_content_that_only_some_readers_see(tmp_path: Path) -> None:
+    """Some stop at the first member or at the end of tar; GNU gzip ends at zeros."""
+    in_second, behind_zeros = zipped(tree_tar({"evil": b""})), bytes(3) + zipped(GOOD[1024:])
+    for data in (zipped(GOOD) + in_second, zipped(GOOD[:1024]) + behind_zeros):
+        assert "PACK102" in codes(verified(write(tmp_path / "x.tar.gz", data)))
+
+
+@pytest.mark.parametrize("tail", [True, False])
+@pytest.mark.parametrize("content", [bytes(3 << 20), os.urandom(3 << 20)], ids=["zeros", "noise"])
+def test_a_bomb(tmp_path: Path, tail: bool, content: bytes) -> None:
+    """Zeros in a file, and zeros after the end, have the same limit, compressed or not."""
+    data = GOOD + content if tail else tar(member("ACME/x", content))
+    archive = write(tmp_path / "x.tar.gz", zipped(data))
+    report = verification.verify_archive(archive, Options(), str, largest=1 << 20)
+    (finding,) = [f for f in report.findings if f.code in {"PACK104", "PACK102"}]
+    is_bomb = not tail or not any(content)
+    assert finding.code == ("PACK104" if is_bomb else "PACK102")
+    assert ("more than 0.000976562 GiB; --max-unpacked sets" in finding.text) is is_bomb
+
+
+def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "LARGEST_NUMBER", 10)
+    data = tar(*(member(f"ACME/{number}") for number in range(11)))
+    assert "PACK103" in codes(verified(write(tmp_path / "x.tar.gz", zipped(data))))
+
+
+def test_what_is_no_archive(tmp_path: Path) -> None:
+    for data in (b"", b"\x1f", b"PK\3\4", b"text", b"Salted__", b"Salted__12345678"):  # fmt: skip
+        with pytest.raises(UserError, match=r"x\.tar\.gz: "):
+            verified(write(tmp_path / "x.tar.gz", data), "secret")
+
+
+@examples(300)
+@given(
+    format_=st.sampled_from([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
+    changes=st.lists(st.tuples(st.integers(0, 2**20), st.binary(min_size=1, max_size=12)), max_size=3),
+    repair=st.booleans(),
+)  # fmt: skip
+def test_no_change_makes_it_fall_over(
+    tmp_path_factory: pytest.TempPathFactory,
+    format_: int,
+    changes: list[tuple[int, bytes]],
+    repair: bool,
+) -> None:
+    """It is unpacked below its folder, or refused; there is no third."""
+    data = bytearray(tree_tar({"a/ö": b"x" * 600, "b": b""}, format_=format_))
+    for position, what in changes:
+        put(position % 3000, what)(data)
+    for start in range(0, 3072, 512) if repair else ():
+        block = data[start : start + 512]
+        block[148:156] = b" " * 8
+        data[start + 148 : start + 156] = b"%06o\0 " % sum(block)
+    root = tmp_path_factory.mktemp("fuzz")
+    (root / "inner").mkdir()
+    position = 0
+
+    def read(size: int) -> bytes:
+        nonlocal position
+        position += size
+        return bytes(data[position - size : position])
+
+    with suppress(archives.BadArchive):
+        archives.untar(read, root / "inner", len(data))
+    assert [path.name for path in root.iterdir()] == ["inner"]

@@ -7,8 +7,6 @@ import pytest
 
 from mlperf_pkg.commands.builder.configuration import config_text, explained
 from mlperf_pkg.commands.builder.plan import Plan
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.config import CONFIG_NAME, Config, read_config
 from tests.helpers.workspaces import (
     POD16,
@@ -18,6 +16,7 @@ from tests.helpers.workspaces import (
     lay,
     logs_of,
     numbered,
+    prepared,
 )
 
 POD64 = {"systems/bow-pod64.json": described("bow-pod64")}
@@ -53,10 +52,6 @@ waivers:
 """
 
 
-def planned(root: Path, division: str | None = None) -> Prepared:
-    return prepare(Folders.of(root), Order(division=division))
-
-
 def outline(plan: Plan) -> list[tuple[str, list[str]]]:
     return [(planned.folder, [run.path for run in planned.runs]) for planned in plan.sets]
 
@@ -73,13 +68,10 @@ def outline(plan: Plan) -> list[tuple[str, list[str]]]:
 def test_the_same_plan_again(
     tmp_path: Path, make: Callable[[Path], Path], config: str, division: str | None
 ) -> None:
-    root = make(tmp_path)
-    lay(root, {CONFIG_NAME: config.encode()})
-    lay(root, {f"src/{name}/x": b"" for name in ("bert", "a", "b")})
-    before = planned(root, division)
+    root = lay(make(tmp_path), {f"src/{name}/x": b"" for name in ("bert", "a", "b")})
+    before = prepared(root, config, division=division)
     text = config_text(explained(before.workspace, before.plan))
-    lay(root, {CONFIG_NAME: text.encode()})
-    after = planned(root)
+    after = prepared(root, text)
     assert outline(after.plan) == outline(before.plan)
     assert [file.path for file in after.files] == [file.path for file in before.files]
     assert (after.refusals, after.target) == (before.refusals, before.target)
@@ -87,12 +79,10 @@ def test_the_same_plan_again(
 
 
 def test_patterns(tmp_path: Path) -> None:
-    before = planned(mixed(tmp_path))
+    before = prepared(mixed(tmp_path))
     systems = explained(before.workspace, before.plan)["systems"]
-    assert systems["bow-pod64"]["logs"] == [
-        *(f"logs/both/{number}.log" for number in range(5)),
-        "logs/there/*",
-    ]
+    alone = [f"logs/both/{number}.log" for number in range(5)]
+    assert systems["bow-pod64"]["logs"] == [*alone, "logs/there/*"]
     assert systems["bow-pod16"]["logs"][-1] == "logs/here[[]1]/*"
 
 

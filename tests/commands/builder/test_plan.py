@@ -1,23 +1,27 @@
 """What becomes of runs and systems, and why a submission cannot be planned."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
-from mlperf_pkg.commands.builder.plan import Plan, make_plan
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
-from mlperf_pkg.commands.builder.workspace import Folders
+from mlperf_pkg.commands.builder.plan import Plan, judge, make_plan, reasons, systems_of
+from mlperf_pkg.commands.builder.prepare import Prepared
 from mlperf_pkg.config import Config, SystemConfig
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.results.scoring import select
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.model import Run
+from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.workspaces import (
     logs_of,
+    prepared,
     resnet_workspace,
     run,
     system,
     with_failures,
+    with_one_seed,
     workspace,
 )
 
@@ -35,16 +39,10 @@ def planned(
 
 
 def test_sets_and_targets_in_order_of_start() -> None:
-    plan = planned(
-        run("logs/box/x.log", 30.0),
-        run("logs/box/y.log", 10.0),
-        run("logs/box/c.log", None),
-        run("logs/box/b.log", None),
-        run("logs/box/z.log", 20.0),
-        run("logs/box/w.log", 5.0, benchmark="bert"),
-        OPEN,
-        systems=(BOX_OPEN, BOX, system("idle")),
-    )
+    starts = {"x": 30.0, "y": 10.0, "c": None, "b": None}
+    resnet = [run(f"logs/box/{name}.log", start) for name, start in starts.items()]
+    bert = run("logs/box/w.log", 5.0, benchmark="bert")
+    plan = planned(*resnet, bert, OPEN, systems=(BOX_OPEN, BOX, system("idle")))
     copied = {
         target: r.path
         for planned_set in plan.sets
@@ -53,19 +51,12 @@ def test_sets_and_targets_in_order_of_start() -> None:
     assert list(copied.items()) == [
         ("results/box/bert/result_0.txt", "logs/box/w.log"),
         ("results/box/resnet/result_0.txt", "logs/box/y.log"),
-        ("results/box/resnet/result_1.txt", "logs/box/z.log"),
-        ("results/box/resnet/result_2.txt", "logs/box/x.log"),
-        ("results/box/resnet/result_3.txt", "logs/box/b.log"),
-        ("results/box/resnet/result_4.txt", "logs/box/c.log"),
+        ("results/box/resnet/result_1.txt", "logs/box/x.log"),
+        ("results/box/resnet/result_2.txt", "logs/box/b.log"),
+        ("results/box/resnet/result_3.txt", "logs/box/c.log"),
         ("results/box-open/resnet/result_0.txt", "logs/box-open/b.log"),
     ]
-    assert [system_file.id for system_file in plan.systems] == ["box", "box-open"]
-    assert [planned_set.name for planned_set in plan.sets] == [
-        "box/bert",
-        "box/resnet",
-        "box-open/resnet",
-    ]
-    assert plan.benchmarks == ("bert", "resnet")
+    assert [system_file.id for system_file in systems_of(plan.sets)] == ["box", "box-open"]
     assert (plan.submitter, plan.problems) == ("Graphcore", ())
     assert plan.notes == ("not copied, because there are no results: systems/idle.json",)
 
@@ -96,10 +87,8 @@ def test_leave_out() -> None:
         config = Config(code=CODE.code, leave_out=names if origin == "configuration" else ())
         plan = planned(HERE, other, config=config, leave_out=names if origin == "option" else ())
         assert [planned_set.name for planned_set in plan.sets] == ["box/bert"]
-        left, unknown = (
-            "left out as you asked: box/resnet, 1 run",
-            "there is no result set box/brt to leave out; did you mean box/bert?",
-        )
+        left = "left out as you asked: box/resnet, 1 run"
+        unknown = "there is no result set box/brt to leave out; did you mean box/bert?"
         # The configuration may be about both divisions, a command line is about what it builds.
         expected = ((left,), (unknown,)) if origin == "option" else ((left, unknown), ())
         assert (plan.notes, plan.problems) == expected
@@ -133,7 +122,6 @@ def test_problems() -> None:
         ([run(division="open", platform="box")], (BOX,), CODE, "Graphcore/box/resnet/open: SET111: the division is open in the logs, but closed in systems/box.json"),
         ([run(division="open", platform="b")], (BOX,), CODE, "Graphcore/b/resnet/open: SET110: no system description of the open division; expected"),
         ([HERE], (system("box", submitter="ACME Inc."),), CODE, "the submitter 'ACME Inc.' cannot name a folder in git. Name the submitter in mlperf-pkg.yaml:\n  submitter: ACME-Inc"),
-        ([HERE], (system("box", submitter="../up"),), CODE, "the submitter '../up' cannot name"),
         ([HERE, run("logs/other/a.log")], (BOX, system("other", submitter="ACME")), CODE, "several submitters: ACME, Graphcore. A submission has one"),
         ([run("logs/box/a.log", org="")], (system("box", submitter=""),), CODE, "neither a system description nor a log names a submitter. Name the submitter in mlperf-pkg.yaml"),
         ([run("logs/x\ny/a.log")], (system("x\ny"),), CODE, "systems/x\\ny.json: 'x\\ny' cannot name a folder in git: rename the file"),
@@ -157,15 +145,16 @@ SEVEN = logs_of("bow-pod16", runs=7)
 
 
 def chosen_from(root: Path, logs: tuple[bytes, ...], *, chosen: bool = True) -> Prepared:
-    resnet_workspace(root, logs)
-    return prepare(Folders.of(root), Order(choose_runs=chosen))
+    return prepared(resnet_workspace(root, logs), choose_runs=chosen)
 
 
 def paths(made: Prepared) -> list[str]:
     return [run.path for planned in made.plan.sets for run in planned.runs]
 
 
-def test_the_median_window_is_taken(tmp_path: Path) -> None:
+def test_the_median_window_is_taken_of_more_than_are_required(tmp_path: Path) -> None:
+    five = chosen_from(tmp_path, SEVEN[:5])
+    assert (len(paths(five)), [note for note in five.notes if "median" in note]) == (5, [])
     every = chosen_from(tmp_path, SEVEN, chosen=False)
     assert len(paths(every)) == 7
     assert "SET101" in every.refusals[0]
@@ -179,12 +168,36 @@ def test_the_median_window_is_taken(tmp_path: Path) -> None:
     assert all(path in note for path in set(paths(every)) - set(paths(made)))
 
 
-def test_as_many_as_required_are_left_alone(tmp_path: Path) -> None:
-    made = chosen_from(tmp_path, SEVEN[:5])
-    assert len(paths(made)) == 5
-    assert not [note for note in made.notes if "median" in note]
-
-
 def test_an_invalid_median_is_refused(tmp_path: Path) -> None:
     made = chosen_from(tmp_path, with_failures(SEVEN, 5))
     assert "bow-pod16/resnet: no runs can be chosen: the median is infinite" in made.refusals[0]
+
+
+# ---- why planned result sets are not valid ------------------------------------------------
+
+GOOD = logs_of("bow-pod16")
+
+
+def reason_of(logs: Sequence[bytes], box: SystemFile) -> str:
+    files = [LogFile(Source(f"logs/{n}.log", log), round="2.0") for n, log in enumerate(logs)]
+    inputs = workspace(map(read_run, files), [box])
+    (reason,) = reasons(judge(make_plan(inputs), inputs))
+    return reason
+
+
+def test_findings_of_a_kind_are_folded() -> None:
+    reason = reason_of(with_one_seed(GOOD)[:4], system("box"))
+    assert re.sub(r"seed \d+", "seed N", re.sub(r"log:\d+", "log:LINE", reason)).split("\n") == [
+        "box/resnet is not valid:",
+        "  results/box/resnet: SEED102: seed N is logged by the same source line in several runs;"
+        " expected another seed (3 of 4 runs; first logs/1.log:LINE) [official checker]",
+        "    --seed-checker-bypass builds it and asks for a review",
+        "  results/box/resnet: SET101: the number of runs (files result_*.txt) is 4; expected 5"
+        " [rules and official checker]",
+    ]
+
+
+def test_systems_are_judged_too() -> None:
+    reason = reason_of(GOOD, system("box", cooling=None, framework=7))
+    assert reason.startswith("systems/box.json is not valid:\n  systems/box.json:")
+    assert "SYS102" in reason

@@ -6,22 +6,39 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from mlperf_pkg.commands.builder.contents import PlannedFile
+from mlperf_pkg.checker.check import check
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.builder.manifest import FORMAT, MANIFEST
-from mlperf_pkg.commands.builder.writing import write_tree
+from mlperf_pkg.commands.builder.prepare import Prepared
+from mlperf_pkg.commands.builder.writing import PARAMETERS, TABLES, PlannedFile, unfit, write_tree
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdict
 from mlperf_pkg.infra import files
-from tests.helpers.workspaces import bytes_below, lay
+from mlperf_pkg.infra.source import Source
+from tests.helpers.archives import names
+from tests.helpers.official import package_checked, repository_errors, summary
+from tests.helpers.workspaces import (
+    POD16,
+    RESNET,
+    bytes_below,
+    closed_workspace,
+    described,
+    lay,
+    logs_of,
+    numbered,
+    prepared,
+    resnet_workspace,
+    with_failures,
+    with_one_seed,
+)
 
 FILES = (PlannedFile("a/b/one.txt", b"one\r\n"), PlannedFile("two", b""))
-OTHER = (PlannedFile("three", b"3"),)
-
-
-def names(root: Path) -> list[str]:
-    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*"))
 
 
 def write(target: Path, files: tuple[PlannedFile, ...] = FILES, *, force: bool = False) -> Path:
@@ -37,18 +54,11 @@ def test_tree_and_manifest(tmp_path: Path) -> None:
     manifest = json.loads(files_below.pop(MANIFEST))
     assert files_below == {"a/b/one.txt": b"one\r\n", "two": b"", "copy.txt": b"\x00\xff\n"}
     assert manifest["format"] == FORMAT
-    assert manifest["files"] == [
-        {
-            "path": path,
-            "size": len(files_below[path]),
-            "sha256": hashlib.sha256(files_below[path]).hexdigest(),
-            "origin": "in/s.log" if path == "copy.txt" else None,
-        }
-        for path in sorted(files_below)
-    ]
-    assert names(target.parent) == sorted(
-        [f"ACME/{n}" for n in ("a", "a/b", *files_below, MANIFEST)] + ["ACME"]
-    )
+    assert [entry["path"] for entry in manifest["files"]] == sorted(files_below)
+    digest = hashlib.sha256(b"\x00\xff\n").hexdigest()
+    copy = {"path": "copy.txt", "size": 3, "sha256": digest, "origin": "in/s.log"}
+    assert manifest["files"][1] == copy
+    assert names(target.parent)[:4] == ["ACME", f"ACME/{MANIFEST}", "ACME/a", "ACME/a/b"]
 
 
 def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
@@ -56,9 +66,8 @@ def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
     (tmp_path / "log").chmod(0o400)
     (tmp_path / "run.sh").chmod(0o700)
     (tmp_path / "link").symlink_to("log")
-    target = write(
-        tmp_path / "out", tuple(PlannedFile(n, tmp_path / n) for n in ("link", "log", "run.sh"))
-    )
+    files = tuple(PlannedFile(name, tmp_path / name) for name in ("link", "log", "run.sh"))
+    target = write(tmp_path / "out", files)
     plain = (lay(tmp_path, {"fresh": b""}) / "fresh").stat().st_mode
     assert not (target / "link").is_symlink()
     assert (target / "log").stat().st_nlink == 1
@@ -70,7 +79,6 @@ def test_copies_are_neither_links_nor_writable_by_all(tmp_path: Path) -> None:
 
 
 FOREIGN: dict[str, Callable[[Path], object]] = {
-    "empty": Path.mkdir,
     "a file": Path.touch,
     "by hand": lambda target: lay(target, {"results/x/bert/result_0.txt": b""}),
     "other manifest": lambda target: lay(target, {MANIFEST: b'{"format": "other/1"}'}),
@@ -128,8 +136,180 @@ def test_file_that_is_added_at_the_last_moment_is_not_lost(
 
     monkeypatch.setattr(files, "_exchange", late)
     with pytest.raises(UserError, match="cannot be written"):
-        write(target, OTHER, force=True)
+        write(target, (PlannedFile("three", b"3"),), force=True)
     assert bytes_below(target) == {**before, "theirs": b"1"}
 
 
-# ---- kills ----------------------------------------------------------------------------------
+# ---- the files of a tree: bypasses, code, tables --------------------------------------------
+
+
+def bytes_of(content: bytes | Path | Source) -> bytes:
+    assert isinstance(content, bytes)
+    return content
+
+
+def code_of(root: Path, config: str) -> dict[str, str | None]:
+    files = prepared(root, config).files
+    return {file.path: file.origin for file in files if file.path.startswith("benchmarks/")}
+
+
+def test_origins_and_remarks(tmp_path: Path) -> None:
+    config = """
+notes: {bow-pod16/bert: a <note>, bow-pod16/dlrm: of no result}
+prices:
+  bow-pod16: {price_usd: 149000, source: the vendor, date: 2021-06-30}
+  other: {price_usd: 1, source: nobody}
+"""
+    files = prepared(closed_workspace(tmp_path), config).files
+    origins = {file.path: file.origin for file in files}
+    assert list(origins) == sorted(origins)
+    assert origins["systems/bow-pod16.json"] == "systems/bow-pod16.json"
+    assert origins["results/bow-pod16/resnet/result_4.txt"] == "logs/r4.log"
+    made = {file.path: file.content for file in files if file.origin is None}
+    assert made.keys() == set(TABLES)
+    assert bytes_of(made["results.md"]).decode().splitlines()[-2:] == [
+        r"- bow-pod16/bert: a \<note\>",
+        r"- list price of bow-pod16: \$149,000 (the vendor, 2021-06-30)",
+    ]
+    assert b"<li>bow-pod16/bert: a &lt;note&gt;</li>" in bytes_of(made["results.html"])
+
+
+# ---- beside the logs ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["logs", "logs/tree/results/bow-pod16/resnet"])
+def test_power_logs_follow_their_runs_and_the_scaling_factor_of_a_tree(
+    tmp_path: Path, folder: str
+) -> None:
+    """Power is in folders named like the logs, in ``power/`` beside them."""
+    logs = {f"{folder}/result_{4 - number}.txt": log for number, log in enumerate(RESNET)}
+    power = {f"{folder}/power/result_{number}/node_0.txt": b"" for number in range(5)}
+    lay(tmp_path, POD16, logs, power, {f"{folder}/scaling.json": b'{"scaling_factor": 1.5}'})
+    made = {file.path: file.origin for file in prepared(tmp_path).files}
+    results = "results/bow-pod16/resnet"
+    assert {path: origin for path, origin in made.items() if "/power/" in path} == {
+        f"{results}/power/result_{n}/node_0.txt": f"{folder}/power/result_{4 - n}/node_0.txt"
+        for n in range(5)
+    }
+    assert (f"{results}/scaling.json" in made) is (folder != "logs")
+
+
+# ---- code ---------------------------------------------------------------------------------
+
+
+def test_code_without_links_and_hidden_files(tmp_path: Path) -> None:
+    names = ("bert/run.sh", "bert/lib/a.py", "bert/.git/config", "bert/.env", "other")
+    lay(closed_workspace(tmp_path), {f"src/{name}": b"" for name in names})
+    (tmp_path / "src/bert/link.py").symlink_to("lib/a.py")
+    (tmp_path / "src/bert/up").symlink_to("..")
+    assert code_of(tmp_path, "code: {bert: src/bert, ssd: src/nowhere}") == {
+        "benchmarks/bert/implementations/bert/lib/a.py": "src/bert/lib/a.py",
+        "benchmarks/bert/implementations/bert/run.sh": "src/bert/run.sh",
+    }
+
+
+def test_several_implementations(tmp_path: Path) -> None:
+    lay(closed_workspace(tmp_path), {"a/README.md": b"", "a/run_and_time.sh": b"", "b/x.py": b""})
+    config = "code: {bert: {popart: a, torch: b}, resnet: b}"
+    assert code_of(tmp_path, config) == {
+        "benchmarks/bert/implementations/popart/README.md": "a/README.md",
+        "benchmarks/bert/implementations/popart/run_and_time.sh": "a/run_and_time.sh",
+        "benchmarks/bert/implementations/torch/x.py": "b/x.py",
+        "benchmarks/resnet/implementations/b/x.py": "b/x.py",
+    }
+    assert [note for note in prepared(tmp_path, config).notes if "reviewers" in note] == [
+        f"benchmarks/{folder} has no README.md and no run_and_time.sh: reviewers expect them"
+        for folder in ("bert/implementations/torch", "resnet/implementations/b")
+    ]
+
+
+def test_code_that_is_not_there(tmp_path: Path) -> None:
+    lay(closed_workspace(tmp_path), {"code/README.md": b""})
+    with pytest.raises(UserError) as failure:
+        prepared(tmp_path, "code: {brt: code, bert: {a: logs/r0.log, b: code}, resnet: no/where}")
+    assert str(failure.value).splitlines() == [
+        f"{CONFIG_NAME}: code: brt is not a benchmark of round 2.0; did you mean bert?",
+        f"{CONFIG_NAME}: code: bert: there is no folder logs/r0.log",
+        f"{CONFIG_NAME}: code: resnet: there is no folder no/where",
+    ]
+
+
+def test_logs_among_the_code_are_not_runs(tmp_path: Path) -> None:
+    lay(closed_workspace(tmp_path), {"logs/code/result_0.txt": b"an example"})
+    assert len(prepared(tmp_path, "code: {bert: logs/code}").plan.sets) == 2
+
+
+# ---- the repository checker ---------------------------------------------------------------
+
+
+def test_unfit(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as stream:
+        stream.truncate((50 << 20) + 1)
+    spaced = PlannedFile("a b/c.py", b"", "src/a b/c.py")
+    large = PlannedFile("ok", tmp_path / "large", "logs/large\x07")
+    problems = ["src/a b/c.py: its path contains a space", "logs/large\\x07: larger than 50 MiB"]
+    assert list(unfit((spaced, large, PlannedFile("ok2", b"x" * 100)))) == problems
+
+
+# ---- the official tools accept what was built, and read our scores from it ----------------
+
+RULESET = "2.0.0"
+TOO_LARGE = logs_of("bow-pod16", batch_size=100_000)
+BYPASSES = ("rcp-bypass", "seed-checker-bypass")
+
+
+def build(root: Path, **order: Any) -> Prepared:
+    made = prepared(root, **order)
+    assert made.refusals == ()
+    write_tree(made.target, made.files, force=False)
+    return made
+
+
+def test_scores_and_verdicts(tmp_path: Path) -> None:
+    """Those of the build, of a check of the tree, and of the official tools."""
+    open_ = {"systems/bow-pod64-open.json": described("bow-pod64", division="open")}
+    logs = numbered(logs_of("Bow Pod64", "rnnt", "open"), "logs/o{}.log")
+    made = build(lay(closed_workspace(tmp_path / "ws"), open_, logs))
+    assert package_checked(made.target, RULESET) == (True, {})
+    assert not repository_errors(made.target)
+    rows = json.loads((made.target / "results.json").read_text("utf-8"))["results"]
+    ours = {(row["system"], row["benchmark"]): row["official_minutes"] for row in rows}
+    assert summary(made.target, RULESET) == ours
+    assert {score: row["score_minutes"] for score, row in zip(ours, rows, strict=True)} == ours
+    names = ["bow-pod16/bert", "bow-pod16/resnet", "bow-pod64-open/rnnt"]
+    assert sorted(map("/".join, ours)) == names
+    checked = check([str(made.target)], Options(round="2.0")).report
+    built = (judged.result.row for judged in made.judged)
+    assert checked.result_sets == tuple(replace(row, system_by=None) for row in built)
+    assert (checked.verdict.official, checked.verdict.rules) == (Verdict.PASS, Verdict.PASS)
+
+
+SET = "results/bow-pod16/resnet"
+
+
+@pytest.mark.parametrize(
+    ("logs", "flags"),
+    [
+        (TOO_LARGE, {SET: "rcp-bypass"}),
+        (with_one_seed(TOO_LARGE), {SET: "rcp-bypass", "results/bow-pod16": "seed-checker-bypass"}),
+        (with_one_seed(logs_of("bow-pod16")), {SET: "seed-checker-bypass"}),
+        (with_failures(logs_of("bow-pod16"), 1), {}),
+    ],
+)
+def test_bypasses_are_understood(
+    tmp_path: Path, logs: tuple[bytes, ...], flags: dict[str, str]
+) -> None:
+    """One run that does not converge needs none."""
+    target = build(resnet_workspace(tmp_path / "ws", logs), bypasses=BYPASSES).target
+    files = target.rglob(PARAMETERS)
+    assert {f.parent.relative_to(target).as_posix(): f.read_text() for f in files} == flags
+    assert package_checked(target, RULESET) == (True, {})
+
+
+def test_what_is_refused_is_what_the_package_checker_rejects(tmp_path: Path) -> None:
+    root = resnet_workspace(tmp_path / "ws", TOO_LARGE)
+    assert prepared(root).refusals
+    target = build(root, invalid="keep").target
+    passed, errors = package_checked(target, RULESET)
+    assert not passed
+    assert list(errors) == ["results/bow-pod16/resnet"]

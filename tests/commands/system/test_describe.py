@@ -1,6 +1,8 @@
 """What is said of made-up machines; a human is asked for the rest, by ``system check`` too."""
 
 import json
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from mlperf_logging.system_desc_checker import system_desc_checker
 
 from mlperf_pkg.checks.descriptions import check_system
 from mlperf_pkg.checks.system_schema import FILL_IN, needing_answer, required_fields
-from mlperf_pkg.commands.system import Sources, UserValues, describe
+from mlperf_pkg.commands.system import Sources, UserValues, describe, machine, this_machine
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Severity, Verdict, verdicts_of
 from mlperf_pkg.rulebook.documents import rounds
@@ -127,6 +129,9 @@ def test_a_description_that_is_filled_in_passes(round_: str, tmp_path: Path) -> 
 
 
 def test_status_in_the_words_of_the_round() -> None:
+    for round_, words in (("4.0", "available"), ("3.1", "soon"), ("4.0", "")):
+        with pytest.raises(UserError, match=f"unknown status of round {round_}: '{words}'"):
+            describe(NOWHERE, UserValues(round_, status=words))
     for round_, words, status in (
         ("3.1", "OnPrem", "onprem"),
         ("4.0", "onprem", "Available on-premise"),
@@ -136,14 +141,58 @@ def test_status_in_the_words_of_the_round() -> None:
         assert describe(NOWHERE, UserValues(round_, status=words))["status"] == status
 
 
-def test_unknown_status() -> None:
-    for round_, words in (("4.0", "available"), ("3.1", "soon"), ("4.0", "")):
-        with pytest.raises(UserError, match=f"unknown status of round {round_}: '{words}'"):
-            describe(NOWHERE, UserValues(round_, status=words))
-
-
 def test_answers_to_choose_from(tmp_path: Path) -> None:
     fields = describe(ARM.sources(tmp_path), UserValues("5.1"))
     assert fields["framework"] == "FILL IN: PyTorch 2.4.0 or JAX 0.4.30"
     assert fields["division"] == "FILL IN: closed or open"
     assert fields["status"].startswith("FILL IN: Available on-premise or Available cloud or ")
+
+
+# ---- the sources of this machine, and a tool that misbehaves -------------------------------
+
+
+def tool(folder: Path, script: str) -> None:
+    path = folder / "nvidia-smi"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for script, output in (
+        ("echo $1,2", "--query,2\n"),
+        ("echo half; exit 9", ""),
+        ("printf '\\377'", "\ufffd"),
+        ("kill -9 $$", ""),
+        ("sleep 60", ""),
+    ):
+        tool(tmp_path, script)
+        monkeypatch.setattr(machine, "_PATIENCE_S", 0.3 if "sleep" in script else 30)
+        assert this_machine().nvidia_smi("--query") == output
+
+
+def test_no_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool(tmp_path, "echo here")
+    monkeypatch.chdir(tmp_path)
+    for path in ("", ".", "/nowhere"):
+        monkeypatch.setenv("PATH", path)
+        assert this_machine().nvidia_smi() == ""
+
+
+def test_versions_and_files_which_only_linux_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert this_machine().version_of("click") == version("click")
+    assert this_machine().version_of("no-such-distribution") == ""
+    assert this_machine().root == (Path("/") if sys.platform == "linux" else None)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    nowhere = this_machine()
+    assert (nowhere.text("proc/cpuinfo"), nowhere.paths("proc/*")) == ("", [])
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text(" 12\n")
+    (tmp_path / "a").write_bytes(b"\xff\x00x")
+    (tmp_path / "c").write_text("\u0663")
+    sources = Sources(tmp_path, lambda *_: "", lambda _: "")
+    assert [sources.text(name) for name in "abd"] == ["\ufffdx", "12", ""]
+    assert [sources.number(name) for name in "abcd"] == [None, 12, None, None]
+    assert sources.paths("[a-b]") == ["a", "b"]

@@ -1,26 +1,36 @@
-"""The system description of a machine, from its sources and the user, or from its nodes."""
+"""System descriptions: of a machine or from its nodes, and checked outside a submission."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.checker.fold import system_row, tool
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks import system_schema as schema
+from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import published_spelling
-from mlperf_pkg.commands.system.check import description_files
+from mlperf_pkg.checks.tree import not_read
 from mlperf_pkg.commands.system.machine import Sources, detected, frameworks
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Verdicts, folded, in_order
 from mlperf_pkg.infra.json_values import MAX_BYTES, JsonSyntaxError, read_json
-from mlperf_pkg.infra.paths import read_file
+from mlperf_pkg.infra.paths import NotAFileError, is_folder, open_file, read_file
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.results.report import as_json
+from mlperf_pkg.results.report import Report, as_json
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.model import DIVISIONS
-from mlperf_pkg.rulebook.rounds import TRAINING
+from mlperf_pkg.rulebook.documents import rounds
+from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.model import DIVISIONS, version_of
+from mlperf_pkg.rulebook.rounds import TRAINING, Sureness
+from mlperf_pkg.run.identity import Identity, identify
+from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.submission.find import find_input
 
 ONE_NODE = "N/A, one node"
 """The network topology of a system with one node."""
@@ -69,9 +79,13 @@ def completed(
     values = {**values, **user_fields(user_values)}
     required = {name: values.get(name) or "" for name in schema.required_fields()}
     fields = required | {name: value for name, value in values.items() if value}
+    statuses = schema.statuses(user_values.usage, user_values.round)
+    choices = {"status": statuses, "division": DIVISIONS, "framework": installed}
     for group in schema.needing_answer():
         if not any(fields.get(name) for name in group):
-            fields[group[0]] = f"{schema.FILL_IN}: {_question(group[0], user_values, installed)}"
+            # What the user must fill in, or the possible answers.
+            question = " or ".join(choices.get(group[0], ())) or schema.meaning(group[0])
+            fields[group[0]] = f"{schema.FILL_IN}: {question}"
     return fields
 
 
@@ -81,38 +95,23 @@ def user_fields(user_values: UserValues) -> dict[str, str]:
     Raises:
         UserError: the round has no such availability.
     """
+    given, (usage, round_) = user_values.status, (user_values.usage, user_values.round)
+    status = None if given is None else schema.status_of_round(given, usage, round_)
+    if given is not None and status is None:
+        raise UserError(
+            f"unknown status of round {round_}: {given!r}"
+            f"{did_you_mean(given, schema.spelled_statuses(), schema.SIMILAR)}"
+            f" (known: {'; '.join(schema.statuses(usage, round_))})"
+        )
     values = {
         "submitter": user_values.submitter,
         "division": user_values.division,
-        "status": _status(user_values),
+        "status": status,
         "system_name": user_values.name,
         "number_of_nodes": str(user_values.nodes) if user_values.nodes else None,
         "host_networking_topology": ONE_NODE if user_values.nodes == 1 else None,
     }
     return {name: value for name, value in values.items() if value}
-
-
-def _status(user_values: UserValues) -> str | None:
-    if user_values.status is None:
-        return None
-    status = schema.status_of_round(user_values.status, user_values.usage, user_values.round)
-    if status is None:
-        raise UserError(
-            f"unknown status of round {user_values.round}: {user_values.status!r}"
-            f"{did_you_mean(user_values.status, schema.spelled_statuses(), schema.SIMILAR)}"
-            f" (known: {'; '.join(schema.statuses(user_values.usage, user_values.round))})"
-        )
-    return status
-
-
-def _question(field: str, user_values: UserValues, installed: Sequence[str]) -> str:
-    """Return what the user must fill in, or the possible answers."""
-    choices = {
-        "status": schema.statuses(user_values.usage, user_values.round),
-        "division": DIVISIONS,
-        "framework": installed,
-    }.get(field)
-    return " or ".join(choices) if choices else schema.meaning(field)
 
 
 # ---- a system with several nodes ----------------------------------------------------------
@@ -136,11 +135,11 @@ def read_nodes(paths: Sequence[str]) -> list[Node]:
         OSError: a file cannot be read.
     """
     files = [file for path in paths for file in description_files(path)]
-    first_by_file: dict[Path, str] = {}
+    seen: set[Path] = set()
     for file in files:
-        first = first_by_file.setdefault(Path(file).resolve(), file)
-        if first is not file:
+        if (path := Path(file).resolve()) in seen:
             raise UserError(f"{file}: named twice; expected a file for each node")
+        seen.add(path)
     return [(file, _fields(file)) for file in files]
 
 
@@ -238,3 +237,103 @@ def _in_words(answers: Mapping[str, _Answer]) -> str:
 def _some(texts: list[str]) -> list[str]:
     more = len(texts[_MOST_NAMED:])
     return [*texts[:_MOST_NAMED], *([counted(more, "other value")] if more else [])]
+
+
+# ---- checks -------------------------------------------------------------------------------
+
+DEFAULT_LOGS = "logs"
+"""The folder of logs in a workspace, beside that of the descriptions."""
+
+
+class SystemRound(Struct, frozen=True):
+    """The round whose rules apply to a description, and the reason for it."""
+
+    usage: str
+    name: str
+    reason: str
+
+
+def round_of_systems(options: Options, paths: Sequence[str] = ()) -> SystemRound:
+    """Return the round of the options, or else of the configuration, the logs, or else the newest.
+
+    The logs are those in a folder ``logs`` beside the folder of a description in ``paths``.
+
+    Raises:
+        UserError: the rulebook has no such round.
+    """
+    usage = options.usage or options.config.usage or TRAINING
+    if options.round:
+        name, reason = options.round, "as given"
+    elif options.config.round:
+        name, reason = options.config.round, f"as {options.origin} says"
+    elif of_logs := _round_of_logs(paths, options.usage or options.config.usage):
+        return of_logs
+    else:
+        name, reason = rounds(usage)[-1], "the newest of the rulebook"
+    return SystemRound(usage, load_round(usage, name).name, reason)
+
+
+def _round_of_logs(paths: Sequence[str], usage: str | None) -> SystemRound | None:
+    """Return the newest round that follows from the times of logs; None if there is none."""
+    folders = dict.fromkeys((p if is_folder(p) else p.parent).absolute() for p in map(Path, paths))
+    identities: list[Identity] = []
+    for folder in filter(is_folder, (folder.parent / DEFAULT_LOGS for folder in folders)):
+        with suppress(UserError, OSError):  # logs that cannot be read do not show the round
+            places = find_input(str(folder)).every_log
+            identities += (identify(LogFile(place.source, usage=usage)) for place in places)
+    inferred = [i for i in identities if i.choice.sureness is Sureness.INFERRED]
+    if not inferred:
+        return None
+    newest = max(inferred, key=lambda identity: version_of(identity.choice.name))
+    reason = f"from the logs in {DEFAULT_LOGS}/, {newest.choice.reason}"
+    return SystemRound(newest.usage, newest.choice.name, reason)
+
+
+def check_descriptions(paths: Sequence[str], round_: SystemRound) -> Report:
+    """Check descriptions, and all ``*.json`` of folders, by the rules of a round.
+
+    Raises:
+        UserError: a folder has no ``*.json``.
+        OSError: a file does not exist.
+    """
+    files = [file for path in paths for file in description_files(path)]
+    systems = [checked_description(file, round_) for file in files]
+    findings = [f for system in systems for f in folded(system.findings, system.path)]
+    rows = tuple(system_row(system, round_.usage, round_.name) for system in systems)
+    return Report(
+        tool=tool(),
+        usage=round_.usage,
+        round=round_.name,
+        round_reason=round_.reason,
+        verdict=Verdicts.worst(row.verdict for row in rows),
+        systems=rows,
+        findings=in_order(findings),
+    )
+
+
+def checked_description(file: str, round_: SystemRound) -> SystemFile:
+    """Check one description by the rules of a round.
+
+    Raises:
+        OSError: the file does not exist.
+    """
+    try:
+        with open_file(Path(file)) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (PermissionError, NotAFileError) as error:
+        return unchecked_system(file, not_read(file, str(error.strerror)))
+    return check_system(file, data, round_.usage, round_.name)
+
+
+def description_files(path: str) -> list[str]:
+    """Return a file, or the ``*.json`` of a folder.
+
+    Raises:
+        UserError: the folder has none.
+    """
+    if not is_folder(Path(path)):
+        return [path]
+    files = sorted(str(file) for file in Path(path).glob("*.json") if file.is_file())
+    if not files:
+        raise UserError(f"{path}: no system description in this folder (no file named *.json)")
+    return files
