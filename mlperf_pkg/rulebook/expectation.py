@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.formula import Operands, amount, names_in, tree_of, written
+from mlperf_pkg.rulebook.formula import OF_A_RECORD, Operands, amount, names_in, tree_of, written
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule
 
 # ---- in words ------------------------------------------------------------------------------
@@ -342,7 +342,6 @@ def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 _LONGEST = 100  # characters of a calculation
 _FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
 _SIGNIFICANT = 12  # of the difference between doubles
-_OF_A_RECORD = frozenset({"value", "nth"})
 _BATCH_SIZE = "global_batch_size"
 
 
@@ -410,7 +409,7 @@ def _values(names: frozenset[str], operands: Operands) -> list[str]:
     """Return what the keys of a formula are, in words."""
     return [
         f"{name} has no value before it" if value is None else f"{name} is {_shown(value)}"
-        for name in sorted(names - _OF_A_RECORD)
+        for name in sorted(names - OF_A_RECORD)
         for value in [operands.values.get(name)]
     ]
 
@@ -531,7 +530,7 @@ class _Calculation:
         words = in_words(_Exact(self._operands).visit(bound), self._texts)
         if words == text:
             return ""
-        if self._batch_size and names_in(text_of(bound)) - _OF_A_RECORD == {_BATCH_SIZE}:
+        if self._batch_size and names_in(text_of(bound)) - OF_A_RECORD == {_BATCH_SIZE}:
             return self._batch_size
         if len(words) > _LONGEST:
             return f" ({self._rule.needed})" if self._rule.needed else ""

@@ -49,7 +49,7 @@ _UNKNOWN = re.compile(
     r"|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![=!<>])=(?!=)|!(?!=)"
     r"|\*\*|//|<<|>>|--|\d_|\d\.(?!\d)|\b(and|or|not|if|else|in|is|lambda)\b"
 )
-_OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
+OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 _MOST_ELEMENTS = 100  # of a list
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
@@ -135,7 +135,7 @@ class Formula:
         self.names = names_in(text)
         self.text = text
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
-        self._keys = tuple(sorted(self.names - _OF_A_RECORD))
+        self._keys = tuple(sorted(self.names - OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         members = _MEMBER.findall(text)
         self.members = tuple(sorted({name for _, name in members}))
