@@ -165,21 +165,17 @@ def show(*, name: str, target: Output) -> int:
       mlperf-pkg rules show bert
     """
     target.refuse_early(())
-    subject = subject_of(name)
-    target.show(_shown(subject.kind, subject.name))
+    match subject_of(name):
+        case Kind.CODE, code:
+            shown = render.of_code(code)
+        case Kind.FAMILY, family:
+            shown = render.of_family(family)
+        case Kind.KEY, key:
+            shown = render.of_key(key, explain.histories_of_key(key))
+        case _, benchmark:
+            shown = _benchmark_rules(_rounds(None, None, benchmark)[-1], benchmark, "closed")
+    target.show(shown)
     return 0
-
-
-def _shown(kind: Kind, name: str) -> render.Document:
-    match kind:
-        case Kind.CODE:
-            return render.of_code(name)
-        case Kind.FAMILY:
-            return render.of_family(name)
-        case Kind.KEY:
-            return render.of_key(name, explain.histories_of_key(name))
-        case Kind.BENCHMARK:
-            return _benchmark_rules(_rounds(None, None, name)[-1], name, "closed")
 
 
 @command.command()

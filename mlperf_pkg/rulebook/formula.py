@@ -68,11 +68,6 @@ def names_in(formula: str) -> frozenset[str]:
     return frozenset(_NAME.findall(formula)) - {"true", "false"}
 
 
-def of_a_record(formula: str) -> bool:
-    """Return whether a formula is about single records, not about the run's final values."""
-    return bool(_MEMBER.search(formula))
-
-
 # ---- formulas of rules --------------------------------------------------------------------
 
 
@@ -99,10 +94,6 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
         if self.previous:
             data["previous"] = _converted(self.previous, _operand)
         return data
-
-    def with_values(self, values: Mapping[str, Any]) -> Operands:
-        """Return a copy in which some ``values`` are others."""
-        return Operands({**self.values, **values}, self.metadata, self.previous)
 
 
 def read_number(value: Any) -> Any:

@@ -192,9 +192,10 @@ def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, assigned: A
 
 
 def _holds(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
+    formula = compiled.in_passing or compiled.at_the_end
     try:
         return all(check.test(record, seen) for check in compiled.checks) and (
-            compiled.formula is None or compiled.formula.holds(record, seen)
+            formula is None or formula.holds(record, seen)
         )
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False

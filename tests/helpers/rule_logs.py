@@ -190,8 +190,8 @@ class _Builder:
                 return False
             if compiled.reaches and not compiled.reaches(record, self._seen):
                 return False
-            if compiled.formula:
-                return compiled.formula.holds(record, self._seen, nth=0)
+            if formula := compiled.in_passing or compiled.at_the_end:
+                return formula.holds(record, self._seen, nth=0)
         except NoAnswerError:
             return compiled.rule.basis == "rules"
         except (TypeError, ValueError, LookupError, ArithmeticError):
