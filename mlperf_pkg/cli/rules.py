@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -113,20 +114,15 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
     chosen = [round_ for round_ in candidates if name in (None, round_.name)]
     if not chosen:
         names = list(dict.fromkeys(round_.name for round_ in candidates))
-        raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
+        raise UserError(f"the rulebook has no round {name!r}{_instead(name or "", names)}")
     having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
-    if not having:
-        raise UserError(_without(benchmark or "", name, chosen))
+    if benchmark and not having:
+        names = sorted({name for round_ in chosen for name in round_.benchmarks})
+        where = f"round {name}" if name else "the rulebook"
+        instead = where_instead(chosen[-1].usage, name, benchmark) if name else ""
+        instead = instead or _instead(benchmark, names)
+        raise UserError(f"{where} has no benchmark {benchmark!r}{instead}")
     return having
-
-
-def _without(benchmark: str, name: str | None, chosen: Sequence[Round]) -> str:
-    """Return the message that no chosen round has a benchmark."""
-    if name and (where := where_instead(chosen[-1].usage, name, benchmark)):
-        return f"round {name} has no benchmark {benchmark!r}{where}"
-    names = sorted({name for round_ in chosen for name in round_.benchmarks})
-    where = f"round {name}" if name else "the rulebook"
-    return f"{where} has no benchmark {benchmark!r}{_instead(benchmark, names)}"
 
 
 def _instead(name: str, names: Sequence[str]) -> str:
@@ -135,11 +131,8 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
-    benchmark = explain.loaded(round_, name)
-    layers = [
-        *explain.common_layers(round_, division),
-        *explain.benchmark_layers(benchmark, division),
-    ]
+    benchmark, of_round = explain.loaded(round_, name), explain.common_layers(round_, division)
+    layers = [*of_round, *explain.benchmark_layers(benchmark, division)]
     return render.of_benchmark(round_, benchmark, explain.effective(layers))
 
 
@@ -209,12 +202,9 @@ def diff(
     """
     target.refuse_early(())
     comparison = compare(usage or "training", round_name(old), round_name(new), benchmark, division)
-    points = [
-        point
-        for before, after in comparison.pairs
-        for point in changed_points(comparison.old, before, comparison.new, after)
-    ]
-    target.show(render.of_comparison(comparison, points))
+    before, after = comparison.old, comparison.new
+    changed = (changed_points(before, was, after, now) for was, now in comparison.pairs)
+    target.show(render.of_comparison(comparison, list(chain.from_iterable(changed))))
     return 0
 
 

@@ -71,11 +71,16 @@ def compare(
         UserError: the rulebook has no such round, or neither round has the benchmark.
     """
     before, after = load_round(usage, old), load_round(usage, new)
-    _require(benchmark, before, after)
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark and benchmark not in names:
+        meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
+        rounds = f"neither round {before.name} nor {after.name}"
+        raise UserError(f"{rounds} has a benchmark {benchmark!r}: there are {meant}")
     gone = set(before.benchmarks) - set(after.benchmarks)
     added = set(after.benchmarks) - set(before.benchmarks)
     renamed = {one: other for one in gone for other in added if _renamed(before, one, after, other)}
     kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
+    new_names = sorted(added - set(renamed.values()))
     pairs = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
     changes = tuple(_changes(before, after, pairs, division))
     touched = {change.benchmark for change in changes}
@@ -84,24 +89,11 @@ def compare(
         old=before,
         new=after,
         gone=tuple(n for n in sorted(gone - renamed.keys()) if benchmark in (None, n)),
-        added=tuple(
-            loaded(after, name)
-            for name in sorted(added - set(renamed.values()))
-            if benchmark in (None, name)
-        ),
+        added=tuple(loaded(after, name) for name in new_names if benchmark in (None, name)),
         renamed=tuple(sorted(pair for pair in renamed.items() if pair[0] in pairs)),
         changes=changes,
         unchanged=tuple(sorted(name for name in pairs.values() if name not in touched)),
     )
-
-
-def _require(benchmark: str | None, before: Round, after: Round) -> None:
-    names = sorted({*before.benchmarks, *after.benchmarks})
-    if benchmark and benchmark not in names:
-        raise UserError(
-            f"neither round {before.name} nor {after.name} has a benchmark {benchmark!r}:"
-            f" there are {', '.join(names)}{did_you_mean(benchmark, names)}"
-        )
 
 
 def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
