@@ -114,7 +114,7 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
     chosen = [round_ for round_ in candidates if name in (None, round_.name)]
     if not chosen:
         names = list(dict.fromkeys(round_.name for round_ in candidates))
-        raise UserError(f"the rulebook has no round {name!r}{_instead(name or "", names)}")
+        raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
     having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
     if benchmark and not having:
         names = sorted({name for round_ in chosen for name in round_.benchmarks})

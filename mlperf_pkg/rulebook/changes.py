@@ -7,16 +7,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.explain import (
-    Layer,
-    benchmark_layers,
-    common_layers,
-    loaded,
-    runs,
-    same,
-    target,
-    with_basis,
-)
+from mlperf_pkg.rulebook import explain
+from mlperf_pkg.rulebook.explain import Layer, benchmark_layers, common_layers, loaded, with_basis
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
 
@@ -113,9 +105,11 @@ def _changes(
     for name, new_name in pairs.items():
         old, new = replace(loaded(before, name), name=new_name), loaded(after, new_name)
         if old.target != new.target:
-            yield Change(new_name, new_name, "target", (), (target(old),), (target(new),))
+            words = [(explain.target(benchmark),) for benchmark in (old, new)]
+            yield Change(new_name, new_name, "target", (), *words)
         if old.runs != new.runs:
-            yield Change(new_name, new_name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+            words = [(explain.runs(benchmark.runs),) for benchmark in (old, new)]
+            yield Change(new_name, new_name, "runs", (), *words)
         yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
 
 
@@ -145,8 +139,8 @@ def _of_key(
     layer: Layer, key: str, was: tuple[Rule, ...], now: tuple[Rule, ...]
 ) -> Iterator[Change]:
     """Yield what changed in a key's rules, without those that did not change."""
-    old = [rule for rule in was if not any(same(rule, other) for other in now)]
-    new = [rule for rule in now if not any(same(rule, other) for other in was)]
+    old = [rule for rule in was if not any(explain.same(rule, other) for other in now)]
+    new = [rule for rule in now if not any(explain.same(rule, other) for other in was)]
     if old or new:
         codes = tuple(dict.fromkeys(rule.code for rule in (*old, *new)))
         words = (tuple(map(with_basis, rules)) for rules in (old, new))

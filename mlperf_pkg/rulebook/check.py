@@ -14,18 +14,8 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder, rules_read_from
-from mlperf_pkg.rulebook.documents import (
-    ROUND,
-    file_in,
-    inherited,
-    model_of,
-    own,
-    own_file,
-    own_stems,
-    problem_of,
-    rounds,
-    usages,
-)
+from mlperf_pkg.rulebook import documents
+from mlperf_pkg.rulebook.documents import ROUND, Problem, RuleFile, Steps, problem_of, suggestion
 from mlperf_pkg.rulebook.explain import loaded
 from mlperf_pkg.rulebook.formula import OF_A_RECORD, names_in
 from mlperf_pkg.rulebook.load import SOURCES, codes, headings, load_benchmark, load_round
@@ -38,7 +28,6 @@ from mlperf_pkg.rulebook.model import (
     Rules,
     is_round_name,
 )
-from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, parts_of, problem_at, validated
 
 _SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")
@@ -56,14 +45,16 @@ def check_rulebook(folder: Path) -> None:
             f"{folder}: not a rulebook, which has files such as training/7.0/{ROUND}.yaml"
         )
     paths = [path for path in sorted(folder.rglob("*.y*ml")) if path.is_file()]
-    files = [file_in(folder, path.relative_to(folder).as_posix()) for path in paths]
+    files = [documents.file_in(folder, path.relative_to(folder).as_posix()) for path in paths]
     own_folders = [] if folder == data_folder("rules") else [folder]
     with rules_read_from(*own_folders):
         # What a later check reads has passed the earlier ones.
         _refuse(problem for file in files for problem in _of_name(folder, file))
         _refuse(problem for file in files for problem in _of_content(file))
         _refuse(_problems_of_sources(files))
-        every_round = [(usage, name) for usage in usages() for name in rounds(usage)]
+        every_round = [
+            (usage, name) for usage in documents.usages() for name in documents.rounds(usage)
+        ]
         _refuse(problem for round_ in every_round for problem in _of_round(*round_))
         of_divisions = product(starmap(load_round, every_round), DIVISIONS)
         references = chain.from_iterable(starmap(_of_division, of_divisions))
@@ -97,13 +88,15 @@ def _of_name(folder: Path, file: RuleFile) -> Iterator[Problem]:
 
 def _of_folders(usage: str, round_name: str) -> str:
     with rules_read_from():
-        names = usages()
+        names = documents.usages()
     if usage not in names:
         return f"misplaced: unknown usage {usage!r}{suggestion(usage, names)}"
     if not is_round_name(round_name):
         return f"misplaced: expected a folder such as {usage}/7.0, not {usage}/{round_name}"
-    if own_file(usage, round_name, ROUND) is None:
-        near = suggestion(ROUND, own_stems(usage, round_name)).replace("did you mean", "is it")
+    if documents.own_file(usage, round_name, ROUND) is None:
+        near = suggestion(ROUND, documents.own_stems(usage, round_name)).replace(
+            "did you mean", "is it"
+        )
         return f"round {round_name} has no {ROUND}.yaml{near}"
     return ""
 
@@ -119,13 +112,13 @@ def _of_content(file: RuleFile) -> Iterator[RulebookError]:
 
 
 def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
-    problem, stems = partial(problem_of, usage, name), own_stems(usage, name)
+    problem, stems = partial(problem_of, usage, name), documents.own_stems(usage, name)
     try:
         round_ = load_round(usage, name)
     except RulebookError as error:
         yield error
         return
-    given = own(usage, name, ROUND)["round"]
+    given = documents.own(usage, name, ROUND)["round"]
     if given != name:
         message = f"round is {given}; expected {name} as in the folder's name"
         yield problem(ROUND, ("round",), message)
@@ -218,8 +211,8 @@ def _problems_of_definitions(files: Iterable[RuleFile]) -> Iterator[Problem]:
 def _all_keys(usage: str, round_name: str, stem: str) -> set[str]:
     """Return the keys of a benchmark or, for the file of a round, of all its benchmarks."""
     names = load_round(usage, round_name).benchmarks if stem == ROUND else (stem,)
-    documents = [inherited(usage, round_name, name) for name in (ROUND, *names)]
-    return {key for document in documents for *_, keys in _rule_sections(document) for key in keys}
+    whole = (documents.inherited(usage, round_name, name) for name in (ROUND, *names))
+    return {key for document in whole for *_, keys in _rule_sections(document) for key in keys}
 
 
 # ---- one code for one rule ----------------------------------------------------------------
@@ -255,7 +248,7 @@ def _problems_of_codes() -> Iterator[Problem]:
     division, also where a benchmark replaces the rule. Several rules of one key have different
     codes, and ``findings.yaml`` has none of them.
     """
-    for usage in usages():
+    for usage in documents.usages():
         uses = list(_uses(usage))
         of_every_run = {use.code for use in uses if use.stem == ROUND}
         models = _models(usage)
@@ -290,8 +283,14 @@ def _repeated(uses: list[_Use]) -> Iterator[Problem]:
 
 def _models(usage: str) -> dict[str, str]:
     """Return which benchmark each one is ``like`` in the end, in any round."""
-    places = [(name, stem) for name in rounds(usage) for stem in own_stems(usage, name)]
-    models = {stem: model_of(usage, name, stem) or stem for name, stem in reversed(places)}
+    places = [
+        (name, stem)
+        for name in documents.rounds(usage)
+        for stem in documents.own_stems(usage, name)
+    ]
+    models = {
+        stem: documents.model_of(usage, name, stem) or stem for name, stem in reversed(places)
+    }
     for _ in models:
         models = {stem: models[model] for stem, model in models.items()}
     return models
@@ -299,9 +298,11 @@ def _models(usage: str) -> dict[str, str]:
 
 def _uses(usage: str) -> Iterator[_Use]:
     """Yield every rule of every file of a usage: rounds by age, ``round.yaml`` first of each."""
-    for name in rounds(usage):
-        for stem in sorted(own_stems(usage, name), key=lambda stem: (stem != ROUND, stem)):
-            for division, steps, section in _rule_sections(own(usage, name, stem)):
+    for name in documents.rounds(usage):
+        for stem in sorted(
+            documents.own_stems(usage, name), key=lambda stem: (stem != ROUND, stem)
+        ):
+            for division, steps, section in _rule_sections(documents.own(usage, name, stem)):
                 for key, entry in section.items():
                     for index, rule in enumerate(
                         [entry] if isinstance(entry, dict) else entry or ()
@@ -336,14 +337,13 @@ def problem_of_source(text: str, *, own_documents: bool = False) -> str:
     if text.startswith(OWN):
         return ""
     document, _, heading = text.partition(", ")
-    documents = headings()
-    if document not in documents:
-        near = suggestion(document, documents)
+    if document not in headings():
+        near = suggestion(document, headings())
         if own_documents and not near:
             return ""
-        expected = f"; expected one of {', '.join(documents)}, or {OWN}..."
+        expected = f"; expected one of {', '.join(headings())}, or {OWN}..."
         return f"{document!r} is not a document{near or expected}"
-    names = documents[document]
+    names = headings()[document]
     if heading in names or (document == LOGGING and _RULESET.fullmatch(heading)):
         return ""
     return f"{heading!r} is not a heading of {document}{suggestion(heading, names)}"

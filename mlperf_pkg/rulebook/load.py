@@ -19,10 +19,12 @@ from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.rulebook import model
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.documents import (
     ROUND,
     Document,
+    Steps,
     error_of,
     inherited,
     own,
@@ -31,24 +33,7 @@ from mlperf_pkg.rulebook.documents import (
     rule_files,
     usages,
 )
-from mlperf_pkg.rulebook.model import (
-    DIVISIONS,
-    PACKAGE_CHECKER,
-    REQUIRED_OF_BENCHMARKS,
-    REQUIRED_OF_ROUNDS,
-    SECTIONS,
-    Benchmark,
-    Epochs,
-    Joined,
-    Rcp,
-    Round,
-    Rule,
-    Rules,
-    Runs,
-    ruleset_source,
-    version_of,
-)
-from mlperf_pkg.rulebook.problems import Steps
+from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, Rules, ruleset_source, version_of
 
 
 @per_rulebook
@@ -64,7 +49,7 @@ def submission_date(usage: str, name: str) -> date:
 
 def _round_document(usage: str, name: str) -> Document:
     document = inherited(usage, name, ROUND)
-    _require(REQUIRED_OF_ROUNDS, document, usage, name, ROUND)
+    _require(model.REQUIRED_OF_ROUNDS, document, usage, name, ROUND)
     return document
 
 
@@ -92,7 +77,7 @@ def load_round(usage: str, name: str) -> Round:
         normalised=document["normalised"],
         text_of=document.get("text_of", name),
         benchmarks=benchmarks,
-        sections={part: reader.section(part) for part in SECTIONS},
+        sections={part: reader.section(part) for part in model.SECTIONS},
     )
 
 
@@ -107,17 +92,17 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
         return None
     if not (document := inherited(usage, round_name, name)):
         return None
-    _require(REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
+    _require(model.REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
     target, convergence = document["target"], document["convergence"]
     units = {convergence["from"]: convergence["unit"]}
     reader = _RuleReader(usage, round_name, name, document, {"target": target}, units)
     return Benchmark(
         name=name,
-        runs=Runs(**document["runs"]),
+        runs=model.Runs(**document["runs"]),
         target=target,
         unit=convergence["unit"],
         counted_by=convergence["from"],
-        sections={part: reader.section(part) for part in DIVISIONS},
+        sections={part: reader.section(part) for part in model.DIVISIONS},
         variants={
             key: {
                 value: reader.rules(rules, {}, ("variants", key, value))
@@ -125,9 +110,9 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
             }
             for key, choices in document.get("variants", {}).items()
         },
-        joined=Joined(**document["joined"]) if document.get("joined") else None,
-        epochs=Epochs(**convergence.get("epochs", {})),
-        rcp=Rcp(convergence.get("rcp", Rcp.TESTED)),
+        joined=model.Joined(**document["joined"]) if document.get("joined") else None,
+        epochs=model.Epochs(**convergence.get("epochs", {})),
+        rcp=model.Rcp(convergence.get("rcp", model.Rcp.TESTED)),
     )
 
 
@@ -425,6 +410,6 @@ def as_written(findings: Iterable[Finding], round_: Round) -> Iterator[Finding]:
         if code is None or code.applies_in(round_):
             yield finding
         elif finding.basis is Basis.BOTH:
-            yield replace(finding, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
+            yield replace(finding, basis=Basis.OFFICIAL, source=model.PACKAGE_CHECKER)
         elif finding.basis is not Basis.RULES:
             yield finding
