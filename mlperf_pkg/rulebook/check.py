@@ -52,9 +52,7 @@ def check_rulebook(folder: Path) -> None:
         _refuse(problem for file in files for problem in _of_name(folder, file))
         _refuse(problem for file in files for problem in _of_content(file))
         _refuse(_problems_of_sources(files))
-        every_round = [
-            (usage, name) for usage in documents.usages() for name in documents.rounds(usage)
-        ]
+        every_round = documents.every_round()
         _refuse(problem for round_ in every_round for problem in _of_round(*round_))
         of_divisions = product(starmap(load_round, every_round), DIVISIONS)
         references = chain.from_iterable(starmap(_of_division, of_divisions))
@@ -94,10 +92,8 @@ def _of_folders(usage: str, round_name: str) -> str:
     if not is_round_name(round_name):
         return f"misplaced: expected a folder such as {usage}/7.0, not {usage}/{round_name}"
     if documents.own_file(usage, round_name, ROUND) is None:
-        near = suggestion(ROUND, documents.own_stems(usage, round_name)).replace(
-            "did you mean", "is it"
-        )
-        return f"round {round_name} has no {ROUND}.yaml{near}"
+        near = suggestion(ROUND, documents.own_stems(usage, round_name))
+        return f"round {round_name} has no {ROUND}.yaml{near.replace('did you mean', 'is it')}"
     return ""
 
 
@@ -283,14 +279,9 @@ def _repeated(uses: list[_Use]) -> Iterator[Problem]:
 
 def _models(usage: str) -> dict[str, str]:
     """Return which benchmark each one is ``like`` in the end, in any round."""
-    places = [
-        (name, stem)
-        for name in documents.rounds(usage)
-        for stem in documents.own_stems(usage, name)
-    ]
-    models = {
-        stem: documents.model_of(usage, name, stem) or stem for name, stem in reversed(places)
-    }
+    names = documents.rounds(usage)
+    places = [(name, stem) for name in names for stem in documents.own_stems(usage, name)]
+    models = {s: documents.model_of(usage, name, s) or s for name, s in reversed(places)}
     for _ in models:
         models = {stem: models[model] for stem, model in models.items()}
     return models
@@ -299,9 +290,8 @@ def _models(usage: str) -> dict[str, str]:
 def _uses(usage: str) -> Iterator[_Use]:
     """Yield every rule of every file of a usage: rounds by age, ``round.yaml`` first of each."""
     for name in documents.rounds(usage):
-        for stem in sorted(
-            documents.own_stems(usage, name), key=lambda stem: (stem != ROUND, stem)
-        ):
+        stems = documents.own_stems(usage, name)
+        for stem in sorted(stems, key=lambda stem: (stem != ROUND, stem)):
             for division, steps, section in _rule_sections(documents.own(usage, name, stem)):
                 for key, entry in section.items():
                     for index, rule in enumerate(

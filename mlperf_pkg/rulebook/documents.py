@@ -92,6 +92,11 @@ def rounds(usage: str) -> tuple[str, ...]:
     return tuple(sorted(filter(is_round_name, names), key=version_of))
 
 
+def every_round() -> list[tuple[str, str]]:
+    """Return the usage and the name of every round."""
+    return [(usage, name) for usage in usages() for name in rounds(usage)]
+
+
 def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
     """Return a file of a round; None where the round does not have it."""
     return next(rule_files(f"{usage}/{round_name}/{stem}.yaml"), None)

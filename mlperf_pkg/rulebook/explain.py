@@ -19,7 +19,7 @@ from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words, target_test
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
 from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
@@ -381,8 +381,7 @@ def families() -> frozenset[str]:
 @per_rulebook
 def all_benchmarks() -> frozenset[str]:
     """Return the benchmarks of all rounds."""
-    every_round = ((usage, name) for usage in usages() for name in rounds(usage))
-    return frozenset(chain.from_iterable(starmap(benchmarks_of, every_round)))
+    return frozenset(chain.from_iterable(starmap(benchmarks_of, every_round())))
 
 
 @per_rulebook

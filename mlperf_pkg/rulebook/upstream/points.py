@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import starmap
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, NoReturn
@@ -26,11 +27,10 @@ from mlperf_pkg.rulebook.documents import (
     Problem,
     RuleFile,
     Steps,
+    every_round,
     read,
     refuse,
-    rounds,
     rule_files,
-    usages,
 )
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
@@ -269,8 +269,8 @@ def review(folder: Path | None = None) -> PointReview:
         RulebookError: the list of known mistakes is not valid.
     """
     root = folder or official_folder()
-    every_round = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
-    with_points = [round_ for round_ in every_round if points_folder(root, round_).is_dir()]
+    every = starmap(load_round, every_round())
+    with_points = [round_ for round_ in every if points_folder(root, round_).is_dir()]
     present = {(round_.usage, round_.name) for round_ in with_points}
     entries = [entry for entry in known_points() if (entry.usage, entry.round) in present]
     problems = lint(root, with_points)
