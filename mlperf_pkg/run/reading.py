@@ -22,8 +22,7 @@ from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
 from mlperf_pkg.run import readers
 from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
-from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
-from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
 from mlperf_pkg.run.rules import RuleChecker
 
 if TYPE_CHECKING:
