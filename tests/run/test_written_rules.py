@@ -96,21 +96,19 @@ def logged(key: str, value: Any) -> Change:
     return change
 
 
+def each(fields: Callable[[dict[str, Any]], dict[str, Any]]) -> Change:
+    """Other fields of each record, by what it has."""
+    return lambda log: joined([{**r, **fields(r)} for r in records(log)])
+
+
 def later(key: str, seconds: float) -> Change:
     """The records of a key at another time, on the same lines."""
-    return lambda log: joined(
-        [
-            {**r, "time_ms": r["time_ms"] + int(seconds * 1000) * (r["key"] == key)}
-            for r in records(log)
-        ]
-    )
+    return each(lambda r: {"time_ms": r["time_ms"] + int(seconds * 1000) * (r["key"] == key)})
 
 
 def scaled(factor: float, *keys: str) -> Change:
     """The times of some keys in another unit, or with a digit too many."""
-    return lambda log: joined(
-        [{**r, "time_ms": r["time_ms"] * factor} if r["key"] in keys else r for r in records(log)]
-    )
+    return each(lambda r: {"time_ms": r["time_ms"] * factor} if r["key"] in keys else {})
 
 
 def ended(status: str, reached: bool = True) -> Change:
@@ -118,7 +116,7 @@ def ended(status: str, reached: bool = True) -> Change:
 
     def change(log: bytes) -> bytes:
         log = edited(log, "run_stop", metadata={"status": status})
-        return log if reached else joined([{**r, "value": _missed(r)} for r in records(log)])
+        return log if reached else each(lambda r: {"value": _missed(r)})(log)
 
     return change
 
@@ -180,23 +178,19 @@ def one_of_fid(log: bytes) -> bytes:
     return joined([r for r in fields if r["key"] != "eval_accuracy" or r is first])
 
 
-def as_text(log: bytes) -> bytes:
-    """The batch size is text."""
-    return joined(
-        [{**r, "value": f"{r['value']}"} if "batch_size" in r["key"] else r for r in records(log)]
-    )
+as_text = each(lambda r: {"value": f"{r['value']}"} if "batch_size" in r["key"] else {})
+"""The batch size is text."""
 
 
-def positions(change: Callable[[float], float], name: str) -> Change:
+def positions(change: Callable[[float], float], name: str, key: str = "eval_accuracy") -> Change:
     """Another position in all evaluations."""
-    return lambda log: joined(
-        [
-            {**r, "metadata": {**r["metadata"], name: change(r["metadata"][name])}}
-            if r["key"] == "eval_accuracy"
-            else r
-            for r in records(log)
-        ]
-    )
+
+    def moved(record: dict[str, Any]) -> dict[str, Any]:
+        metadata = record["metadata"]
+        is_other = record["key"] == key
+        return {"metadata": {**metadata, name: change(metadata[name])}} if is_other else {}
+
+    return each(moved)
 
 
 def denied(log: bytes) -> bytes:
@@ -237,58 +231,38 @@ def changed(*changes: Change) -> Change:
     return change
 
 
-def epochs_from_zero(log: bytes) -> bytes:
-    """The epochs are numbered from 0; evaluations keep their position."""
-    return joined(
-        [
-            {**r, "metadata": {**r["metadata"], "epoch_num": r["metadata"]["epoch_num"] - 1}}
-            if r["key"] in ("epoch_start", "epoch_stop")
-            else r
-            for r in records(log)
-        ]
-    )
+epochs_from_zero = changed(
+    *(positions(lambda n: n - 1, "epoch_num", key) for key in ("epoch_start", "epoch_stop"))
+)
+"""The epochs are numbered from 0; evaluations keep their position."""
 
 
 def shifted(days: float) -> Change:
     """All records later."""
-    return lambda log: joined(
-        [{**r, "time_ms": r["time_ms"] + int(days * DAY_MS)} for r in records(log)]
-    )
+    return each(lambda r: {"time_ms": r["time_ms"] + int(days * DAY_MS)})
 
 
 def untested(
-    round_: str,
-    benchmark: str,
-    key: str,
-    values: dict[Any, bool],
-    code: str,
-    *,
-    add: bool = True,
+    round_: str, benchmark: str, key: str, values: dict[Any, bool], code: str, *, add: bool = True
 ) -> list[Case]:
     """A hyperparameter that only the table has: a warning for what it does not allow."""
+    change = partial(logged if add else field, key)
+    warned = (f"{code} warning rules",)
     return [
-        Case(
-            f"{code} {value}",
-            round_,
-            benchmark,
-            (logged if add else field)(key, value),
-            () if allowed else (f"{code} warning rules",),
-            quotes=True,
-        )
-        for value, allowed in values.items()
+        Case(f"{code} {value}", round_, benchmark, change(value), () if ok else warned, quotes=True)
+        for value, ok in values.items()
     ]
 
 
 def thorough(round_: str, benchmark: str, code: str, least: int) -> list[Case]:
     """Evaluations as thorough as those of the reference, and not."""
-    failing = (f"{code} error rules",)
-    change = partial(field, "eval_samples")
     return [
-        Case(f"{code} {least}", round_, benchmark, change(least)),
-        Case(f"{code} as text", round_, benchmark, change(f"{least}")),
-        Case(f"{code} in a list", round_, benchmark, change([least])),
-        Case(f"{code} fewer", round_, benchmark, change(least - 1), failing),
-        Case(f"{code} none", round_, benchmark, change(None), failing),
+        Case(f"{code} {name}", round_, benchmark, field("eval_samples", count), findings)
+        for findings, counts in (
+            ((), {least: least, "as text": f"{least}", "in a list": [least]}),
+            ((f"{code} error rules",), {"fewer": least - 1, "none": None}),
+        )
+        for name, count in counts.items()
     ]
 
 
@@ -517,7 +491,7 @@ CASES = [
     Case("in review", "5.1", "rgat", shifted(30)),
     Case("resubmitted", "5.1", "rgat", shifted(-400)),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
-    Case("times in seconds", "5.1", "rgat", lambda log: joined([{**r, "time_ms": r["time_ms"] // 1000} for r in records(log)]), ("RUN158 warning rules",)),
+    Case("times in seconds", "5.1", "rgat", each(lambda r: {"time_ms": r["time_ms"] // 1000}), ("RUN158 warning rules",)),
     Case("fewer warm-up steps, as text", "5.1", "llama31_8b", field("opt_learning_rate_warmup_steps", "0"), ("LLAMAS107 error both",), "fail"),
     Case("decay steps as text", "5.1", "llama31_8b", field("opt_learning_rate_decay_steps", "1199872"), ("LLAMAS107 error official",), "fail"),
     Case("one evaluation of FID alone, open", "4.0", "stable_diffusion", one_of_fid, ("SD201 error official", "SD202 error official"), "fail", "open"),
