@@ -79,13 +79,13 @@ def test_blocks_only_where_there_are_no_epochs() -> None:
     assert spans(START, *epoch, *block) == [(Phase.EPOCH, 0, 1)]
 
 
-def test_a_phase_without_an_end_is_ignored() -> None:
-    assert spans(START, line("eval_start", 11), line("epoch_stop", 12)) == []
-
-
-def test_a_phase_without_a_finite_time_is_ignored() -> None:
-    for minutes in [float("inf"), float("nan")]:
-        assert spans(START, line("eval_start", 11), line("eval_stop", minutes)) == []
+def test_a_phase_without_an_end_or_a_finite_time_is_ignored() -> None:
+    for end, minutes in (
+        ("epoch_stop", 12),
+        ("eval_stop", float("inf")),
+        ("eval_stop", float("nan")),
+    ):
+        assert spans(START, line("eval_start", 11), line(end, minutes)) == []
 
 
 def test_without_run_start_there_is_no_curve() -> None:

@@ -45,13 +45,8 @@ def test_the_position() -> None:
 
 
 def test_a_record_without_a_position_is_not_an_evaluation() -> None:
-    rows: list[Any] = [
-        {},
-        None,
-        [],
-        {"samples_count": float("nan"), "epoch_num": 1e300},
-        {"samples_count": 10**400},
-    ]
+    infinite = {"samples_count": float("nan"), "epoch_num": 1e300}
+    rows: list[Any] = [{}, None, [], infinite, {"samples_count": 10**400}]
     for metadata in rows:
         assert evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), RESNET, 1) is None
 
