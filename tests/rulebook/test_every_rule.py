@@ -59,10 +59,8 @@ class Case:
             "reached": self._target,
             "covers_target": "no earlier than the evaluation that reached the target",
         }
-        if "metadata_fields" in words:
-            words["metadata_fields"] = OF_VALUE["fields"].needed(
-                rule.constraints["metadata_fields"]
-            )
+        if fields := rule.constraints.get("metadata_fields"):
+            words["metadata_fields"] = OF_VALUE["fields"].needed(fields)
         return {word: rule.needed or needed for word, needed in words.items()}
 
     @property
@@ -73,12 +71,8 @@ class Case:
         return [r.needed or needed_in_words(r.reaches) for r in rules if r.reaches][-1]
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A log that should break a rule, and the lines where the finding may be."""
-
-    log: Log
-    lines: frozenset[int | None]
+Broken = tuple[Log, frozenset[int | None]]
+"""A log that should break a rule, and the lines where the finding may be."""
 
 
 def _every_rule() -> Iterator[Case]:
@@ -97,20 +91,12 @@ def _every_rule() -> Iterator[Case]:
                     yield Case(usage, name, benchmark, division, choice, rule, word)
 
 
+_FIELDS = ["occurs", "formula", "reaches", "tensors", "reached", "covers_target", "no_later_than"]
+
+
 def _words(rule: Rule) -> list[str]:
-    fields = (
-        "occurs",
-        "formula",
-        "reaches",
-        "tensors",
-        "reached",
-        "covers_target",
-        "no_later_than",
-    )
-    return [
-        *rule.constraints,
-        *(name for name in fields if getattr(rule, name) not in (None, False, ())),
-    ]
+    fields = [name for name in _FIELDS if getattr(rule, name) not in (None, False, ())]
+    return [*rule.constraints, *fields]
 
 
 CASES = list(_every_rule())
@@ -140,9 +126,9 @@ def _problem_of(case: Case) -> str:
     """What is wrong with the findings on the logs that break a rule; empty if nothing is."""
     passing = _passing(case.usage, case.round, case.benchmark, case.division, case.choice)
     tried = []
-    for broken in _broken(passing, case):
-        findings = _findings(broken.log, case)
-        if any(f.line in broken.lines and _of_word(f, case) for f in findings):
+    for log, lines in _broken(passing, case):
+        findings = _findings(log, case)
+        if any(f.line in lines and _of_word(f, case) for f in findings):
             faults = [text for finding in findings for text in faults_of(finding)]
             whole = all(finding.message and finding.source for finding in findings)
             return "" if whole and not faults else f"{case}: {findings} {faults}"
@@ -151,10 +137,8 @@ def _problem_of(case: Case) -> str:
 
 
 def _of_word(finding: Finding, case: Case) -> bool:
-    return finding.severity == case.rule.severity and _says_what_is_needed(finding, case)
-
-
-def _says_what_is_needed(finding: Finding, case: Case) -> bool:
+    if finding.severity != case.rule.severity:
+        return False
     expected = str(finding.expected)
     if case.word == "occurs":
         return expected.startswith("logged ")
@@ -177,11 +161,11 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
     if case.word == "occurs":
         yield from _left_out(log, rule)
     elif case.word == "tensors":
-        yield Broken([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
+        yield ([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
     elif case.word in ("covers_target", "no_later_than"):
         keys = EVALUATION if case.word == "covers_target" else (rule.key,)
         late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (r["key"] in keys)} for r in log]
-        yield Broken(late, _line(numbers[0]))
+        yield (late, _line(numbers[0]))
     elif case.word == "reached":
         yield from _missed(log, numbers[0])
     elif not numbers:
@@ -195,13 +179,13 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
 def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
     if isinstance(rule.occurs, dict) and "at_most" in rule.occurs:
         once = next(record for record in log if record["key"] == rule.key)
-        yield Broken([*log, once], _line(len(log)))
+        yield ([*log, once], _line(len(log)))
     gone = {rule.key}
     if isinstance(rule.occurs, dict) and "or" in rule.occurs:
         gone.add(rule.occurs["or"])
     if rule.key not in [record["key"] for record in log]:
         gone.add("eval_accuracy")  # which is joined to make the rule's key
-    yield Broken([record for record in log if record["key"] not in gone], frozenset([None]))
+    yield ([record for record in log if record["key"] not in gone], frozenset([None]))
 
 
 def _missed(log: Log, stop: int) -> Iterator[Broken]:
@@ -209,34 +193,34 @@ def _missed(log: Log, stop: int) -> Iterator[Broken]:
     (number,) = (n for n, record in enumerate(log) if record["key"] in EVALUATION)
     for trial in (0.1, 99.0, {"BBOX": 0.1, "SEGM": 0.1}):
         missed = {**log[number], "value": trial}
-        yield Broken([*log[: number + 1], missed, *log[number + 1 :]], _line(stop + 1))
+        yield ([*log[: number + 1], missed, *log[number + 1 :]], _line(stop + 1))
 
 
 def _joint(log: Log) -> Iterator[Broken]:
     """Metrics that are judged together: one of them is missing, or bad."""
     metrics = [n for n, record in enumerate(log) if "metric" in record["metadata"]]
-    yield Broken([r for n, r in enumerate(log) if n != metrics[0]], frozenset([metrics[0] + 1]))
+    yield ([r for n, r in enumerate(log) if n != metrics[0]], frozenset([metrics[0] + 1]))
     bad = [{**r, "value": -9.0 if r["metadata"].get("metric") == "FID" else 9.0} for r in log]
-    yield Broken([bad[n] if n in metrics else r for n, r in enumerate(log)], _line(metrics[-1]))
+    yield ([bad[n] if n in metrics else r for n, r in enumerate(log)], _line(metrics[-1]))
     unnamed = [{**r, "metadata": {**r["metadata"], "metric": "else"}} for r in log]
     mixed = [unnamed[n] if n in metrics[:1] else r for n, r in enumerate(log)]
-    yield Broken(mixed, _line(metrics[1]))
+    yield (mixed, _line(metrics[1]))
 
 
 def _placed(log: Log, number: int, rule: Rule) -> Iterator[Broken]:
     yield from _moved(log, number)
     yield from _late(log, rule)
-    yield Broken([*log[: number + 1], *log[number:]], _line(number + 1))
+    yield ([*log[: number + 1], *log[number:]], _line(number + 1))
     yield from _sparse(log, number)
 
 
 def _moved(log: Log, number: int) -> Iterator[Broken]:
     rest = [record for n, record in enumerate(log) if n != number]
-    yield Broken([log[number], *rest], frozenset([1]))
-    yield Broken([*rest, log[number]], _line(len(rest)))
+    yield ([log[number], *rest], frozenset([1]))
+    yield ([*rest, log[number]], _line(len(rest)))
     # The official checker counts minutes by the records' own time.
     late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (n >= number)} for n, r in enumerate(log)]
-    yield Broken(late, _line(number))
+    yield (late, _line(number))
 
 
 def _sparse(log: Log, number: int) -> Iterator[Broken]:
@@ -245,7 +229,7 @@ def _sparse(log: Log, number: int) -> Iterator[Broken]:
     names = metadata.keys() & {"epoch_num", "samples_count"}
     for name, positions in product(names, ((10, 11), (60, 70), (10**7, 10**12))):
         more = [{**log[number], "metadata": {**metadata, name: at}} for at in positions]
-        yield Broken([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
+        yield ([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
 
 
 def _late(log: Log, rule: Rule) -> Iterator[Broken]:
@@ -253,7 +237,7 @@ def _late(log: Log, rule: Rule) -> Iterator[Broken]:
     until = rule.constraints.get("within_minutes", {}).get("until")
     if until:
         late = [r for r in log if r["key"] != until] + [r for r in log if r["key"] == until]
-        yield Broken(late, _line([r["key"] for r in late].index(rule.key)))
+        yield (late, _line([r["key"] for r in late].index(rule.key)))
 
 
 def _changed(log: Log, numbers: list[int], case: Case) -> Iterator[Broken]:
@@ -262,15 +246,12 @@ def _changed(log: Log, numbers: list[int], case: Case) -> Iterator[Broken]:
     for name, trials in (("value", values), ("metadata", _METADATA)):
         for trial in trials:
             edited = [{**r, name: trial} if n in numbers else r for n, r in enumerate(log)]
-            yield Broken(edited, _line(*numbers))
-    for number in numbers:
-        for name in log[number]["metadata"]:
-            for trial in (-1, 7, "x", 10**12):
-                changed = {**log[number]["metadata"], name: trial}
-                yield Broken(
-                    [{**r, "metadata": changed} if n == number else r for n, r in enumerate(log)],
-                    _line(number),
-                )
+            yield (edited, _line(*numbers))
+    for number, trial in product(numbers, (-1, 7, "x", 10**12)):
+        metadata = log[number]["metadata"]
+        for name in metadata:
+            changed = {**log[number], "metadata": {**metadata, name: trial}}
+            yield [*log[:number], changed, *log[number + 1 :]], _line(number)
 
 
 def _line(*numbers: int) -> frozenset[int | None]:

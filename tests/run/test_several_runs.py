@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("stored")
 
 LOGS = [good_log(seed=seed) for seed in range(5)]
 LINES = LOGS[0].count(b"\n")
+CUT_OFF = "the log cannot be read: the gzip data is cut off"
 KEYS = st.lists(st.sampled_from(["init_start", "run_start", "run_stop"]), max_size=8)
 
 
@@ -46,11 +47,8 @@ def test_a_run_that_was_started_again() -> None:
     killed = joined(records(LOGS[0])[:-40])
     run = run_of(killed + LOGS[1])
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
-    before = killed.count(b"\n") + 1
-    assert (
-        leading.text
-        == f"the file has 2 runs; expected 1: split it into one file per run, before line {before}"
-    )
+    assert leading.text.endswith(f"one file per run, before line {leading.line}")
+    assert leading.line == killed.count(b"\n") + 1
 
 
 def test_the_seeds_of_several_runs_are_not_several_seeds_of_one(tmp_path: Path) -> None:
@@ -112,11 +110,8 @@ def test_utf_16_with_records_is_judged_as_officially() -> None:
     ("packed", "expected"),
     [
         (gzip.compress(LOGS[0], mtime=0), []),
-        (
-            gzip.compress(LOGS[0], mtime=0)[:-1000],
-            ["the log cannot be read: the gzip data is cut off"],
-        ),
-        (b"\x1f\x8b\x08", ["the log cannot be read: the gzip data is cut off"]),
+        (gzip.compress(LOGS[0], mtime=0)[:-1000], [CUT_OFF]),
+        (b"\x1f\x8b\x08", [CUT_OFF]),
     ],
     ids=["whole", "cut off", "its beginning"],
 )
