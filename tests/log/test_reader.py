@@ -109,6 +109,12 @@ def test_malformed_lines_are_read_as_officially(text: str) -> None:
         compare(text.encode("latin-1"))
 
 
+def test_plain_lines_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_reader, "HAS_SCAN", False)
+    monkeypatch.delattr(LogReader, "_read_line")
+    assert len(read_lines(f"{record('a')}\n{record('b')}\n")[0]) == 2
+
+
 def test_what_only_a_careful_reader_sees_is_kept() -> None:
     _, findings, reader = read_lines(f"{record('a')}{record('b')}\n{record('c')} tail\n")
     assert [record.key for record in reader.unofficial] == ["a", "c"]

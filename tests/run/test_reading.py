@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import MAX_LINES, Basis, Severity, Verdict
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Pending, Severity, Unordered, Verdict
 from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.run.model import Run
@@ -83,6 +83,7 @@ BROKEN = [
     ("clip norm inf", edited(RNNT, "opt_gradient_clip_norm", value=float("inf")), []),
     ("flag as one", edited(RNNT, "opt_learning_rate_alt_decay_func", value=1), []),
     ("buckets", edited(RNNT, "data_train_num_buckets", value=6.5), [("RNNT121", "official", "data_train_num_buckets", 0)]),
+    ("evaluations that name run_stop", joined([{**r, "at": "run_stop"} if r["key"] == "eval_accuracy" else r for r in records(RESNET)]), []),
     ("accuracy of 1", edited(BERT, "eval_accuracy", value=1.0), [("BERT111", "both", "eval_accuracy", -1)]),
     ("accuracy is text", edited(BERT, "eval_accuracy", value="0.8"), [("BERT111", "both", "eval_accuracy", 0)]),
 ]  # fmt: skip
@@ -149,6 +150,24 @@ def test_runs_that_do_not_converge(failure: str) -> None:
     assert findings_of(run)[0][0] in ("RN103", "RUN116")
     assert (run.converged, run.status, run.verdicts.official) == (False, "aborted", FAIL)
     assert ("RUN130", "rules", line_of(log, "run_stop")) in findings_of(run, Severity.WARNING)
+
+
+def test_what_later_records_may_resolve() -> None:
+    diffusion, llama = (
+        good_log("stable_diffusion", round_="3.1"),
+        good_log("llama31_8b", round_="5.1"),
+    )
+    first = next(r for r in records(llama) if r["key"] == "eval_accuracy")
+    skipped = joined([r for r in records(llama) if r != first])
+    for round_, log, code, kind in [
+        ("2.0", without(RESNET, "run_stop"), "RUN140", Pending),
+        ("2.0", edited(RESNET, "run_stop", metadata={"status": "aborted"}), "RUN140", Finding),
+        ("3.1", edited(diffusion, "eval_accuracy", value=99.0), "SD109", Pending),
+        ("5.1", skipped, "LLAMAS129", Unordered),
+        ("5.1", edited(llama, "opt_learning_rate_decay_steps", value=5), "LLAMAS107", Finding),
+    ]:
+        kinds = [type(f) for f in run_of(log, round_).findings if f.code == code]
+        assert kinds == [kind], code
 
 
 def test_success_without_the_target_breaks_the_rules_too() -> None:
