@@ -138,51 +138,18 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 )
 
 
-@NEEDS_SCAN
-@given(text=dirty() | NOISE)
-@examples(500)
-def test_a_scanned_block_equals_its_decoded_lines(text: bytes) -> None:
-    block = scan(text)
-    if block is None:
-        return
-    lines = lines_of(text)
-    counting = [line for line in lines if b":::MLLOG " in line]
-    records = list(map(decode, lines_with((b":::MLLOG ",), text)))
-    assert block.size == len(counting) == len(records)
-    assert block.records() == records
-    indexes = range(block.size)
-    for name, read in (
-        ("time_ms", block.times), ("value", block.values), ("metadata", block.metadata)
-    ):  # fmt: skip
-        assert read(indexes) == [getattr(record, name) for record in records]
-    keys = [record and record.key for record in records]
-    assert block.indexes == {
-        key: [index for index in indexes if keys[index] == key] for key in dict.fromkeys(keys)
-    }
-    assert block.contiguous == (len(counting) == len(lines))
-    without = [
-        line.replace(f'"key": "{key}"'.encode(), b"")
-        for line, key in zip(counting, keys, strict=True)
-    ]
-    assert block.scattered == any(word in line for word in WORDS for line in without)
-
-
 # name, text, (keys, contiguous, scattered) of the block, None where it is read line by line
 BLOCKS = [
     ("nothing", "", ([], True, False)),
     ("records", f"{record('a')}\n{record('b')}\n{record('a', 7)}\n", (["a", "b", "a"], True, False)),
-    ("no end", f"{record('a')}\n{record('b')}", (["a", "b"], True, False)),
     ("prefix", f"{record('a')}\n0: {record('b')}\n", (["a", "b"], True, False)),
     ("other lines", f"{record('a')}\n\nx\n{record('b')}\n", (["a", "b"], False, False)),
     ("word in a key", f"{record('run_stop')}\n", (["run_stop"], True, False)),
     ("word in a value", f"{record('a', 'run_stop')}\n", (["a"], True, True)),
-    ("word before the token", f"run_stop {record('a')}\n", (["a"], True, True)),
     ("word on another line", f"{record('a')}\nrun_stop\n", (["a"], False, False)),
     ("word that digits divide", f"{record('a', 'run_s1top')}\n", (["a"], True, False)),
     ("keys that differ in digits", f"{record('a1')}\n{record('a2')}\n", (["a1", "a2"], True, False)),
-    ("empty key", f"{record('')}\n", ([""], True, False)),
     ("CR on another line", f"10%\r20%\n{record('a')}\n", (["a"], False, False)),
-    ("almost as long as can be", f"{record(LONGEST_KEY)}\n", ([LONGEST_KEY], True, False)),
     ("too long", f"{record(LONGEST_KEY + 'k')}\n", None),
     ("CR", f"{record('a')}\r\n", None),
     ("backslash", record("a", "\n"), None),

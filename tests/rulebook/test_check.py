@@ -51,9 +51,7 @@ IN_THE_BENCHMARK = [
     # An unknown name.
     ("equals: adamw", "equal: adamw", "11: unknown constraint 'equal' of OWNB102; did you mean 'equals'?"),
     ("target:", "targets:", "3: unknown field 'targets' of the file; did you mean 'target'?"),
-    ("{at_least: 0.75}", "{at_lest: 0.75}", "3: unknown constraint 'at_lest' of target; did you mean 'at_least'?"),
     ("equals: adamw", "occurs: {at_mots: 1}", "11: 'occurs' is given twice, first on line 11"),
-    ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of OWNB102; did you mean 'at_most'?"),
     ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected lower-case letters, digits and underscores"),
     # A source that does not exist.
     ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
@@ -76,17 +74,14 @@ IN_THE_BENCHMARK = [
     ("equals: adamw", "one_of: []", "11: one_of of OWNB102 is []; expected something that is not empty"),
     ("equals: adamw", "first: false", "11: first of OWNB102 is false; expected the value true"),
     ("equals: adamw", "tensors: ownb", "11: tensors.yaml has no tensors of 'ownb'"),
-    ("samples_count}", "samples}", '4: convergence.from is "samples"; expected one of epoch_num, samples_count, step_num; did you mean \'samples_count\'?'),
     # YAML.
     (OPT_NAME, OPT_NAME + "\n  opt_name: {code: OWNB109}", "12: 'opt_name' is given twice, first on line 11"),
     (OPT_NAME, "{code: OWNB102", "12: not valid YAML: did not find expected ',' or '}'"),
     (BENCHMARK, "- a list\n", "1: not a mapping"),
     # A formula.
     ("value >= step", "value >=", "12: formula of OWNB103 is not valid: it cannot be read: invalid syntax"),
-    ("value >= step", "value + step", "12: formula of OWNB103 is not valid: expected a condition, which is true or false, not value + "),
     ("value >= step", "value >= 2 * step", "12: formula of OWNB103 is not valid: 2 is a whole number: write 2.0"),
     ("value >= step", "step > 5.0 ? value > 1.0 : value > 2.0", "12: formula of OWNB103 cannot be put into words: say with needed what the rule expects"),
-    ("value >= step", "value >= step && int >= 2.0", "12: formula of OWNB103 is not valid: int is a reserved word"),
     ("value >= step", "value >= step * global_batchsize", "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did you mean 'global_batch_size'?"),
     ("equals: adamw", "same_as: opt_nam", "11: same_as of OWNB102 uses 'opt_nam', which is not a key of ownb; did you mean 'opt_name'?"),
     ("occurs: once, equals: adamw", "occurs: {or: opt_nam}", "11: occurs of OWNB102 uses 'opt_nam', which is not a key of ownb"),

@@ -48,7 +48,6 @@ WHOLE = "math.abs(math.round(value) - value) < 0.00001"
 def test_answers() -> None:
     rows: list[tuple[str, dict[str, Any], bool | None]] = [
         ("value == 1.0", {"value": 1}, True),
-        ("value == 1.0", {"value": True}, True),
         ("value == 0.0", {"value": -0.0}, True),
         ("value != value", {"value": NAN}, True),
         ("value * 1152.0 == batch * 0.00008", {"value": 8e-5, "batch": 1152}, True),
@@ -94,7 +93,6 @@ def test_answers() -> None:
         ("math.greatest(metadata.n, metadata.n) > 2.0", {"metadata": {"n": "3"}}, None),
         ("metadata.n == value", {"value": 2, "metadata": {}}, None),
         ("metadata.n == value", {"value": 2, "metadata": ["n"]}, None),
-        ("metadata.n - value == 0.0", {"value": 2, "metadata": {"n": "2"}}, None),
         ("metadata.n > value", {"value": 2, "metadata": {"n": "3"}}, None),
         ("double(int(value)) > 0.0", {"value": 2.0**63}, None),
         ("double(int(value) * 2) > 0.0", {"value": 2.0**62}, None),
@@ -147,8 +145,6 @@ def test_what_is_not_a_formula() -> None:
         ("value ? true : false", "expected a condition, which is true or false, not value"),
         ("value < 1.0 < 2.0", "expected a condition, which is true or false, not value < 1.0 < 2.0"),
         ("metadata == 1.0", "expected a number, not metadata"),
-        ("other.name == 1.0", "expected a number, not other.name"),
-        ("len(value) == 1.0", "expected a number, not len(value)"),
         ("math.least(value) == 1.0", "expected a number, not math.least(value)"),
         ("value == (value > 1.0 && true)", "expected a number, not value > 1.0 && true"),
         ("double(value) == 1.0", "expected a whole number, such as int(value), not value"),

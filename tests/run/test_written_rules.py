@@ -269,15 +269,12 @@ def thorough(round_: str, benchmark: str, code: str, least: int) -> list[Case]:
 CASES = [
     # the clock
     Case("start after data", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",)),
-    Case("start after data, open", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",), division="open"),
     *(
         Case(f"start after data, {benchmark}", round_, benchmark, later("run_start", 30), ("RUN156 error rules",), division=division)
         for round_, benchmark, division in (("5.0", "stable_diffusion", "closed"), ("5.0", "stable_diffusion", "open"), ("2.1", "minigo", "closed"), ("hpc_3.0", "deepcam", "closed"), ("hpc_1.0", "cosmoflow", "open"))
     ),
     Case("clocks differ", "5.1", "rgat", later("run_start", 0.9)),
-    Case("start before data", "5.1", "rgat", later("run_start", -1)),
     Case("stop before evaluation", "5.1", "rgat", partial(stopped, seconds=5), ("RUN157 error rules",)),
-    Case("stop at evaluation", "5.1", "rgat", partial(stopped, seconds=0)),
     Case("stop, clocks differ", "5.1", "rgat", partial(stopped, seconds=0.9)),
     Case("stop logged before evaluation", "5.1", "rgat", partial(stopped_first, ms=1), ("RUN157 error rules",)),
     Case("stop logged before evaluation, same time", "5.1", "rgat", partial(stopped_first, ms=0)),
@@ -300,19 +297,12 @@ CASES = [
         for round_, benchmark, division, minutes, findings, official in (
             ("0.7", "bert", "open", 19, (), "pass"),
             ("0.7", "bert", "open", 21, ("RUN121 error both",), "fail"),
-            ("1.0", "bert", "closed", 29, (), "pass"),
-            ("1.1", "bert", "closed", 20, (), "pass"),
             ("1.1", "bert", "closed", 21, ("RUN122 error rules",), "pass"),
             ("1.1", "bert", "open", 31, ("RUN121 error official", "RUN122 error rules"), "fail"),
             ("hpc_1.0", "deepcam", "closed", 21, ("RUN122 error rules",), "pass"),
-            ("hpc_1.0", "cosmoflow", "open", 31, ("RUN121 error official", "RUN122 error rules"), "fail"),
             ("2.0", "bert", "open", 241, ("RUN122 error both",), "fail"),
             ("0.7", "bert", "closed", 20, ("RUN121 error official",), "fail"),
-            ("5.0", "bert", "closed", 30, ("RUN121 error official",), "fail"),
-            ("5.0", "bert", "open", 240, ("RUN122 error official",), "fail"),
             ("4.1", "gpt3", "closed", 60, ("RUN121 error official",), "fail"),
-            ("hpc_2.0", "deepcam", "open", 240, ("RUN121 error official",), "fail"),
-            ("hpc_2.0", "deepcam", "open", 239, ("RUN121 error official",), "fail"),
             ("hpc_3.0", "cosmoflow", "open", 241, ("RUN121 error official", "RUN122 error rules"), "fail"),
             ("hpc_3.0", "cosmoflow", "closed", 31, ("RUN121 error both",), "fail"),
         )
@@ -325,17 +315,14 @@ CASES = [
     *(
         Case(f"{count} samples in {benchmark} {round_}", round_, benchmark, field("eval_samples", count), findings)
         for round_, benchmark, count, findings in (
-            ("1.1", "ssd", 4_999, ("SSD125 error rules",)),
             ("0.7", "ssd", 4_952, ("SSD126 note rules",)),
             ("0.7", "ssd", 4_951, ("SSD125 error rules",)),
             ("2.0", "ssd", 97, ()),
             ("2.1", "dlrm", 89_137_318, ("DLRM111 note rules",)),
             ("1.0", "dlrm", 89_137_317, ("DLRM110 error rules",)),
-            ("0.7", "maskrcnn", 1, ("MRCNN127 note advice",)),
         )
     ),
     *thorough("5.0", "llama2_70b_lora", "LORA120", 173),
-    Case("one too many skipped, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 384, "samples_count"), ("LORA121 error rules",)),
     Case("one too many skipped, 405b", "5.1", "llama31_405b", positions(lambda n: n + 2 * 18_432, "samples_count"), ("LLAMAL128 error rules",)),
     *(
         Case(f"{benchmark}, evaluation {index} skipped", round_, benchmark, partial(skipped, index=index), (f"{code} error rules",))
@@ -347,13 +334,11 @@ CASES = [
     *(
         Case(f"{name}, bert {round_} at {size}", round_, "bert", changed(field("global_batch_size", size), positions(position, "epoch_num")), findings)
         for name, round_, size, position, findings in (
-            ("from 3M on", "0.7", 448, lambda n: 3_000_000 + (n - 150_000) / 150_000 * 500_000, ()),
             ("every 600,000", "0.7", 448, lambda n: 3_000_000 + (n - 150_000) / 150_000 * 600_000, ("BERT126 error rules",)),
             ("from 3.5M on", "0.7", 448, lambda n: 3_500_000 + (n - 150_000) / 150_000 * 500_000, ("BERT126 error rules",)),
             ("in steps", "0.7", 3072, lambda n: n / 150_000 * 163, ()),
             ("250,000 for 225,000", "3.0", 8192, lambda n: n / 150_000 * 250_000, ("BERT121 warning rules",)),
             ("in whole batches", "3.0", 8192, lambda n: n / 150_000 * 229_376, ()),
-            ("packed", "3.0", 448, lambda n: n / 150_000 * 151_750, ()),
         )
     ),
     *(
@@ -380,7 +365,6 @@ CASES = [
     Case("batch size as text, 405b", "5.0", "llama31_405b", as_text, ("LLAMAL134 error official",), "fail"),
     Case("evaluation 1 skipped, resnet", "4.0", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
     Case("evaluation 2 skipped, minigo", "0.7", "minigo", partial(skipped, index=2), ("MINIGO107 error rules",)),
-    Case("first evaluation skipped, minigo", "2.1", "minigo", partial(skipped, index=0)),
     # In 0.7 at least as often as the reference, then as often.
     Case("more often, resnet 0.7", "0.7", "resnet", positions(lambda n: n / 2, "epoch_num")),
     Case("more often, resnet 1.0", "1.0", "resnet", positions(lambda n: n / 2, "epoch_num"), ("RN142 warning rules",)),
@@ -412,11 +396,9 @@ CASES = [
         Case(f"one position twice, {benchmark}", round_, benchmark, repeated, (f"{code} error rules",))
         for round_, benchmark, code in (("4.0", "llama2_70b_lora", "LORA125"), ("5.0", "llama31_405b", "LLAMAL133"), ("6.0", "llama31_405b", "LLAMAL133"), ("5.1", "llama31_8b", "LLAMAS130"), ("6.0", "flux1", "FLUX125"), ("6.0", "gpt_oss_20b", "OSS130"), ("6.0", "deepseekv3_671b", "DSV130"))
     ),
-    Case("a batch late, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 16 * (n == 2304), "samples_count")),
     Case("1,560 for 1,536, lora", "5.1", "llama2_70b_lora", changed(field("global_batch_size", 8), positions(lambda n: n - 360, "samples_count"))),
     Case("every 300 samples, lora", "5.1", "llama2_70b_lora", positions(lambda n: 1920 + (n - 1920) / 384 * 300, "samples_count"), ("LORA119 warning rules",)),
     Case("a short end of the epoch, rgat", "5.1", "rgat", positions(lambda n: min(round(n * 1.02, 6), 1.0), "epoch_num")),
-    Case("a short interval before the end of the epoch, rgat", "5.1", "rgat", positions(lambda n: n - 0.02 * (n > 0.96), "epoch_num")),
     Case("short intervals, rgat", "5.1", "rgat", positions(lambda n: n / 2, "epoch_num"), ("GNN114 warning rules",)),
     # targets
     *(
@@ -424,17 +406,11 @@ CASES = [
         for size, accuracy, findings, official in (
             (8192, 0.712, (), "pass"),
             (8192, 0.708, ("BERT114 error rules",), "pass"),
-            (448, 0.712, (), "pass"),
             (448, 0.708, ("BERT111 error official", "BERT114 error rules"), "fail"),
         )
     ),
     Case("a failed run of bert 0.7", "0.7", "bert", changed(field("eval_accuracy", 0.6), lambda log: edited(log, "run_stop", metadata={"status": "aborted"})), ("BERT111 error official", "RUN130 warning rules"), "fail"),
-    *(
-        Case(f"evaluation {index} skipped, 405b", round_, "llama31_405b", partial(skipped, index=index), ("LLAMAL128 error rules",))
-        for round_, index in (("5.0", 0), ("5.0", 2), ("5.1", 0), ("5.1", 1))
-    ),
     Case("one too many skipped, bert", "5.0", "bert", positions(lambda n: n + 10**6, "epoch_num"), ("BERT123 error rules",)),
-    Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
     Case("trained too long, unet3d", "2.0", "unet3d", positions(lambda n: n + 10_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
     Case("trained too long, but failed", "2.0", "unet3d", changed(positions(lambda n: n + 10_000, "epoch_num"), ended("aborted", reached=False)), ("UNET110 error official", "UNET133 error rules", "RUN130 warning rules"), "fail"),
     Case("two decimals", "5.1", "rgat", positions(lambda n: round(n + 0.004, 2), "epoch_num")),
@@ -448,8 +424,6 @@ CASES = [
             ("1.1", "ssd", "SSD171", (58_633,)),
             ("5.1", "retinanet", "SSD172", (585_150, 100)),
             ("0.7", "transformer", "", (566_340, 4_590_101, "566340")),
-            ("3.1", "rnnt", "", (276_480, 278_016, 279_512)),
-            ("3.1", "dlrm_dcnv2", "", (4_195_197_692, 4_195_155_968)),
             ("5.1", "rgat", "GNN171", (94_605_580,)),
             ("hpc_3.0", "cosmoflow", "COSMO171", (262_144,)),
         )
@@ -489,7 +463,6 @@ CASES = [
     ),
     # the day of a run
     Case("in review", "5.1", "rgat", shifted(30)),
-    Case("resubmitted", "5.1", "rgat", shifted(-400)),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
     Case("times in seconds", "5.1", "rgat", each(lambda r: {"time_ms": r["time_ms"] // 1000}), ("RUN158 warning rules",)),
     Case("fewer warm-up steps, as text", "5.1", "llama31_8b", field("opt_learning_rate_warmup_steps", "0"), ("LLAMAS107 error both",), "fail"),
@@ -504,7 +477,6 @@ CASES = [
         for rate, findings in ((2.3238e-5, ()), (2.32379e-5, ()), (2.3237e-5, ("DSV129 warning rules",)))
     ),
     Case("405b, small batch", "5.1", "llama31_405b", field("global_batch_size", 1024), ("LLAMAL106 error both", "LLAMAL122 warning rules", "LLAMAL124 error rules", "LLAMAL127 warning rules", "LLAMAL134 error official"), "fail"),
-    Case("405b, large batch", "5.1", "llama31_405b", changed(fields(global_batch_size=18_432, opt_base_learning_rate=128e-5, opt_learning_rate_warmup_steps=500, opt_learning_rate_decay_steps=74_500), positions(lambda n: n, "samples_count")), ("LLAMAL122 warning rules",)),
     *(
         Case(f"gpt3, {size} at {rate}", "4.1", "gpt3", fields(global_batch_size=size, opt_base_learning_rate=rate, opt_end_learning_rate=rate / 10), tuple(f"{code} warning rules" for code in codes), quotes="GPT124" in codes)
         for size, rate, codes in ((1024, 2e-5, ("GPT124", "GPT126", "GPT127", "GPT136")), (8192, 3e-5, ("GPT126", "GPT127", "GPT136")), (12_288, 3e-5, ("GPT124", "GPT126", "GPT127", "GPT136")))
@@ -512,7 +484,6 @@ CASES = [
     Case("mxfp6", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "mxfp6"), ("RUN161 error rules",)),
     Case("no such format", "6.1", "flux1", field("lowest_numerical_precision_in_attn", "fp5"), ("RUN132 error official", "RUN162 error rules"), "fail"),
     # keys and benchmarks that only the checker has
-    Case("parallelism", "6.1", "flux1", field("tensor_parallelism", 0.5), ("RUN134 error official",), "fail"),
     Case("counted from the last batch size", "6.1", "qwen35_397b_grpo", batch_size_again, ("QWEN101 note advice",)),
     Case("submitter in 5.0", "5.0", "rgat", field("submission_org", ""), ("RUN101 warning advice",)),
     # hyperparameters that only the table has
