@@ -104,9 +104,6 @@ _passing = lru_cache(passing_log)
 _read = lru_cache(read)
 
 
-ROUNDS = sorted({(case.usage, case.round) for case in CASES})
-
-
 @pytest.mark.parametrize(("usage", "round_"), sorted({place[:2] for place in cases()}))
 def test_passing_logs_have_no_finding(usage: str, round_: str) -> None:
     for place in cases():
@@ -116,7 +113,7 @@ def test_passing_logs_have_no_finding(usage: str, round_: str) -> None:
             assert run.converged, place
 
 
-@pytest.mark.parametrize(("usage", "round_"), ROUNDS)
+@pytest.mark.parametrize(("usage", "round_"), sorted({(c.usage, c.round) for c in CASES}))
 def test_breaking_logs_have_the_finding_at_its_line(usage: str, round_: str) -> None:
     rows = [case for case in CASES if (case.usage, case.round) == (usage, round_)]
     assert [problem for problem in map(_problem_of, rows) if problem] == []
@@ -127,7 +124,8 @@ def _problem_of(case: Case) -> str:
     passing = _passing(case.usage, case.round, case.benchmark, case.division, case.choice)
     tried = []
     for log, lines in _broken(passing, case):
-        findings = _findings(log, case)
+        run = _read(to_bytes(log), case.usage, case.round)
+        findings = [finding for finding in run.findings if finding.code == case.rule.code]
         if any(f.line in lines and _of_word(f, case) for f in findings):
             faults = [text for finding in findings for text in faults_of(finding)]
             whole = all(finding.message and finding.source for finding in findings)
@@ -147,11 +145,6 @@ def _of_word(finding: Finding, case: Case) -> bool:
     if case.word == "formula":  # it says the values of a run: tests/rulebook/test_expectation.py
         return expected not in case.needed.values() or expected == case.rule.needed
     return expected.endswith(case.needed[case.word])
-
-
-def _findings(log: Log, case: Case) -> list[Finding]:
-    run = _read(to_bytes(log), case.usage, case.round)
-    return [finding for finding in run.findings if finding.code == case.rule.code]
 
 
 def _broken(log: Log, case: Case) -> Iterator[Broken]:

@@ -4,7 +4,6 @@ import gc
 
 import pytest
 
-from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Pending, Severity, Unordered, Verdict
 from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.reader import LogReader
@@ -136,10 +135,8 @@ def test_runs_that_do_not_converge(failure: str) -> None:
 
 
 def test_what_later_records_may_resolve() -> None:
-    diffusion, llama = (
-        good_log("stable_diffusion", round_="3.1"),
-        good_log("llama31_8b", round_="5.1"),
-    )
+    diffusion = good_log("stable_diffusion", round_="3.1")
+    llama = good_log("llama31_8b", round_="5.1")
     first = next(r for r in records(llama) if r["key"] == "eval_accuracy")
     skipped = joined([r for r in records(llama) if r != first])
     for round_, log, code, kind in [
@@ -155,14 +152,16 @@ def test_what_later_records_may_resolve() -> None:
 
 def test_success_without_the_target_breaks_the_rules_too() -> None:
     run = run_of(edited(RESNET, "eval_accuracy", value=0.7))
-    assert [place[:2] for place in findings_of(run)] == [("RN103", "both")]
-    assert not run.converged
+    assert ([place[:2] for place in findings_of(run)], run.converged) == (
+        [("RN103", "both")],
+        False,
+    )
 
 
 def test_equal_values_logged_twice_are_only_noted() -> None:
-    run = run_of(doubled(RESNET, "global_batch_size"))
-    assert findings_of(run) == []
-    assert ("RN101", "advice", line_of(doubled(RESNET, "global_batch_size"), "global_batch_size", 1)) in findings_of(run, Severity.NOTE)  # fmt: skip
+    log = doubled(RESNET, "global_batch_size")
+    note = ("RN101", "advice", line_of(log, "global_batch_size", 1))
+    assert (findings_of(run_of(log)), note in findings_of(run_of(log), Severity.NOTE)) == ([], True)
 
 
 @pytest.mark.usefixtures("stored")
@@ -214,11 +213,6 @@ def test_findings_of_a_kind_are_one_finding() -> None:
     assert (alike.count, place.count, len(place.lines)) == (1000, 1000, MAX_LINES)
     first = RESNET.count(b"\n") + 1
     assert place.lines == tuple(range(first, first + MAX_LINES))
-
-
-def test_an_unknown_round_is_an_error_of_usage() -> None:
-    with pytest.raises(UserError, match=r"no round '9.9'.*2\.0"):
-        run_of(RESNET, "9.9")
 
 
 def test_the_round_follows_from_the_time() -> None:
