@@ -6,6 +6,7 @@ set limits for an amount; so do alternatives of them, joined by ``||``.
 
 import ast
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
@@ -342,23 +343,9 @@ def _about(rule: Rule, operands: Operands) -> Rule:
 def _of_first_and_later(formula: str) -> tuple[str, str, str] | None:
     """Return the parts of ``first || (has(previous.name) && later)``, and the name."""
     match tree_of(formula):
-        case ast.BoolOp(
-            op=ast.Or(),
-            values=[
-                *first,
-                ast.BoolOp(
-                    op=ast.And(),
-                    values=[
-                        ast.Call(
-                            func=ast.Name(id="has"),
-                            args=[ast.Attribute(value=ast.Name(id="previous"), attr=name)],
-                        ),
-                        *later,
-                    ],
-                ),
-            ],
-        ):
-            return " || ".join(map(written, first)), " && ".join(map(written, later)), name
+        case ast.BoolOp(op=ast.Or(), values=[*first, ast.BoolOp(values=[test, *later])]):
+            if match := re.fullmatch(r"has\(previous\.(\w+)\)", written(test)):
+                return " || ".join(map(written, first)), " && ".join(map(written, later)), match[1]
     return None
 
 

@@ -26,6 +26,7 @@ PROBLEMS = [
     ("mlperf-pkg: inputs come from strangers", ""),
     ("training_rules, Benchmark results", "'Benchmark results' is not a heading of training_rules; did you mean 'Benchmark Results'?"),
     ("submission_rules, Structure", "'Structure' is not a heading of submission_rules; did you mean 'Directory structure'?"),
+    ("mlperf-pkg", "'mlperf-pkg' is not a document"),
     ("mlperf-logging", "'' is not a heading of mlperf-logging"),
 ]  # fmt: skip
 BEGINNINGS = (OWN, *(f"{document}, " for document in headings()))
