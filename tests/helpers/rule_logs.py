@@ -29,6 +29,7 @@ from tests.helpers.logs import records
 
 Log = list[dict[str, Any]]
 Choice = frozenset[tuple[str, str]]
+Place = tuple[str, str, str, str, Choice]
 
 START_MS = 1_590_000_000_000
 STEP_MS = 100
@@ -47,7 +48,7 @@ _VALUES: tuple[Any, ...] = (
 _METADATA = {"status": ("success",), "method": ("discard",)}
 
 
-def cases() -> Iterator[tuple[str, str, str, str, Choice]]:
+def cases() -> Iterator[Place]:
     """Usage, round, benchmark, division and variants of everything the rulebook has rules for."""
     for usage, name in every_round():
         for benchmark in load_round(usage, name).benchmarks:

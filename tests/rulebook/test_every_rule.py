@@ -11,11 +11,11 @@ import pytest
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import rule_table
+from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from tests.helpers.rule_logs import (
     EVALUATION,
-    Choice,
     Log,
+    Place,
     cases,
     faults_of,
     passing_log,
@@ -35,18 +35,13 @@ _METADATA: tuple[Any, ...] = ({}, {"epoch_count": 1}, {"epoch_count": 0, "first_
 class Case:
     """A rule where it first appears, and what of it to break: a word of the vocabulary."""
 
-    usage: str
-    round: str
-    benchmark: str
-    division: str
-    choice: Choice
+    place: Place
     rule: Rule
     word: str
 
     def __str__(self) -> str:
         """The test's name."""
-        place = f"{self.usage}-{self.round}-{self.benchmark}-{self.division}"
-        return f"{place}-{self.rule.code}-{self.word}"
+        return "-".join((*self.place[:4], self.rule.code, self.word))
 
     @property
     def needed(self) -> dict[str, str]:
@@ -66,8 +61,7 @@ class Case:
     @property
     def _target(self) -> str:
         """What the evaluations of the benchmark must reach."""
-        place = (self.usage, self.round, self.division, self.benchmark, self.choice)
-        rules = [compiled.rule for compiled in rule_table(*place).concluded]
+        rules = [compiled.rule for compiled in _table(self.place).concluded]
         return [r.needed or needed_in_words(r.reaches) for r in rules if r.reaches][-1]
 
 
@@ -75,12 +69,17 @@ Broken = tuple[Log, frozenset[int | None]]
 """A log that should break a rule, and the lines where the finding may be."""
 
 
+def _table(place: Place) -> RuleTable:
+    usage, name, benchmark, division, choice = place
+    return rule_table(usage, name, division, benchmark, choice)
+
+
 def _every_rule() -> Iterator[Case]:
     """Every wording of a rule, once, in the oldest round that has it."""
     wordings: set[tuple[str, str, str, str]] = set()
-    for usage, name, benchmark, division, choice in cases():
-        table = rule_table(usage, name, division, benchmark, choice)
-        for compiled in chain.from_iterable(rules.rules for rules in table.keys.values()):
+    for place in cases():
+        usage, _, benchmark, division, _ = place
+        for compiled in chain.from_iterable(of.rules for of in _table(place).keys.values()):
             rule = compiled.rule
             # Rules of the round are in every benchmark of it: one of them will do.
             scope = "" if rule.code.startswith("RUN") else benchmark
@@ -88,7 +87,7 @@ def _every_rule() -> Iterator[Case]:
             if wording not in wordings:
                 wordings.add(wording)
                 for word in _words(rule):
-                    yield Case(usage, name, benchmark, division, choice, rule, word)
+                    yield Case(place, rule, word)
 
 
 _FIELDS = ["occurs", "formula", "reaches", "tensors", "reached", "covers_target", "no_later_than"]
@@ -113,18 +112,18 @@ def test_passing_logs_have_no_finding(usage: str, round_: str) -> None:
             assert run.converged, place
 
 
-@pytest.mark.parametrize(("usage", "round_"), sorted({(c.usage, c.round) for c in CASES}))
+@pytest.mark.parametrize(("usage", "round_"), sorted({case.place[:2] for case in CASES}))
 def test_breaking_logs_have_the_finding_at_its_line(usage: str, round_: str) -> None:
-    rows = [case for case in CASES if (case.usage, case.round) == (usage, round_)]
+    rows = [case for case in CASES if case.place[:2] == (usage, round_)]
     assert [problem for problem in map(_problem_of, rows) if problem] == []
 
 
 def _problem_of(case: Case) -> str:
     """What is wrong with the findings on the logs that break a rule; empty if nothing is."""
-    passing = _passing(case.usage, case.round, case.benchmark, case.division, case.choice)
+    passing = _passing(*case.place)
     tried = []
     for log, lines in _broken(passing, case):
-        run = _read(to_bytes(log), case.usage, case.round)
+        run = _read(to_bytes(log), *case.place[:2])
         findings = [finding for finding in run.findings if finding.code == case.rule.code]
         if any(f.line in lines and _of_word(f, case) for f in findings):
             faults = [text for finding in findings for text in faults_of(finding)]
@@ -253,5 +252,5 @@ def _line(*numbers: int) -> frozenset[int | None]:
 
 def test_the_whole_rulebook_is_enumerated() -> None:
     """As many rules as the rulebook has, so that an empty enumeration cannot pass."""
-    codes = {(case.usage, case.rule.code) for case in CASES}
+    codes = {(case.place[0], case.rule.code) for case in CASES}
     assert len(codes) > 500
