@@ -267,15 +267,13 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
     for layer_uses in uses.values():
         words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
         alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
-    return [
-        History(
-            usage=last_uses[0].usage,
-            where=tuple(use.layer.name for use in last_uses),
-            benchmarks=tuple({name: None for use in last_uses if (name := use.layer.benchmark)}),
-            spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
-        )
-        for last_uses in alike.values()
-    ]
+    rows = []
+    for usage, last_uses in ((last_uses[0].usage, last_uses) for last_uses in alike.values()):
+        where = tuple(use.layer.name for use in last_uses)
+        names = dict.fromkeys(use.layer.benchmark for use in last_uses)
+        spans = _spans(uses[usage, where[0]])
+        rows.append(History(usage, where, tuple(filter(None, names)), spans))
+    return rows
 
 
 def joined(history: History, span: Span) -> Joined | None:

@@ -180,14 +180,8 @@ def _related(rule: Rule) -> set[str]:
 
 def _is_quiet(compiled: CompiledRule) -> bool:
     rule = compiled.rule
-    return not (
-        compiled.reaches
-        or rule.formula
-        or rule.constraints.keys() & {"same_as", "within_minutes"}
-        or rule.fatal
-        or rule.reached
-        or rule.occurs == "once"
-    )
+    loud = rule.fatal, rule.reached, rule.occurs == "once", rule.formula, rule.reaches
+    return not any(loud) and not rule.constraints.keys() & {"same_as", "within_minutes"}
 
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
@@ -197,11 +191,10 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         r for r in of_records if r.by_position or not (r.rule.first or "submission_" in r.rule.key)
     ]
     first = _checklist(of_records)
-    later = first if rest == of_records else _checklist(rest)
     return KeyRules(
         rules=compiled,
         first=first,
-        later=later,
+        later=first if rest == of_records else _checklist(rest),
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset().union(*map(_related, rules)),
         ordered=frozenset().union(
@@ -254,15 +247,15 @@ def _compiled(rule: Rule) -> CompiledRule:
     if rule.formula:
         formula = Formula(rule.formula, reads_text=not official)
     of_each = official or bool(formula and formula.members and not rule.last)
+    passing = formula if of_each else None
     related = formula and (formula.previous or (rule.first and formula.members))
     return CompiledRule(
         rule=rule,
         checks=tuple(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
-        in_passing=formula if of_each else None,
+        in_passing=passing,
         at_the_end=None if of_each else formula,
         by_position=bool(related) and not official,
-        has_more=(of_each and formula is not None)
-        or (rule.tensors is not None or rule.reached or bool(rule.reaches)),
+        has_more=bool(rule.tensors is not None or rule.reached or rule.reaches or passing),
         tensors=frozenset(rule.tensors or ()),
     )

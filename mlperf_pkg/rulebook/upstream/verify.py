@@ -223,13 +223,10 @@ def official_rules(
         UserError: the rulebook has no such round.
     """
     table = rule_table(usage, round_name, division, benchmark, chosen)
+    whole = {key: [compiled.rule for compiled in of.rules] for key, of in table.keys.items()}
     rules = {
-        key: [
-            compiled.rule
-            for compiled in key_rules.rules
-            if compiled.rule.official and compiled.rule.severity is Severity.ERROR
-        ]
-        for key, key_rules in table.keys.items()
+        key: [rule for rule in of_key if rule.official and rule.severity is Severity.ERROR]
+        for key, of_key in whole.items()
     }
     of_keys = {
         key: joined(_merged_lists(part for rule in key_rules for part in _conditions(rule)))
