@@ -33,11 +33,9 @@ Place = tuple[str, str, str, str, Choice]
 
 START_MS = 1_590_000_000_000
 STEP_MS = 100
-LIFE = ("run_start", "staging_start", "staging_stop")
-TRAINING = ("block_start", "epoch_start", "epoch_stop", "eval_start")
 EVALUATION = ("eval_accuracy", "eval_error", "averaged_validation_loss")
-ENDING = ("eval_stop", "block_stop", "run_stop")
-_PHASES = (*LIFE, *TRAINING, *EVALUATION, *ENDING)
+_BEFORE = ("run_start", "staging_start", "staging_stop", "block_start", "epoch_start", "epoch_stop")
+_PHASES = (*_BEFORE, "eval_start", *EVALUATION, "eval_stop", "block_stop", "run_stop")
 _FEW = 2  # records of a key
 
 # For what a simulated run does not log: values that reach a target, and one of every kind.
@@ -112,15 +110,14 @@ def _order(table: RuleTable) -> list[str]:
             needs |= names_in(compiled.rule.formula or "") & table.keys.keys()
             needs |= {compiled.rule.constraints.get("same_as", key)} - {key}
             needs |= set(compiled.rule.constraints.get("after", ()))
-    phases = {key: i for i, key in enumerate(_PHASES)}
     settings = TopologicalSorter(before).static_order()
     # A stable sort: what depends on nothing keeps the place that dependencies gave it.
-    return sorted(settings, key=lambda key: _rank(key, phases))
+    return sorted(settings, key=_rank)
 
 
-def _rank(key: str, phases: dict[str, int]) -> int:
-    if key in phases:
-        return 10 + phases[key]
+def _rank(key: str) -> int:
+    if key in _PHASES:
+        return 10 + _PHASES.index(key)
     return {"init_start": 1, "init_stop": 3}.get(key, 0 if key.startswith("submission_") else 2)
 
 

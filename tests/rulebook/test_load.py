@@ -14,6 +14,7 @@ from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import REQUIRED_OF_BENCHMARKS, REQUIRED_OF_ROUNDS
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.rulebook.validate import metaschema
+from tests.helpers.own_rules import written
 
 ROUND = """
 round: "1.0"
@@ -45,24 +46,15 @@ Write = Callable[[Mapping[str, str]], None]
 @pytest.fixture
 def write(tmp_path: Path) -> Iterator[Write]:
     """Rules of one's own: two rounds and a benchmark, and then what a test writes."""
-    files = {
-        "toys/1.0/round": ROUND,
-        "toys/1.1/round": NEXT,
-        "toys/1.0/toy": TOY,
-        "tensors": "toy: [a, 'b{1,2}']",
-    }
-
+    rounds_and_toy = {"toys/1.0/round": ROUND, "toys/1.1/round": NEXT, "toys/1.0/toy": TOY}
     with ExitStack() as contexts:
 
         def write_files(changes: Mapping[str, str]) -> None:
             """Write files, and read the rules from all of them."""
-            for name, text in changes.items():
-                path = tmp_path / f"{name}.yaml"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, "utf-8")
+            written(tmp_path, {f"{name}.yaml": text for name, text in changes.items()})
             contexts.enter_context(rules_read_from(tmp_path))
 
-        write_files(files)
+        write_files(rounds_and_toy)
         yield write_files
 
 
