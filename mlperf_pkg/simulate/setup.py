@@ -193,10 +193,9 @@ def _allowed(key: str, key_rules: KeyRules | None, sources: Sources, assigned: A
 
 def _holds(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
     formula = compiled.in_passing or compiled.at_the_end
+    tests = [*(check.test for check in compiled.checks), *([formula.holds] if formula else [])]
     try:
-        return all(check.test(record, seen) for check in compiled.checks) and (
-            formula is None or formula.holds(record, seen)
-        )
+        return all(test(record, seen) for test in tests)
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False
 
