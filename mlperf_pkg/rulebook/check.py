@@ -115,9 +115,9 @@ def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
     except RulebookError as error:
         yield error
         return
-    given = documents.own(usage, name, ROUND)["round"]
-    if given != name:
-        message = f"round is {given}; expected {name} as in the folder's name"
+    label = documents.own(usage, name, ROUND)["round"]
+    if label != name:
+        message = f"round is {label}; expected {name} as in the folder's name"
         yield problem(ROUND, ("round",), message)
     if not round_.ruleset.startswith(f"{name}."):
         message = f"ruleset is {round_.ruleset}; expected one such as {name}.0"

@@ -111,15 +111,15 @@ def test_of_what_is_not_a_number() -> None:
     for value, text in [
         (None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')
     ]:  # fmt: skip
-        found = _message("value == global_batch_size", value=value)
-        assert found == f"steps is {text}; expected 12,800, the global_batch_size"
+        message = _message("value == global_batch_size", value=value)
+        assert message == f"steps is {text}; expected 12,800, the global_batch_size"
     for batch, text in [
         (None, "2 * global_batch_size (global_batch_size has no value before it)"),
         ("x", '2 * global_batch_size (global_batch_size is "x")'),
         (10**400, "2 * inf (global_batch_size is inf)"),
     ]:
-        found = _message("value == 2.0 * global_batch_size", batch=batch)
-        assert found == f"steps is 900; expected {text}"
+        message = _message("value == 2.0 * global_batch_size", batch=batch)
+        assert message == f"steps is 900; expected {text}"
 
 
 def test_needed_says_what_a_formula_cannot() -> None:
@@ -135,8 +135,8 @@ def test_of_intervals() -> None:
         (_EVERY, 1152, "12,672 for batch size 1,152"),
         (again, 1152, "12,672 or 25,344 for batch size 1,152"),
     ]:
-        found = _message(formula, key="eval_accuracy", batch=batch, now=now, before=before)
-        assert found == f"evaluated every 21,888 samples; expected every {text}"
+        message = _message(formula, key="eval_accuracy", batch=batch, now=now, before=before)
+        assert message == f"evaluated every 21,888 samples; expected every {text}"
 
 
 def test_of_first_records_and_later_ones() -> None:

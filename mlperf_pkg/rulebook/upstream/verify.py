@@ -113,8 +113,8 @@ def verify(
     names, needed = upstream.benchmarks_and_runs(root)
     for round_ in all_rounds:
         if (round_.usage, round_.ruleset) in upstream.rulesets(root):
-            listed = names.get(round_.usage, {}).get(round_.name, ())
-            differences += _around(root, round_, listed, needed.get(round_.usage, {}))
+            allowed = names.get(round_.usage, {}).get(round_.name, ())
+            differences += _around(root, round_, allowed, needed.get(round_.usage, {}))
             differences += _rules(root, round_)
     remaining = (_beyond(item, entries) if item.kind == "rule" else item for item in differences)
     return [item for item in remaining if item.upstream or item.rulebook]
@@ -144,11 +144,11 @@ def _rulesets(root: Path, all_rounds: Iterable[Round]) -> Iterator[Difference]:
 
 
 def _around(
-    root: Path, round_: Round, listed: Iterable[str], needed: Mapping[str, int]
+    root: Path, round_: Round, allowed: Iterable[str], needed: Mapping[str, int]
 ) -> Iterator[Difference]:
     """Yield the differences in the benchmarks of a round, their reference points and runs."""
     place, meta = (round_.usage, round_.name), "benchmark_meta.py"
-    for name in sorted(set(listed) ^ set(round_.benchmarks)):
+    for name in sorted(set(allowed) ^ set(round_.benchmarks)):
         sides = ((), (name,)) if name in round_.benchmarks else ((name,), ())
         yield Difference("benchmarks", *place, name, meta, (), *sides)
     for name in sorted(round_.benchmarks) if round_.version >= _FIRST_WITH_REFERENCE else ():

@@ -17,8 +17,8 @@ def test_examples_are_records_and_only_rules_about_several_have_none() -> None:
                 assert record, code
                 assert record.key == rule.key, code
             else:
-                several = "formula" in (rule.reaches or {}) or "same_as" in rule.constraints
-                assert rule.formula or several, code
+                relates = "formula" in (rule.reaches or {}) or "same_as" in rule.constraints
+                assert rule.formula or relates, code
     assert findings == []
 
 
