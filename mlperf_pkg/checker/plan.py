@@ -19,8 +19,7 @@ from mlperf_pkg.rulebook import rounds
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
 from mlperf_pkg.rulebook.load import counts_samples
 from mlperf_pkg.rulebook.table import compile_tables
-from mlperf_pkg.run.identity import benchmark_of, infer_round
-from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.model import LogFile, benchmark_of, infer_round
 from mlperf_pkg.run.power import PowerFile
 from mlperf_pkg.submission.model import (
     TRAIN_SAMPLES,

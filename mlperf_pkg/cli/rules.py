@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -115,18 +116,13 @@ def _rounds(usage: str | None, name: str | None, benchmark: str | None) -> list[
         names = list(dict.fromkeys(round_.name for round_ in candidates))
         raise UserError(f"the rulebook has no round {name!r}{_instead(name or '', names)}")
     having = [round_ for round_ in chosen if benchmark in round_.benchmarks or not benchmark]
-    if not having:
-        raise UserError(_without(benchmark or "", name, chosen))
+    if benchmark and not having:
+        names = sorted({name for round_ in chosen for name in round_.benchmarks})
+        where = f"round {name}" if name else "the rulebook"
+        instead = where_instead(chosen[-1].usage, name, benchmark) if name else ""
+        instead = instead or _instead(benchmark, names)
+        raise UserError(f"{where} has no benchmark {benchmark!r}{instead}")
     return having
-
-
-def _without(benchmark: str, name: str | None, chosen: Sequence[Round]) -> str:
-    """Return the message that no chosen round has a benchmark."""
-    if name and (where := where_instead(chosen[-1].usage, name, benchmark)):
-        return f"round {name} has no benchmark {benchmark!r}{where}"
-    names = sorted({name for round_ in chosen for name in round_.benchmarks})
-    where = f"round {name}" if name else "the rulebook"
-    return f"{where} has no benchmark {benchmark!r}{_instead(benchmark, names)}"
 
 
 def _instead(name: str, names: Sequence[str]) -> str:
@@ -135,11 +131,8 @@ def _instead(name: str, names: Sequence[str]) -> str:
 
 
 def _benchmark_rules(round_: Round, name: str, division: str) -> render.Document:
-    benchmark = explain.loaded(round_, name)
-    layers = [
-        *explain.common_layers(round_, division),
-        *explain.benchmark_layers(benchmark, division),
-    ]
+    benchmark, of_round = explain.loaded(round_, name), explain.common_layers(round_, division)
+    layers = [*of_round, *explain.benchmark_layers(benchmark, division)]
     return render.of_benchmark(round_, benchmark, explain.effective(layers))
 
 
@@ -165,21 +158,17 @@ def show(*, name: str, target: Output) -> int:
       mlperf-pkg rules show bert
     """
     target.refuse_early(())
-    subject = subject_of(name)
-    target.show(_shown(subject.kind, subject.name))
+    match subject_of(name):
+        case Kind.CODE, code:
+            shown = render.of_code(code)
+        case Kind.FAMILY, family:
+            shown = render.of_family(family)
+        case Kind.KEY, key:
+            shown = render.of_key(key, explain.histories_of_key(key))
+        case _, benchmark:
+            shown = _benchmark_rules(_rounds(None, None, benchmark)[-1], benchmark, "closed")
+    target.show(shown)
     return 0
-
-
-def _shown(kind: Kind, name: str) -> render.Document:
-    match kind:
-        case Kind.CODE:
-            return render.of_code(name)
-        case Kind.FAMILY:
-            return render.of_family(name)
-        case Kind.KEY:
-            return render.of_key(name, explain.histories_of_key(name))
-        case Kind.BENCHMARK:
-            return _benchmark_rules(_rounds(None, None, name)[-1], name, "closed")
 
 
 @command.command()
@@ -213,12 +202,9 @@ def diff(
     """
     target.refuse_early(())
     comparison = compare(usage or "training", round_name(old), round_name(new), benchmark, division)
-    points = [
-        point
-        for before, after in comparison.pairs
-        for point in changed_points(comparison.old, before, comparison.new, after)
-    ]
-    target.show(render.of_comparison(comparison, points))
+    before, after = comparison.old, comparison.new
+    changed = (changed_points(before, was, after, now) for was, now in comparison.pairs)
+    target.show(render.of_comparison(comparison, list(chain.from_iterable(changed))))
     return 0
 
 

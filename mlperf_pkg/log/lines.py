@@ -25,6 +25,8 @@ from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, s
 
 _SHOWN_BYTES = 512
 _SOURCE = "submission_rules, Logging requirements"
+_WARNING: dict[str, Any] = {"severity": Severity.WARNING, "basis": Basis.ADVICE}
+_NOTE: dict[str, Any] = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
 
 # Compiled on first use, as few logs need it. A match includes the rest of the line, so that only
 # the first lookalike of a line is reported: a line may hold a hundred thousand.
@@ -163,40 +165,43 @@ class LineFindings:
 
     def shadowed(self, record: Record | None, text: str, number: int) -> None:
         """Report the text between two tokens of a line, and the record that it is, if any."""
-        self._warn(
+        self._add(
             "LOG104",
             "two records on one line: the official parser does not read {found}",
             self._lines.of(number),
             found=printable(record.key if record else text.strip()),
             expected="one record a line",
             hint="several ranks write to one file without line buffering",
+            **_WARNING,
         )
 
     def repeated_name(self, name: str, number: int) -> None:
         """Report a name that appears twice in one object of a record."""
         text = "the name {found} is repeated in one object: the last value counts"
-        self._warn("LOG105", text, self._lines.of(number), found=printable(name))
+        self._add("LOG105", text, self._lines.of(number), found=printable(name), **_WARNING)
 
     def not_json(self, name: str, number: int) -> None:
         """Report a number that only Python's ``json`` accepts."""
         text = "{found:s} is not valid JSON; Python's json accepts it"
-        self._note("LOG106", text, number, found=name)
+        self._add("LOG106", text, self._lines.of(number), found=name, **_NOTE)
 
     def not_utf8(self, number: int) -> None:
         """Report bytes of a record that are not UTF-8."""
-        self._note("LOG107", "bytes that are not UTF-8 are read as Latin-1", number)
+        text = "bytes that are not UTF-8 are read as Latin-1"
+        self._add("LOG107", text, self._lines.of(number), **_NOTE)
 
     def lookalikes(self, text: bytes) -> None:
         """Report the lines of the current block with a string that resembles a token."""
         matches, located = tee(re.finditer(_LIKE_TOKEN, text))
         lines = self._lines.at(match.start() for match in located)
         for line, match in zip(lines, matches, strict=True):
-            self._warn(
+            self._add(
                 "LOG108",
                 "{found} resembles a record but is not read as one; expected {expected}",
                 line,
                 found=match[1][:_SHOWN_BYTES].decode(),
                 expected=":::MLLOG and one space",
+                **_WARNING,
             )
 
     def too_long(self, most: int) -> None:
@@ -204,20 +209,11 @@ class LineFindings:
         message = f"not checked: a record larger than {most >> 20} MiB"
         self._add("LOG109", message, self._lines.after, Unchecked)
 
-    def _note(self, code: str, message: str, number: int, **fields: Any) -> None:
-        line = self._lines.of(number)
-        self._add(code, message, line, severity=Severity.NOTE, basis=Basis.ADVICE, **fields)
-
-    def _warn(self, code: str, message: str, line: int, **fields: Any) -> None:
-        self._add(code, message, line, severity=Severity.WARNING, basis=Basis.ADVICE, **fields)
-
     def _add(
         self, code: str, message: str, line: int, kind: type[Finding] = Finding, **fields: Any
     ) -> None:
-        path, source = self._path, _SOURCE
-        self._report(
-            kind(code=code, message=message, path=path, line=line, source=source, **fields)
-        )
+        fields |= {"path": self._path, "source": _SOURCE}
+        self._report(kind(code=code, message=message, line=line, **fields))
 
 
 def _head(tail: bytes) -> str:

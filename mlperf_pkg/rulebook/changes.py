@@ -7,16 +7,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook.explain import (
-    Layer,
-    benchmark_layers,
-    common_layers,
-    loaded,
-    runs,
-    same,
-    target,
-    with_basis,
-)
+from mlperf_pkg.rulebook import explain
+from mlperf_pkg.rulebook.explain import Layer, benchmark_layers, common_layers, loaded, with_basis
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule
 
@@ -71,11 +63,16 @@ def compare(
         UserError: the rulebook has no such round, or neither round has the benchmark.
     """
     before, after = load_round(usage, old), load_round(usage, new)
-    _require(benchmark, before, after)
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark and benchmark not in names:
+        meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
+        rounds = f"neither round {before.name} nor {after.name}"
+        raise UserError(f"{rounds} has a benchmark {benchmark!r}: there are {meant}")
     gone = set(before.benchmarks) - set(after.benchmarks)
     added = set(after.benchmarks) - set(before.benchmarks)
     renamed = {one: other for one in gone for other in added if _renamed(before, one, after, other)}
     kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
+    new_names = sorted(added - set(renamed.values()))
     pairs = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
     changes = tuple(_changes(before, after, pairs, division))
     touched = {change.benchmark for change in changes}
@@ -84,24 +81,11 @@ def compare(
         old=before,
         new=after,
         gone=tuple(n for n in sorted(gone - renamed.keys()) if benchmark in (None, n)),
-        added=tuple(
-            loaded(after, name)
-            for name in sorted(added - set(renamed.values()))
-            if benchmark in (None, name)
-        ),
+        added=tuple(loaded(after, name) for name in new_names if benchmark in (None, name)),
         renamed=tuple(sorted(pair for pair in renamed.items() if pair[0] in pairs)),
         changes=changes,
         unchanged=tuple(sorted(name for name in pairs.values() if name not in touched)),
     )
-
-
-def _require(benchmark: str | None, before: Round, after: Round) -> None:
-    names = sorted({*before.benchmarks, *after.benchmarks})
-    if benchmark and benchmark not in names:
-        raise UserError(
-            f"neither round {before.name} nor {after.name} has a benchmark {benchmark!r}:"
-            f" there are {', '.join(names)}{did_you_mean(benchmark, names)}"
-        )
 
 
 def _renamed(before: Round, one: str, after: Round, other: str) -> bool:
@@ -121,9 +105,11 @@ def _changes(
     for name, new_name in pairs.items():
         old, new = replace(loaded(before, name), name=new_name), loaded(after, new_name)
         if old.target != new.target:
-            yield Change(new_name, new_name, "target", (), (target(old),), (target(new),))
+            words = [(explain.target(benchmark),) for benchmark in (old, new)]
+            yield Change(new_name, new_name, "target", (), *words)
         if old.runs != new.runs:
-            yield Change(new_name, new_name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+            words = [(explain.runs(benchmark.runs),) for benchmark in (old, new)]
+            yield Change(new_name, new_name, "runs", (), *words)
         yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
 
 
@@ -153,8 +139,8 @@ def _of_key(
     layer: Layer, key: str, was: tuple[Rule, ...], now: tuple[Rule, ...]
 ) -> Iterator[Change]:
     """Yield what changed in a key's rules, without those that did not change."""
-    old = [rule for rule in was if not any(same(rule, other) for other in now)]
-    new = [rule for rule in now if not any(same(rule, other) for other in was)]
+    old = [rule for rule in was if not any(explain.same(rule, other) for other in now)]
+    new = [rule for rule in now if not any(explain.same(rule, other) for other in was)]
     if old or new:
         codes = tuple(dict.fromkeys(rule.code for rule in (*old, *new)))
         words = (tuple(map(with_basis, rules)) for rules in (old, new))

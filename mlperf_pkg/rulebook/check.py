@@ -4,8 +4,9 @@ The compiler, the tests and ``--rules`` use it. A rulebook that passes can be lo
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain, product, starmap
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,32 +14,22 @@ from msgspec import Struct
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder, rules_read_from
-from mlperf_pkg.rulebook.documents import (
-    ROUND,
-    file_in,
-    inherited,
-    model_of,
-    own,
-    own_file,
-    own_stems,
-    problem_of,
-    rounds,
-    usages,
-)
-from mlperf_pkg.rulebook.formula import names_in
+from mlperf_pkg.rulebook import documents
+from mlperf_pkg.rulebook.documents import ROUND, problem_of
+from mlperf_pkg.rulebook.explain import loaded
+from mlperf_pkg.rulebook.formula import OF_A_RECORD, names_in
 from mlperf_pkg.rulebook.load import SOURCES, codes, headings, load_benchmark, load_round
 from mlperf_pkg.rulebook.model import (
     DIVISIONS,
     LOGGING,
     SECTIONS,
-    Benchmark,
     Round,
     Rule,
     Rules,
     is_round_name,
 )
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
-from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, problem_at, validated
+from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, parts_of, problem_at, validated
 
 _SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")
 
@@ -55,16 +46,18 @@ def check_rulebook(folder: Path) -> None:
             f"{folder}: not a rulebook, which has files such as training/7.0/{ROUND}.yaml"
         )
     paths = [path for path in sorted(folder.rglob("*.y*ml")) if path.is_file()]
-    files = [file_in(folder, path.relative_to(folder).as_posix()) for path in paths]
+    files = [documents.file_in(folder, path.relative_to(folder).as_posix()) for path in paths]
     own_folders = [] if folder == data_folder("rules") else [folder]
     with rules_read_from(*own_folders):
         # What a later check reads has passed the earlier ones.
         _refuse(problem for file in files for problem in _of_name(folder, file))
         _refuse(problem for file in files for problem in _of_content(file))
         _refuse(_problems_of_sources(files))
-        every_round = [(usage, name) for usage in usages() for name in rounds(usage)]
+        every_round = documents.every_round()
         _refuse(problem for round_ in every_round for problem in _of_round(*round_))
-        _refuse([*_problems_of_references(), *_problems_of_definitions(files)])
+        of_divisions = product(starmap(load_round, every_round), DIVISIONS)
+        references = chain.from_iterable(starmap(_of_division, of_divisions))
+        _refuse(chain(references, _problems_of_definitions(files)))
         _refuse(_problems_of_codes())
 
 
@@ -94,14 +87,14 @@ def _of_name(folder: Path, file: RuleFile) -> Iterator[Problem]:
 
 def _of_folders(usage: str, round_name: str) -> str:
     with rules_read_from():
-        names = usages()
+        names = documents.usages()
     if usage not in names:
         return f"misplaced: unknown usage {usage!r}{suggestion(usage, names)}"
     if not is_round_name(round_name):
         return f"misplaced: expected a folder such as {usage}/7.0, not {usage}/{round_name}"
-    if own_file(usage, round_name, ROUND) is None:
-        near = suggestion(ROUND, own_stems(usage, round_name)).replace("did you mean", "is it")
-        return f"round {round_name} has no {ROUND}.yaml{near}"
+    if documents.own_file(usage, round_name, ROUND) is None:
+        near = suggestion(ROUND, documents.own_stems(usage, round_name))
+        return f"round {round_name} has no {ROUND}.yaml{near.replace('did you mean', 'is it')}"
     return ""
 
 
@@ -116,89 +109,61 @@ def _of_content(file: RuleFile) -> Iterator[RulebookError]:
 
 
 def _of_round(usage: str, name: str) -> Iterator[Problem | RulebookError]:
+    problem, stems = partial(problem_of, usage, name), documents.own_stems(usage, name)
     try:
         round_ = load_round(usage, name)
     except RulebookError as error:
         yield error
         return
-    yield from _of_round_file(round_)
-    for stem in own_stems(usage, name):
-        if stem not in {ROUND, *round_.benchmarks}:
-            message = f"misnamed: {stem} is not a benchmark of round {name}"
-            message += suggestion(stem, {ROUND, *round_.benchmarks})
-            yield problem_of(usage, name, stem, (), message)
+    label = documents.own(usage, name, ROUND)["round"]
+    if label != name:
+        message = f"round is {label}; expected {name} as in the folder's name"
+        yield problem(ROUND, ("round",), message)
+    if not round_.ruleset.startswith(f"{name}."):
+        message = f"ruleset is {round_.ruleset}; expected one such as {name}.0"
+        yield problem(ROUND, ("ruleset",), message)
+    expected = {ROUND, *round_.benchmarks}
+    for stem in filter(lambda stem: stem not in expected, stems):
+        message = f"misnamed: {stem} is not a benchmark of round {name}"
+        yield problem(stem, (), message + suggestion(stem, expected))
     for benchmark in round_.benchmarks:
-        yield from _of_benchmark(round_, benchmark)
-
-
-def _of_round_file(round_: Round) -> Iterator[Problem]:
-    document = own(round_.usage, round_.name, ROUND)
-    if document["round"] != round_.name:
-        message = f"round is {document['round']}; expected {round_.name} as in the folder's name"
-        yield problem_of(round_.usage, round_.name, ROUND, ("round",), message)
-    if not round_.ruleset.startswith(f"{round_.name}."):
-        message = f"ruleset is {round_.ruleset}; expected one such as {round_.name}.0"
-        yield problem_of(round_.usage, round_.name, ROUND, ("ruleset",), message)
-
-
-def _of_benchmark(round_: Round, name: str) -> Iterator[Problem | RulebookError]:
-    try:
-        if load_benchmark(round_.usage, round_.name, name) is None:
-            near = suggestion(name, own_stems(round_.usage, round_.name))
-            message = f"benchmark {name} has no rules: expected a file {name}.yaml{near}"
-            yield problem_of(round_.usage, round_.name, ROUND, ("benchmarks",), message)
-    except RulebookError as error:
-        yield error
+        try:
+            if load_benchmark(usage, name, benchmark) is None:
+                message = f"benchmark {benchmark} has no rules: expected a file {benchmark}.yaml"
+                yield problem(ROUND, ("benchmarks",), message + suggestion(benchmark, stems))
+        except RulebookError as error:
+            yield error
 
 
 # ---- the keys that rules refer to: some rule of the same runs must be about each ----------
 
-_OWN_NAMES = frozenset({"value", "nth"})  # of a formula
-_DIVISION_OF_VARIANTS = "closed"
-_Section: TypeAlias = tuple[Steps, Rules]  # rules by key, and the steps that lead to them
+_Sections: TypeAlias = Mapping[Steps, Rules]  # rules by key, by the steps that lead to them
 
 
-def _problems_of_references() -> Iterator[Problem]:
+def _of_division(round_: Round, division: str) -> Iterator[Problem]:
     """Yield the references to keys that no rule of the same round and division is about.
 
     ``after`` and ``before`` may name any key.
     """
-    for usage in usages():
-        for name, division in product(rounds(usage), DIVISIONS):
-            yield from _of_division(load_round(usage, name), division)
-
-
-def _of_division(round_: Round, division: str) -> Iterator[Problem]:
-    common: list[_Section] = [((part,), round_.sections[part]) for part in ("common", division)]
-    keys_of_all = _keys(common)
+    common: _Sections = {(part,): round_.sections[part] for part in ("common", division)}
+    keys_of_all = keys_of_round = set(chain.from_iterable(common.values()))
     for name in round_.benchmarks:
-        rules = load_benchmark(round_.usage, round_.name, name)
-        assert rules  # noqa: S101 - checked before
-        sections = list(_sections(rules, division))
-        keys = _keys(common) | _keys(sections)
+        rules = loaded(round_, name)
+        variants = rules.variants if division == "closed" else {}
+        sections: _Sections = {
+            (division,): rules.sections[division],
+            **{("variants", k, v): variants[k][v] for k in variants for v in variants[k]},
+        }
+        keys = keys_of_round.union(*sections.values())
         keys |= {rules.joined.key, rules.joined.of} if rules.joined else set()
         yield from _unknown(round_, name, sections, keys)
-        keys_of_all |= keys
+        keys_of_all = keys_of_all | keys
     yield from _unknown(round_, ROUND, common, keys_of_all)
 
 
-def _sections(rules: Benchmark, division: str) -> Iterator[_Section]:
-    yield (division,), rules.sections[division]
-    if division == _DIVISION_OF_VARIANTS:
-        for key, choices in rules.variants.items():
-            for value, section in choices.items():
-                yield ("variants", key, value), section
-
-
-def _keys(sections: Iterable[_Section]) -> set[str]:
-    return {key for _, rules in sections for key in rules}
-
-
-def _unknown(
-    round_: Round, stem: str, sections: Sequence[_Section], keys: set[str]
-) -> Iterator[Problem]:
+def _unknown(round_: Round, stem: str, sections: _Sections, keys: set[str]) -> Iterator[Problem]:
     owner = f"round {round_.name}" if stem == ROUND else stem
-    for section_steps, rules in sections:
+    for section_steps, rules in sections.items():
         for key, key_rules in rules.items():
             for index, rule in enumerate(key_rules):
                 for field, name in _references(rule):
@@ -211,22 +176,20 @@ def _unknown(
 
 def _references(rule: Rule) -> Iterator[tuple[str, str]]:
     """Yield the keys that a rule refers to, each with the field that does."""
-    for field, text in (
-        ("formula", rule.formula),
-        ("reaches", (rule.reaches or {}).get("formula")),
-    ):
-        yield from ((field, name) for name in sorted(names_in(text or "") - _OWN_NAMES))
-    for field, argument in (*rule.constraints.items(), ("nth_since", rule.nth_since)):
-        match field, argument:
-            case (("same_as" | "nth_since"), str()):
-                yield field, argument
-            case "within_minutes", {"of": str(start), **more}:
-                yield field, start
-                yield from ((field, str(name)) for name in [more.get("until")] if name)
-    yield from (("no_later_than", name) for name in rule.no_later_than)
-    match rule.occurs:
-        case {"or": name}:
-            yield "occurs", name
+    formulas = {"formula": rule.formula, "reaches": (rule.reaches or {}).get("formula")}
+    for field, text in formulas.items():
+        yield from ((field, name) for name in sorted(names_in(text or "") - OF_A_RECORD))
+    within = rule.constraints.get("within_minutes", {})
+    occurs = rule.occurs if isinstance(rule.occurs, Mapping) else {}
+    named = (
+        ("same_as", rule.constraints.get("same_as")),
+        ("within_minutes", within.get("of")),
+        ("within_minutes", within.get("until")),
+        ("nth_since", rule.nth_since),
+        *(("no_later_than", name) for name in rule.no_later_than),
+        ("occurs", occurs.get("or")),
+    )
+    yield from ((field, name) for field, name in named if name)
 
 
 # ---- names that a file defines ------------------------------------------------------------
@@ -245,9 +208,8 @@ def _problems_of_definitions(files: Iterable[RuleFile]) -> Iterator[Problem]:
 def _all_keys(usage: str, round_name: str, stem: str) -> set[str]:
     """Return the keys of a benchmark or, for the file of a round, of all its benchmarks."""
     names = load_round(usage, round_name).benchmarks if stem == ROUND else (stem,)
-    documents = [inherited(usage, round_name, name) for name in (ROUND, *names)]
-    sections = (section for document in documents for *_, section in _rule_sections(document))
-    return {key for section in sections for key in section}
+    whole = (documents.inherited(usage, round_name, name) for name in (ROUND, *names))
+    return {key for document in whole for *_, keys in _rule_sections(document) for key in keys}
 
 
 # ---- one code for one rule ----------------------------------------------------------------
@@ -283,7 +245,7 @@ def _problems_of_codes() -> Iterator[Problem]:
     division, also where a benchmark replaces the rule. Several rules of one key have different
     codes, and ``findings.yaml`` has none of them.
     """
-    for usage in usages():
+    for usage in documents.usages():
         uses = list(_uses(usage))
         of_every_run = {use.code for use in uses if use.stem == ROUND}
         models = _models(usage)
@@ -300,9 +262,8 @@ def _shared(
     first: dict[str, _Use] = {}
     for use in uses:
         other = first.setdefault(use.code, use)
-        same_division = use.division == other.division
-        same_model = _model(use.stem, models) == _model(other.stem, models)
-        if use.key != other.key or not (use.code in of_every_run or (same_division and same_model)):
+        same_runs = (use.division, models[use.stem]) == (other.division, models[other.stem])
+        if use.key != other.key or not (same_runs or use.code in of_every_run):
             place = other.problem("")
             yield use.problem(
                 f"code {use.code} of {use.subject} is that of {other.subject}"
@@ -318,26 +279,25 @@ def _repeated(uses: list[_Use]) -> Iterator[Problem]:
 
 
 def _models(usage: str) -> dict[str, str]:
-    """Return which benchmark another one is ``like``, in any round."""
-    places = [(name, stem) for name in rounds(usage) for stem in own_stems(usage, name)]
-    models = {stem: model_of(usage, name, stem) for name, stem in reversed(places)}
-    return {stem: model for stem, model in models.items() if model}
-
-
-def _model(stem: str, models: Mapping[str, str]) -> str:
+    """Return which benchmark each one is ``like`` in the end, in any round."""
+    names = documents.rounds(usage)
+    places = [(name, stem) for name in names for stem in documents.own_stems(usage, name)]
+    models = {s: documents.model_of(usage, name, s) or s for name, s in reversed(places)}
     for _ in models:
-        stem = models.get(stem, stem)
-    return stem
+        models = {stem: models[model] for stem, model in models.items()}
+    return models
 
 
 def _uses(usage: str) -> Iterator[_Use]:
     """Yield every rule of every file of a usage: rounds by age, ``round.yaml`` first of each."""
-    for name in rounds(usage):
-        for stem in sorted(own_stems(usage, name), key=lambda stem: (stem != ROUND, stem)):
-            for division, steps, section in _rule_sections(own(usage, name, stem)):
+    for name in documents.rounds(usage):
+        stems = documents.own_stems(usage, name)
+        for stem in sorted(stems, key=lambda stem: (stem != ROUND, stem)):
+            for division, steps, section in _rule_sections(documents.own(usage, name, stem)):
                 for key, entry in section.items():
-                    rules = entry if isinstance(entry, list) else [entry] if entry else []
-                    for index, rule in enumerate(rules):
+                    for index, rule in enumerate(
+                        [entry] if isinstance(entry, dict) else entry or ()
+                    ):
                         where = (*steps, key, index)
                         yield _Use(rule["code"], key, division, usage, name, stem, where)
 
@@ -356,7 +316,7 @@ def _rule_sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Steps, Ma
 OWN = "mlperf-pkg: "
 """The beginning of a source that is our own judgement; words follow."""
 
-_CITING = ("source", "date_source")
+_CITING = (("source",), ("date_source",))
 _RULESET = re.compile(r"ruleset \d+\.\d+\.\d+")
 
 
@@ -368,14 +328,13 @@ def problem_of_source(text: str, *, own_documents: bool = False) -> str:
     if text.startswith(OWN):
         return ""
     document, _, heading = text.partition(", ")
-    documents = headings()
-    if document not in documents:
-        near = suggestion(document, documents)
+    if document not in headings():
+        near = suggestion(document, headings())
         if own_documents and not near:
             return ""
-        expected = f"; expected one of {', '.join(documents)}, or {OWN}..."
+        expected = f"; expected one of {', '.join(headings())}, or {OWN}..."
         return f"{document!r} is not a document{near or expected}"
-    names = documents[document]
+    names = headings()[document]
     if heading in names or (document == LOGGING and _RULESET.fullmatch(heading)):
         return ""
     return f"{heading!r} is not a heading of {document}{suggestion(heading, names)}"
@@ -385,25 +344,12 @@ def _problems_of_sources(files: Iterable[RuleFile]) -> Iterator[Problem]:
     """Yield the sources that valid files cite and that do not exist."""
     for file in files:
         own_documents = not file.path.is_relative_to(data_folder("rules"))
-        if file.path.stem == SOURCES:
-            continue
-        document = parse(file, file.read())
-        for steps, text in _cited(document):
+        document = {} if file.path.stem == SOURCES else parse(file, file.read())
+        cited: list[tuple[Steps, str]] = [
+            *(((SOURCES, text), text) for text in document.get(SOURCES, ())),
+            *((s, t) for s, t in parts_of(document) if s[-1:] in _CITING and isinstance(t, str)),
+        ]
+        for steps, text in cited:
             if problem := problem_of_source(text, own_documents=own_documents):
                 owner = owner_of(steps[:-1], document) or "the file"
                 yield problem_at(file, steps, f"{owner} cites {text!r}: {problem}")
-
-
-def _cited(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
-    """Yield every source in a document, with the steps that lead to it."""
-    if isinstance(document, list):
-        for index, part in enumerate(document):
-            yield from _cited(part, (*steps, index))
-    elif isinstance(document, dict):
-        for name, part in document.items():
-            if name in _CITING and isinstance(part, str):
-                yield (*steps, name), part
-            elif name == SOURCES and not steps:
-                yield from (((name, text), text) for text in part)
-            else:
-                yield from _cited(part, (*steps, name))

@@ -394,8 +394,6 @@ TARGETS: Mapping[str, Constraint] = {
 
 def target_test(constraints: Mapping[str, Any]) -> Test:
     """Return the test of all constraints of a target; it raises what comparing a record raises."""
-    if constraints.keys() <= OF_VALUE.keys():  # nearly all
-        return _value_test([OF_VALUE[name].compile(arg) for name, arg in constraints.items()])
     tests = [TARGETS[name].test(argument) for name, argument in constraints.items()]
 
     def meets_all(record: Record, seen: Seen) -> bool:
@@ -405,14 +403,3 @@ def target_test(constraints: Mapping[str, Any]) -> Test:
         return True
 
     return tests[0] if len(tests) == 1 else meets_all
-
-
-def _value_test(tests: Sequence[Callable[[Any], Any]]) -> Test:
-    def meets_all(record: Record, _: Seen) -> bool:
-        value = record.value
-        for holds in tests:  # noqa: SIM110 - all() of a generator takes twice as long
-            if not holds(value):
-                return False
-        return True
-
-    return meets_all

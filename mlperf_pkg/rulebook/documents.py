@@ -38,6 +38,11 @@ def rounds(usage: str) -> tuple[str, ...]:
     return tuple(sorted(filter(is_round_name, names), key=version_of))
 
 
+def every_round() -> list[tuple[str, str]]:
+    """Return the usage and the name of every round."""
+    return [(usage, name) for usage in usages() for name in rounds(usage)]
+
+
 def own_file(usage: str, round_name: str, stem: str) -> RuleFile | None:
     """Return a file of a round; None where the round does not have it."""
     return next(rule_files(f"{usage}/{round_name}/{stem}.yaml"), None)
@@ -134,41 +139,30 @@ def inherited(usage: str, round_name: str, stem: str) -> Document:
 def _lay_over(below: Document, above: Document) -> None:
     for name, content in above.items():
         if name in SECTIONS:
-            section = {**below.get(name, {}), **content}
-            below[name] = {key: rules for key, rules in section.items() if rules is not None}
+            below[name] = _laid(below.get(name, {}), content)
         elif name == "sources":
             below[name] = _merged_sources(below.get(name, {}), content)
         elif name == "simulation":
-            below[name] = _merged(below.get(name, {}), content)
+            lower = below.get(name, {})
+            keyed = {part: content[part] for part in _KEYED_FIELDS if content.get(part) is not None}
+            keyed = {part: _laid(lower.get(part, {}), values) for part, values in keyed.items()}
+            below[name] = _laid(lower, {**content, **keyed})
         else:
             below[name] = content
+
+
+def _laid(below: Document, above: Document) -> Document:
+    """Return a mapping laid over another one, without what is now null."""
+    return {name: part for name, part in {**below, **above}.items() if part is not None}
 
 
 def _merged_sources(below: Document, above: Document) -> Document:
     """Return the keys of each source; a key has the source of the topmost file that names it."""
     of_above = {key for keys in above.values() for key in keys}
+    kept = {source: [key for key in below[source] if key not in of_above] for source in below}
     return {
-        source: [
-            *(key for key in below.get(source, ()) if key not in of_above),
-            *above.get(source, ()),
-        ]
-        for source in {**below, **above}
+        source: [*kept.get(source, ()), *above.get(source, ())] for source in {**below, **above}
     }
-
-
-def _merged(below: Document, above: Document) -> Document:
-    """Return a section ``simulation`` laid over an inherited one."""
-    keyed = {
-        name: {
-            key: value
-            for key, value in {**below.get(name, {}), **above[name]}.items()
-            if value is not None
-        }
-        for name in _KEYED_FIELDS
-        if above.get(name) is not None
-    }
-    merged = {**below, **above, **keyed}
-    return {name: value for name, value in merged.items() if value is not None}
 
 
 @per_rulebook
@@ -179,16 +173,13 @@ def parent_of(usage: str, round_name: str) -> str | None:
         RulebookError: that round does not exist, or is not an earlier one.
     """
     parent: str | None = own(usage, round_name, ROUND).get("extends")
-    if parent is None:
-        return None
-    if parent not in rounds(usage):
-        earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
-        message = f"round {round_name} extends {parent}, which does not exist"
-        message += suggestion(parent, earlier)
-    elif version_of(parent) < version_of(round_name):
+    earlier = [name for name in rounds(usage) if version_of(name) < version_of(round_name)]
+    if parent is None or parent in earlier:
         return parent
-    else:
-        message = f"round {round_name} extends {parent}; expected an earlier round"
+    problem = "; expected an earlier round"
+    if parent not in rounds(usage):
+        problem = f", which does not exist{suggestion(parent, earlier)}"
+    message = f"round {round_name} extends {parent}{problem}"
     raise _own_error(usage, round_name, ROUND, "extends", message)
 
 

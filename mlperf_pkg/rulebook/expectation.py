@@ -6,8 +6,9 @@ set limits for an amount; so do alternatives of them, joined by ``||``.
 
 import ast
 import math
+import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.record import shown
-from mlperf_pkg.rulebook.formula import Operands, amount, names_in, tree_of, written
+from mlperf_pkg.rulebook.formula import OF_A_RECORD, Operands, amount, names_in, tree_of, written
 from mlperf_pkg.rulebook.model import EVALUATION_KEYS, POSITION_UNITS, Rule
 
 # ---- in words ------------------------------------------------------------------------------
@@ -48,6 +49,7 @@ _CALLED: Mapping[str, tuple[str, int]] = {
     "least": ("the lesser of {} and {}", 0),
     "isFinite": ("{} is finite", 0),
 }
+_CONVERSIONS = frozenset({"double", "int"})
 _EXACT = 1e15  # doubles above it may skip integers
 _DIGITS, _MOST_DIGITS = 6, 17  # of a number; the most tell all doubles apart
 
@@ -69,13 +71,38 @@ def text_of(tree: ast.expr) -> str:
     return ast.unparse(tree)
 
 
-def in_words(tree: ast.expr, values: Values | None = None) -> str:
+def in_words(tree: ast.expr, values: Values | None = None, least: int = 0) -> str:
     """Return a tree in words, with ``values`` in place of names, as in "8,000 * 1,152 / 12,800".
+
+    It is in parentheses if its precedence is below ``least``.
 
     Raises:
         ValueError: there are no words for a part of it.
     """
-    return _Words(values or {}).of(tree)
+    values = values or {}
+    of, name, binding = partial(in_words, values=values), function_of(tree), 0
+    match rounding(tree) or tree:
+        case amount, how, multiple:
+            text = f"{of(amount, least=_SUM)} {how}"
+            text += f" to a multiple of {of(multiple, least=_ATOM)}" if multiple else ""
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            text, binding = f"-{of(operand, least=_SIGN)}", _SIGN
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
+            sign, binding = _SIGNS[type(operator)]
+            text = f"{of(left, least=binding)} {sign} {of(right, least=binding + 1)}"
+        case ast.Call(args=[number]) if name in _CONVERSIONS:
+            return in_words(number, values, least)
+        case ast.Call(args=arguments) if name in _CALLED:
+            words, binding = _CALLED[name]
+            text = words.format(*map(of, arguments))
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _RELATIONS:
+            text = f"{of(left, least=_SUM)} {_RELATIONS[type(sign)]} {of(right, least=_SUM)}"
+        case ast.BoolOp(op=operator, values=parts):
+            joint = " and " if isinstance(operator, ast.And) else " or "
+            text = joint.join(of(part, least=isinstance(part, ast.BoolOp)) for part in parts)
+        case _:
+            text, binding = _atom(tree, values), _ATOM
+    return text if binding >= least else f"({text})"
 
 
 def plain(number: float, tolerance: float = 0.0) -> str:
@@ -91,69 +118,19 @@ def plain(number: float, tolerance: float = 0.0) -> str:
     return f"{float(next(near, repr(number))):,}".removesuffix(".0")
 
 
-class _Words:
-    """Puts a tree into words."""
-
-    def __init__(self, values: Values) -> None:
-        self._values = values
-
-    def of(self, tree: ast.expr, least: int = 0) -> str:
-        """Return an expression, in parentheses if its precedence is below ``least``."""
-        text, binding = self._part(tree)
-        return text if binding >= least else f"({text})"
-
-    def _part(self, tree: ast.expr) -> tuple[str, int]:
-        if rounded := rounding(tree):
-            return self._rounded(*rounded), 0
-        match tree:
-            case ast.Constant() | ast.Name() | ast.Attribute() | ast.Subscript():
-                return self._atom(tree), _ATOM
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return f"-{self.of(operand, _SIGN)}", _SIGN
-            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _SIGNS:
-                sign, binding = _SIGNS[type(operator)]
-                return f"{self.of(left, binding)} {sign} {self.of(right, binding + 1)}", binding
-            case ast.Call(args=arguments):
-                return self._call(function_of(tree), arguments)
-        return self._condition(tree), 0
-
-    def _atom(self, tree: ast.Constant | ast.Name | ast.Attribute | ast.Subscript) -> str:
-        match tree:
-            case ast.Constant(value=float() | int() as number):
-                return plain(number)
-            case ast.Name(id=name):
-                return self._values.get(name, name)
-            case ast.Subscript(value=ast.Name(id=name), slice=index):
-                return f"{self._values.get(name, name)}[{ast.unparse(index)}]"
-            case ast.Attribute(value=ast.Name(id="metadata"), attr=name):
-                return name
-            case ast.Attribute(value=ast.Name(id="previous"), attr=name):
-                return f"the previous {name}"
-        raise ValueError(f"there are no words for {text_of(tree)}")
-
-    def _rounded(self, amount: ast.expr, how: str, multiple: ast.expr | None) -> str:
-        words = f"{self.of(amount, _SUM)} {how}"
-        return f"{words} to a multiple of {self.of(multiple, _ATOM)}" if multiple else words
-
-    def _call(self, name: str, arguments: list[ast.expr]) -> tuple[str, int]:
-        if name in {"double", "int"}:
-            return self._part(arguments[0])
-        if name not in _CALLED:
-            raise ValueError(f"there are no words for the function {name}")
-        words, binding = _CALLED[name]
-        return words.format(*map(self.of, arguments)), binding
-
-    def _condition(self, tree: ast.expr) -> str:
-        match tree:
-            case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
-                type(operator) in _RELATIONS
-            ):
-                return f"{self.of(left, _SUM)} {_RELATIONS[type(operator)]} {self.of(right, _SUM)}"
-            case ast.BoolOp(op=operator, values=parts):
-                word = " and " if isinstance(operator, ast.And) else " or "
-                texts = [(self.of(part), isinstance(part, ast.BoolOp)) for part in parts]
-                return word.join(f"({text})" if nested else text for text, nested in texts)
-        raise ValueError(f"there are no words for {type(tree).__name__}")
+def _atom(tree: ast.expr, values: Values) -> str:
+    match tree:
+        case ast.Constant(value=float() | int() as number):
+            return plain(number)
+        case ast.Name(id=name):
+            return values.get(name, name)
+        case ast.Subscript(value=ast.Name(id=name), slice=index):
+            return f"{values.get(name, name)}[{ast.unparse(index)}]"
+        case ast.Attribute(value=ast.Name(id="metadata"), attr=name):
+            return name
+        case ast.Attribute(value=ast.Name(id="previous"), attr=name):
+            return f"the previous {name}"
+    raise ValueError(f"there are no words for {text_of(tree)}")
 
 
 # ---- parts of a formula --------------------------------------------------------------------
@@ -161,23 +138,19 @@ class _Words:
 
 def rounding(tree: ast.expr) -> tuple[ast.expr, str, ast.expr | None] | None:
     """Return what is rounded, in which way, and to a multiple of what (None: of one)."""
-    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
-        left, right = tree.left, tree.right
-        return _rounded_to(left, right) or _rounded_to(right, left)
-    name = function_of(tree)
-    if name in _ROUNDED and isinstance(tree, ast.Call):
-        return tree.args[0], _ROUNDED[name], None
+    match tree:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _rounded_to(left, right) or _rounded_to(right, left)
+        case ast.Call(args=[amount, *_]) if (name := function_of(tree)) in _ROUNDED:
+            return amount, _ROUNDED[name], None
     return None
 
 
 def _rounded_to(rounded: ast.expr, multiple: ast.expr) -> tuple[ast.expr, str, ast.expr] | None:
     """Return the parts of ``math.ceil(amount / multiple) * multiple``."""
-    whole = rounding(rounded)
-    if whole is None or whole[2] is not None:
-        return None
-    match whole[0]:
-        case ast.BinOp(left=amount, op=ast.Div(), right=divisor) if same(divisor, multiple):
-            return amount, whole[1], multiple
+    match rounding(rounded):
+        case ast.BinOp(left=amount, op=ast.Div(), right=divisor), how, None:
+            return (amount, how, multiple) if same(divisor, multiple) else None
     return None
 
 
@@ -261,9 +234,9 @@ def in_general(formula: str, subject: str) -> str:
 
 def member_of(tree: ast.expr, owner: str) -> str:
     """Return the name of a member of ``metadata`` or ``previous``; empty for anything else."""
-    if function_of(tree) in {"double", "int"} and isinstance(tree, ast.Call):
-        return member_of(tree.args[0], owner)
     match tree:
+        case ast.Call(args=[number]) if function_of(tree) in _CONVERSIONS:
+            return member_of(number, owner)
         case ast.Attribute(value=ast.Name(id=name), attr=member) if name == owner:
             return member
     return ""
@@ -291,49 +264,43 @@ def _owners(tree: ast.expr) -> set[str]:
 
 def _of_comparison(tree: ast.expr) -> Expectation | None:
     match tree:
+        case ast.Compare(
+            left=ast.Call(args=[distance]) as call,
+            ops=[ast.Lt() | ast.LtE()],
+            comparators=[tolerance],
+        ) if function_of(call) == "abs":
+            return _of_distance(distance, tolerance)
+        case ast.Compare(
+            left=ast.BinOp(left=left, op=ast.Sub(), right=right),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=0)],
+        ) if has_record(right):
+            return _of_sides(left, ast.Eq, right)
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            if type(operator) in MIRRORED:
-                return _of_sides(left, type(operator), right)
+            return _of_sides(left, type(operator), right) if type(operator) in MIRRORED else None
+    return None
+
+
+def _of_distance(distance: ast.expr, tolerance: ast.expr) -> Expectation | None:
+    """Return the expectation of ``abs(amount - bound) <= tolerance``."""
+    match distance:
+        case ast.BinOp(left=amount, op=ast.Sub(), right=bound):
+            if has_record(amount) and not has_record(bound):
+                return Expectation(amount, (Limit("", bound, tolerance),))
     return None
 
 
 def _of_sides(left: ast.expr, operator: type[ast.AST], right: ast.expr) -> Expectation | None:
-    if function_of(left) == "abs" and operator in {ast.Lt, ast.LtE}:
-        return _of_distance(left, right)
-    if operator is ast.Eq and isinstance(right, ast.Constant) and right.value == 0:
-        difference = _difference(left)
-        if difference and has_record(difference[1]):
-            left, right = difference
     if has_record(right) and not has_record(left):
         left, operator, right = right, MIRRORED[operator], left
-    if not has_record(left):
-        return None
-    if not has_record(right):
+    if has_record(left) and not has_record(right):
         return Expectation(left, (Limit(_KINDS[operator], right),))
     for one, other in ((left, right), (right, left)):
-        if operator is ast.Eq and (multiple := _multiple_of(one, other)):
-            return Expectation(one, (Limit(_MULTIPLE, multiple),))
-    return None
-
-
-def _of_distance(left: ast.expr, tolerance: ast.expr) -> Expectation | None:
-    """Return the expectation of ``abs(amount - bound) <= tolerance``."""
-    difference = _difference(left.args[0]) if isinstance(left, ast.Call) else None
-    if not difference or has_record(difference[1]) or not has_record(difference[0]):
-        return None
-    return Expectation(difference[0], (Limit("", difference[1], tolerance),))
-
-
-def _multiple_of(tree: ast.expr, other: ast.expr) -> ast.expr | None:
-    """Return of what ``tree`` is a multiple if it equals itself rounded to one."""
-    rounded = rounding(other)
-    return rounded[2] if rounded and same(rounded[0], tree) else None
-
-
-def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    match tree:
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return left, right
+        match rounding(other):
+            case amount, _, ast.expr() as multiple if same(amount, one) and has_record(one):
+                return (
+                    Expectation(one, (Limit(_MULTIPLE, multiple),)) if operator is ast.Eq else None
+                )
     return None
 
 
@@ -342,7 +309,6 @@ def _difference(tree: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 _LONGEST = 100  # characters of a calculation
 _FOR_ROUNDING = 0.001  # a tolerance below this part of a number only allows for rounding
 _SIGNIFICANT = 12  # of the difference between doubles
-_OF_A_RECORD = frozenset({"value", "nth"})
 _BATCH_SIZE = "global_batch_size"
 
 
@@ -377,23 +343,9 @@ def _about(rule: Rule, operands: Operands) -> Rule:
 def _of_first_and_later(formula: str) -> tuple[str, str, str] | None:
     """Return the parts of ``first || (has(previous.name) && later)``, and the name."""
     match tree_of(formula):
-        case ast.BoolOp(
-            op=ast.Or(),
-            values=[
-                *first,
-                ast.BoolOp(
-                    op=ast.And(),
-                    values=[
-                        ast.Call(
-                            func=ast.Name(id="has"),
-                            args=[ast.Attribute(value=ast.Name(id="previous"), attr=name)],
-                        ),
-                        *later,
-                    ],
-                ),
-            ],
-        ):
-            return " || ".join(map(written, first)), " && ".join(map(written, later)), name
+        case ast.BoolOp(op=ast.Or(), values=[*first, ast.BoolOp(values=[test, *later])]):
+            if match := re.fullmatch(r"has\(previous\.(\w+)\)", written(test)):
+                return " || ".join(map(written, first)), " && ".join(map(written, later)), match[1]
     return None
 
 
@@ -410,7 +362,7 @@ def _values(names: frozenset[str], operands: Operands) -> list[str]:
     """Return what the keys of a formula are, in words."""
     return [
         f"{name} has no value before it" if value is None else f"{name} is {_shown(value)}"
-        for name in sorted(names - _OF_A_RECORD)
+        for name in sorted(names - OF_A_RECORD)
         for value in [operands.values.get(name)]
     ]
 
@@ -531,7 +483,7 @@ class _Calculation:
         words = in_words(_Exact(self._operands).visit(bound), self._texts)
         if words == text:
             return ""
-        if self._batch_size and names_in(text_of(bound)) - _OF_A_RECORD == {_BATCH_SIZE}:
+        if self._batch_size and names_in(text_of(bound)) - OF_A_RECORD == {_BATCH_SIZE}:
             return self._batch_size
         if len(words) > _LONGEST:
             return f" ({self._rule.needed})" if self._rule.needed else ""

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, time
 from difflib import get_close_matches
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
@@ -18,7 +19,7 @@ from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words, target_test
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
 from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
 from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
@@ -59,15 +60,14 @@ def with_basis(rule: Rule) -> str:
 def occurrence(rule: Rule) -> str:
     """Return how often a key must be logged, in words; empty if any number is allowed."""
     match rule.occurs:
-        case str():
-            return rule.occurs.replace("_", " ")
         case {"or": other}:
             return f"at least once, or {other}"
-        case None:
-            return ""
-        case limits:
-            words = needed_in_words(limits)
-            return "at most once" if words == "at most 1" else f"{words} times"
+        case {"at_most": 1, **more} if not more:
+            return "at most once"
+        case Mapping() as limits:
+            return f"{needed_in_words(limits)} times"
+        case often:
+            return (often or "").replace("_", " ")
 
 
 def conditions(rule: Rule) -> Iterator[str]:
@@ -77,12 +77,11 @@ def conditions(rule: Rule) -> Iterator[str]:
     if rule.needed and not is_of_target:
         yield first + rule.needed
     else:
-        about_value = {n: a for n, a in rule.constraints.items() if n in OF_VALUE or n == "same_as"}
-        about_record = {n: a for n, a in rule.constraints.items() if n not in about_value}
-        formula = in_general(rule.formula, rule.key) if rule.formula else ""
-        parts = [needed_in_words(about_value), formula]
-        yield (first + " and ".join(part for part in parts if part)).rstrip()
-        yield from (needed_in_words({n: a}).removeprefix("it ") for n, a in about_record.items())
+        needed = {n: needed_in_words({n: a}) for n, a in rule.constraints.items()}
+        about_value = [needed.pop(name) for name in list(needed) if name in (*OF_VALUE, "same_as")]
+        about_value += [in_general(rule.formula, rule.key)] if rule.formula else []
+        yield (first + " and ".join(about_value)).rstrip()
+        yield from (text.removeprefix("it ") for text in needed.values())
     if rule.tensors is not None:
         yield f"naming each of {len(rule.tensors)} tensors once"
     if rule.reached:
@@ -153,17 +152,14 @@ def common_layers(round_: Round, division: str | None = None) -> list[Layer]:
 def benchmark_layers(benchmark: Benchmark, division: str | None = None) -> list[Layer]:
     """Return the rules of a benchmark, of all divisions or of one."""
     layers = [
-        Layer(benchmark.name, part, "", benchmark.sections[part])
-        for part in DIVISIONS
-        if part == division or not division
-    ]
-    if division != "open":
-        layers += [
+        *(Layer(benchmark.name, part, "", benchmark.sections[part]) for part in DIVISIONS),
+        *(
             Layer(benchmark.name, "closed", f"{key} {value}", rules)
             for key, choices in benchmark.variants.items()
             for value, rules in choices.items()
-        ]
-    return [layer for layer in layers if layer.rules]
+        ),
+    ]
+    return [layer for layer in layers if layer.rules and division in (None, layer.division)]
 
 
 def all_layers(usage: str, round_: str, benchmark: str) -> list[Layer]:
@@ -173,8 +169,7 @@ def all_layers(usage: str, round_: str, benchmark: str) -> list[Layer]:
         UserError: the rulebook has no such round.
     """
     rules = load_benchmark(usage, round_, benchmark)
-    of_benchmark = benchmark_layers(rules) if rules else []
-    return common_layers(load_round(usage, round_)) + of_benchmark
+    return common_layers(load_round(usage, round_)) + (benchmark_layers(rules) if rules else [])
 
 
 def loaded(round_: Round, name: str) -> Benchmark:
@@ -196,10 +191,10 @@ def effective(layers: Iterable[Layer]) -> list[Layer]:
     kept: list[Layer] = []
     above: set[str] = set()
     for layer in reversed(list(layers)):
-        rules = {key: rules for key, rules in layer.rules.items() if key not in above}
-        kept.insert(0, Layer(layer.benchmark, layer.division, layer.variant, rules))
+        rules = {key: rules for key, rules in layer.rules.items() if key not in above and rules}
+        kept += [replace(layer, rules=rules)] if rules else []
         above |= layer.rules.keys() if not layer.variant else set()
-    return [layer for layer in kept if any(layer.rules.values())]
+    return kept[::-1]
 
 
 # ---- since when ---------------------------------------------------------------------------
@@ -216,11 +211,9 @@ class Span(Struct, frozen=True):
     @property
     def words(self) -> str:
         """The rounds: "from 2.1 on", "in 0.7", "from 1.0 to 2.0"."""
-        if self.last is None:
-            return f"from {self.first} on"
         if self.last == self.first:
             return f"in {self.first}"
-        return f"from {self.first} to {self.last}"
+        return f"from {self.first} " + (f"to {self.last}" if self.last else "on")
 
 
 class History(Struct, frozen=True):
@@ -239,12 +232,8 @@ def rulebook_codes() -> frozenset[str]:
 
 @per_rulebook
 def _uses_by_code() -> dict[str, list[Use]]:
-    return _by_code(all_uses())
-
-
-def _by_code(uses: Iterable[Use]) -> dict[str, list[Use]]:
     by_code: dict[str, list[Use]] = {}
-    for use in uses:
+    for use in all_uses():
         by_code.setdefault(use.rule.code, []).append(use)
     return by_code
 
@@ -256,8 +245,9 @@ def histories(code: str) -> list[History]:
 
 def histories_of_key(key: str) -> dict[str, list[History]]:
     """Return the same for each code of the rules of a key, in the order of the rulebook."""
-    uses = _by_code(use for use in all_uses() if use.rule.key == key)
-    return {code: _histories(code_uses) for code, code_uses in uses.items()}
+    by_code = _uses_by_code().items()
+    of_key = {code: [use for use in uses if use.rule.key == key] for code, uses in by_code}
+    return {code: _histories(uses) for code, uses in of_key.items() if uses}
 
 
 def newest_first(histories: Iterable[History]) -> list[History]:
@@ -277,15 +267,13 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
     for layer_uses in uses.values():
         words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
         alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
-    return [
-        History(
-            usage=last_uses[0].usage,
-            where=tuple(use.layer.name for use in last_uses),
-            benchmarks=tuple({name: None for use in last_uses if (name := use.layer.benchmark)}),
-            spans=_spans(uses[last_uses[0].usage, last_uses[0].layer.name]),
-        )
-        for last_uses in alike.values()
-    ]
+    rows = []
+    for usage, last_uses in ((last_uses[0].usage, last_uses) for last_uses in alike.values()):
+        where = tuple(use.layer.name for use in last_uses)
+        names = dict.fromkeys(use.layer.benchmark for use in last_uses)
+        spans = _spans(uses[usage, where[0]])
+        rows.append(History(usage, where, tuple(filter(None, names)), spans))
+    return rows
 
 
 def joined(history: History, span: Span) -> Joined | None:
@@ -355,41 +343,28 @@ class Kind(StrEnum):
     BENCHMARK = "benchmark"
 
 
-class Subject(Struct, frozen=True):
-    """A name as the rulebook spells it, and what it means."""
-
-    kind: Kind
-    name: str
-
-
-def subject_of(text: str) -> Subject:
-    """Return what a name means, ignoring case.
+def subject_of(text: str) -> tuple[Kind, str]:
+    """Return what a name means, ignoring case, and the name as the rulebook spells it.
 
     Raises:
         UserError: it means nothing. The message names the nearest.
     """
-    lower, upper = text.lower(), text.upper()
     names = {
         Kind.CODE: _all_codes(),
         Kind.BENCHMARK: all_benchmarks(),
         Kind.KEY: keys(),
         Kind.FAMILY: families(),
     }
-    for spelling in (text, upper, lower):  # SEED is a family, seed a key
+    for spelling in (text, text.upper(), text.lower()):  # SEED is a family, seed a key
         for kind, of_kind in names.items():
             if spelling in of_kind:
-                return Subject(kind, spelling)
-    raise UserError(f"no code, key or benchmark is called {text!r}{_nearest(upper, lower)}")
-
-
-def _nearest(upper: str, lower: str) -> str:
-    near = None
-    if any(character.isdigit() for character in upper):
-        near = nearest(upper, sorted(_all_codes()), _LIKENESS)
-    near = near or nearest(lower, sorted(all_benchmarks()), _LIKENESS)
-    near = near or nearest(lower, sorted(keys()), _LIKENESS)
+                return kind, spelling
+    has_digit = any(map(str.isdigit, text))
+    likely = [names[kind] for kind in (Kind.CODE, Kind.BENCHMARK, Kind.KEY)][not has_digit :]
+    near = filter(None, (nearest(text, sorted(of_kind), _LIKENESS) for of_kind in likely))
     example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
-    return f"; did you mean {near}?" if near else example
+    meant = next((f"; did you mean {name}?" for name in near), example)
+    raise UserError(f"no code, key or benchmark is called {text!r}{meant}")
 
 
 def _all_codes() -> Set[str]:
@@ -404,12 +379,7 @@ def families() -> frozenset[str]:
 @per_rulebook
 def all_benchmarks() -> frozenset[str]:
     """Return the benchmarks of all rounds."""
-    return frozenset(
-        benchmark
-        for usage in usages()
-        for name in rounds(usage)
-        for benchmark in benchmarks_of(usage, name)
-    )
+    return frozenset(chain.from_iterable(starmap(benchmarks_of, every_round())))
 
 
 @per_rulebook
@@ -458,8 +428,7 @@ def _near(wanted: str, names: Set[str]) -> str:
 _COUNTERS = ("epoch_num", "first_epoch_num", "epoch_count", "samples_count", "step_num")
 _PLAIN = (None, 1, 0.5, 2, "name")
 _STEP = 0.01
-_EVENTS = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END"}
-_POINT = "POINT_IN_TIME"
+_EVENTS = {"_start": "INTERVAL_START", "_stop": "INTERVAL_END", "": "POINT_IN_TIME"}
 
 
 def example(rule: Rule, round_: Round, joined: Joined | None = None) -> str | None:
@@ -492,7 +461,7 @@ def _line(record: Record) -> str:
     fields = {
         "namespace": "",
         "time_ms": record.time_ms,
-        "event_type": next((_EVENTS[end] for end in _EVENTS if record.key.endswith(end)), _POINT),
+        "event_type": next(_EVENTS[end] for end in _EVENTS if record.key.endswith(end)),
         "key": record.key,
         "value": record.value,
         "metadata": record.metadata,
@@ -505,12 +474,11 @@ def _meets(rule: Rule, record: Record) -> bool:
         key: first_logged(Record(key, record.time_ms - 1, None, None))
         for key in (*rule.constraints.get("after", ()), "submission_division")
     }
+    tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
+    tests += [target_test(rule.reaches)] if rule.reaches else []
+    tests += [Formula(rule.formula).holds] if rule.formula else []
     try:
-        tests = [CONSTRAINTS[name].test(argument) for name, argument in rule.constraints.items()]
-        met = all(test(record, seen) for test in tests)
-        met = met and (rule.reaches is None or target_test(rule.reaches)(record, seen))
-        formula = Formula(rule.formula) if rule.formula else None
-        return met and (not formula or formula.holds(record, seen))
+        return all(test(record, seen) for test in tests)
     except (NoAnswerError, TypeError, ValueError, ArithmeticError, LookupError):
         return False
 

@@ -49,7 +49,7 @@ _UNKNOWN = re.compile(
     r"|(?<!&)&(?!&)|(?<!\|)\|(?!\|)|(?<![=!<>])=(?!=)|!(?!=)"
     r"|\*\*|//|<<|>>|--|\d_|\d\.(?!\d)|\b(and|or|not|if|else|in|is|lambda)\b"
 )
-_OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
+OF_A_RECORD = frozenset({"value", "nth"})  # names that are not keys
 _MOST_ELEMENTS = 100  # of a list
 _MOST_ANSWERS = 1 << 12  # kept by each formula: the runs of a set ask for the same again
 
@@ -66,11 +66,6 @@ class NoAnswerError(ValueError):
 def names_in(formula: str) -> frozenset[str]:
     """Return the identifiers of a formula: ``value`` and the keys it relates."""
     return frozenset(_NAME.findall(formula)) - {"true", "false"}
-
-
-def of_a_record(formula: str) -> bool:
-    """Return whether a formula is about single records, not about the run's final values."""
-    return bool(_MEMBER.search(formula))
 
 
 # ---- formulas of rules --------------------------------------------------------------------
@@ -99,10 +94,6 @@ class Operands(msgspec.Struct, frozen=True, dict=True):
         if self.previous:
             data["previous"] = _converted(self.previous, _operand)
         return data
-
-    def with_values(self, values: Mapping[str, Any]) -> Operands:
-        """Return a copy in which some ``values`` are others."""
-        return Operands({**self.values, **values}, self.metadata, self.previous)
 
 
 def read_number(value: Any) -> Any:
@@ -135,7 +126,7 @@ class Formula:
         self.names = names_in(text)
         self.text = text
         self._of_value, self._of_nth = "value" in self.names, "nth" in self.names
-        self._keys = tuple(sorted(self.names - _OF_A_RECORD))
+        self._keys = tuple(sorted(self.names - OF_A_RECORD))
         self._values = ("value",) * self._of_value + ("nth",) * self._of_nth + self._keys
         members = _MEMBER.findall(text)
         self.members = tuple(sorted({name for _, name in members}))
@@ -337,8 +328,16 @@ def written(tree: ast.AST) -> str:
     return ast.unparse(tree).replace(" and ", " && ").replace(" or ", " || ")
 
 
-def _condition(tree: ast.expr) -> Evaluate:
+def _call(tree: ast.expr) -> tuple[Any, ...] | None:
+    """Return the name of the function that an expression calls, and its arguments."""
     match tree:
+        case ast.Call(func=function, args=arguments, keywords=[]):
+            return ast.unparse(function), *arguments
+    return None
+
+
+def _condition(tree: ast.expr) -> Evaluate:
+    match _call(tree) or tree:
         case ast.Name(id="true" | "false" as name):
             return lambda _: name == "true"
         case ast.Compare(left=left, ops=[relation], comparators=[right]):
@@ -348,17 +347,9 @@ def _condition(tree: ast.expr) -> Evaluate:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             decides, one, other = _condition(test), _condition(body), _condition(orelse)
             return lambda data: one(data) if decides(data) else other(data)
-        case ast.Call(
-            func=ast.Name(id="has"),
-            args=[ast.Attribute(value=ast.Name(id=owner), attr=name)],
-            keywords=[],
-        ) if owner in METADATA_NAMES:
+        case "has", ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in METADATA_NAMES:
             return lambda data: name in data[owner]
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="math"), attr="isFinite"),
-            args=[argument],
-            keywords=[],
-        ):
+        case "math.isFinite", argument:
             number = _number(argument)
             return lambda data: math.isfinite(number(data))
     raise FormulaError(f"expected a condition, which is true or false, not {written(tree)}")
@@ -387,18 +378,14 @@ _compiled_number = lru_cache(maxsize=1024)(_number)
 
 def _called(tree: ast.expr) -> Evaluate:
     """Return what calls a function that gives a double."""
-    match tree:
-        case ast.Call(func=ast.Name(id="double"), args=[argument], keywords=[]):
+    match _call(tree):
+        case "double", argument:
             integer = _integer(argument)
             return lambda data: float(integer(data))
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=[one], keywords=[]
-        ) if name in _FUNCTIONS:
+        case name, one if name in _FUNCTIONS:
             number, of_number = _number(one), _FUNCTIONS[name]
             return lambda data: of_number(number(data))
-        case ast.Call(
-            func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=[one, other], keywords=[]
-        ) if name in _EXTREMES:
+        case name, one, other if name in _EXTREMES:
             return _extreme(_EXTREMES[name], one, other)
     text = written(tree)
     if _is_integer(tree):
@@ -420,10 +407,10 @@ def _is_integer(tree: ast.expr) -> bool:
 
 
 def _integer(tree: ast.expr) -> Evaluate:
-    match tree:
+    match _call(tree) or tree:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return lambda _: value
-        case ast.Call(func=ast.Name(id="int"), args=[argument], keywords=[]):
+        case "int", argument:
             number = _number(argument)
             return lambda data: _whole(number(data))
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as sign, right=right):
@@ -486,9 +473,8 @@ def _divided(number: float, divisor: float) -> float:
 
 def _of_finite(function: Callable[[float], float]) -> Callable[[float], float]:
     def evaluate(number: float) -> float:
-        if not math.isfinite(number):
-            return number
-        return math.copysign(function(number), number)  # zero keeps its sign
+        # Zero keeps its sign.
+        return math.copysign(function(number), number) if math.isfinite(number) else number
 
     return evaluate
 
@@ -527,11 +513,11 @@ OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_EXTREMES = {"greatest": operator.gt, "least": operator.lt}
+_EXTREMES = {"math.greatest": operator.gt, "math.least": operator.lt}
 _FUNCTIONS: Mapping[str, Callable[[Any], float]] = {
-    "abs": abs,
-    "ceil": _of_finite(math.ceil),
-    "floor": _of_finite(math.floor),
-    "round": _of_finite(_rounded),
-    "sqrt": lambda number: math.sqrt(number) if not number < 0 else math.nan,
+    "math.abs": abs,
+    "math.ceil": _of_finite(math.ceil),
+    "math.floor": _of_finite(math.floor),
+    "math.round": _of_finite(_rounded),
+    "math.sqrt": lambda number: math.sqrt(number) if not number < 0 else math.nan,
 }

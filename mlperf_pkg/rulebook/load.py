@@ -6,11 +6,12 @@ one it was. ``defaults`` are fields of every rule of a section that does not hav
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, TypeAlias
+from functools import cached_property
+from itertools import chain
+from typing import Any
 
-import msgspec
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
+from mlperf_pkg.rulebook import model
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.documents import (
     ROUND,
@@ -30,23 +32,7 @@ from mlperf_pkg.rulebook.documents import (
     rule_files,
     usages,
 )
-from mlperf_pkg.rulebook.model import (
-    DIVISIONS,
-    PACKAGE_CHECKER,
-    REQUIRED_OF_BENCHMARKS,
-    REQUIRED_OF_ROUNDS,
-    SECTIONS,
-    Benchmark,
-    Epochs,
-    Joined,
-    Rcp,
-    Round,
-    Rule,
-    Rules,
-    Runs,
-    ruleset_source,
-    version_of,
-)
+from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, Rules, ruleset_source, version_of
 from mlperf_pkg.rulebook.problems import Steps
 
 
@@ -63,7 +49,7 @@ def submission_date(usage: str, name: str) -> date:
 
 def _round_document(usage: str, name: str) -> Document:
     document = inherited(usage, name, ROUND)
-    _require(REQUIRED_OF_ROUNDS, document, usage, name, ROUND)
+    _require(model.REQUIRED_OF_ROUNDS, document, usage, name, ROUND)
     return document
 
 
@@ -75,16 +61,13 @@ def load_round(usage: str, name: str) -> Round:
         UserError: the rulebook has no such usage or round.
         RulebookError: a file of it is not valid.
     """
-    if usage not in usages() or name not in rounds(usage):
-        names = rounds(usage) if usage in usages() else usages()
-        meant = did_you_mean(name if usage in usages() else usage, names)
-        raise UserError(
-            f"the rulebook has no round {name!r} for {usage!r}: it has {', '.join(names)}{meant}"
-        )
+    wrong, names = (usage, usages()) if usage not in usages() else (name, rounds(usage))
+    if wrong not in names:
+        meant = f"{', '.join(names)}{did_you_mean(wrong, names)}"
+        raise UserError(f"the rulebook has no round {name!r} for {usage!r}: it has {meant}")
     document = _round_document(usage, name)
     benchmarks = benchmarks_of(usage, name)
-    cited = {"benchmarks": benchmarks}
-    reader = _RuleReader(usage, name, ROUND, document, cited, _source_of(document, {}))
+    reader = _RuleReader(usage, name, ROUND, document, {"benchmarks": benchmarks})
     return Round(
         usage=usage,
         name=name,
@@ -94,7 +77,7 @@ def load_round(usage: str, name: str) -> Round:
         normalised=document["normalised"],
         text_of=document.get("text_of", name),
         benchmarks=benchmarks,
-        sections={part: reader.section(part) for part in SECTIONS},
+        sections={part: reader.section(part) for part in model.SECTIONS},
     )
 
 
@@ -107,21 +90,19 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
     """
     if name not in load_round(usage, round_name).benchmarks:
         return None
-    document = inherited(usage, round_name, name)
-    if not document:
+    if not (document := inherited(usage, round_name, name)):
         return None
-    _require(REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
+    _require(model.REQUIRED_OF_BENCHMARKS, document, usage, round_name, name)
     target, convergence = document["target"], document["convergence"]
     units = {convergence["from"]: convergence["unit"]}
-    source_of = _source_of(_round_document(usage, round_name), document)
-    reader = _RuleReader(usage, round_name, name, document, {"target": target}, source_of, units)
+    reader = _RuleReader(usage, round_name, name, document, {"target": target}, units)
     return Benchmark(
         name=name,
-        runs=Runs(**document["runs"]),
+        runs=model.Runs(**document["runs"]),
         target=target,
         unit=convergence["unit"],
         counted_by=convergence["from"],
-        sections={part: reader.section(part) for part in DIVISIONS},
+        sections={part: reader.section(part) for part in model.DIVISIONS},
         variants={
             key: {
                 value: reader.rules(rules, {}, ("variants", key, value))
@@ -129,9 +110,9 @@ def load_benchmark(usage: str, round_name: str, name: str) -> Benchmark | None:
             }
             for key, choices in document.get("variants", {}).items()
         },
-        joined=Joined(**document["joined"]) if document.get("joined") else None,
-        epochs=Epochs(**convergence.get("epochs", {})),
-        rcp=Rcp(convergence.get("rcp", Rcp.TESTED)),
+        joined=model.Joined(**document["joined"]) if document.get("joined") else None,
+        epochs=model.Epochs(**convergence.get("epochs", {})),
+        rcp=model.Rcp(convergence.get("rcp", model.Rcp.TESTED)),
     )
 
 
@@ -191,24 +172,8 @@ def _require(
 
 # ---- the rules of a file ------------------------------------------------------------------
 
-SourceOf: TypeAlias = Callable[[str, str | None], str | None]
-"""The source of a rule that names none, by its key and its basis; None if its file has none."""
 
-
-def _source_of(round_document: Document, document: Document) -> SourceOf:
-    """Return the sources of a file, which are laid over those of its round."""
-    ruleset = ruleset_source(round_document["ruleset"])
-    by_key = {
-        key: source
-        for level in (round_document, document)
-        for source, keys in level.get("sources", {}).items()
-        for key in keys
-    }
-    of_file = (document or round_document).get("source")
-    return lambda key, basis: ruleset if basis == Basis.OFFICIAL else by_key.get(key, of_file)
-
-
-class _RuleReader(Struct, frozen=True):
+class _RuleReader(Struct, frozen=True, dict=True):
     """Makes the rules of one document; ``cited`` has what they may refer to by a name.
 
     ``units`` names what metadata of the benchmark count.
@@ -219,8 +184,19 @@ class _RuleReader(Struct, frozen=True):
     stem: str
     document: Document
     cited: Mapping[str, Any]
-    source_of: SourceOf
     units: Mapping[str, str] = {}
+
+    @cached_property
+    def round_document(self) -> Document:
+        """The document of the round, of which this one may be that of a benchmark."""
+        return _round_document(self.usage, self.round_name)
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """The sources by key, of which those of the file are laid over those of its round."""
+        levels = (self.round_document, self.document)
+        by_source = chain.from_iterable(level.get("sources", {}).items() for level in levels)
+        return {key: source for source, keys in by_source for key in keys}
 
     def section(self, name: str) -> Rules:
         """Return the rules of a section."""
@@ -254,15 +230,14 @@ class _RuleReader(Struct, frozen=True):
                 message = f"tensors.yaml has no tensors of {fields['tensors']!r}"
                 raise self._error((*steps, "tensors"), message)
             fields["tensors"] = names
-        source = fields.get("source") or self.source_of(key, fields.get("basis"))
+        source = fields.get("source") or self.sources.get(key, self.document.get("source"))
+        if "source" not in fields and fields.get("basis") == Basis.OFFICIAL:
+            source = ruleset_source(self.round_document["ruleset"])
         if not source:
             raise self._error(steps, f"{fields['code']} has no source")
         fields |= {"key": key, "source": source, "constraints": constraints}
-        if "formula" in fields:
-            fields["units"] = self.units
-        if "reaches" in fields:
-            fields["reaches"] = self._cited(fields["reaches"])
-        return convert(fields, Rule)
+        fields |= {"units": self.units} if "formula" in fields else {}
+        return convert(fields | {"reaches": self._cited(fields.get("reaches"))}, Rule)
 
     def _cited(self, value: Any) -> Any:
         """Return what a name such as ``target`` or ``benchmarks`` refers to."""
@@ -404,11 +379,9 @@ def codes() -> Mapping[str, Code]:
     """
     entries: dict[str, Any] = {}
     for file in reversed(list(rule_files("findings.yaml"))):
-        entries |= {
-            code: {"code": code, "since": first_round(fields["source"]), **fields}
-            for code, fields in read(file).items()
-        }
-    return msgspec.convert(entries, dict[str, Code])
+        for code, fields in read(file).items():
+            entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
+    return convert(entries, dict[str, Code])
 
 
 def finding_of(code: str, message: str, path: str, **fields: Any) -> Finding:
@@ -437,6 +410,6 @@ def as_written(findings: Iterable[Finding], round_: Round) -> Iterator[Finding]:
         if code is None or code.applies_in(round_):
             yield finding
         elif finding.basis is Basis.BOTH:
-            yield replace(finding, basis=Basis.OFFICIAL, source=PACKAGE_CHECKER)
+            yield replace(finding, basis=Basis.OFFICIAL, source=model.PACKAGE_CHECKER)
         elif finding.basis is not Basis.RULES:
             yield finding

@@ -184,11 +184,11 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     if round_name in having:
         return ""
     later = [name for name in having if version_of(name) > version_of(round_name)]
-    if len(having) > len(later):
-        earlier = having[-len(later) - 1]
-        if later:
-            return f"; {benchmark} is in rounds {earlier} and {later[0]}"
-        return f"; {benchmark} ended in {earlier}"
+    earlier = [name for name in having if name not in later]
+    if earlier and later:
+        return f"; {benchmark} is in rounds {earlier[-1]} and {later[0]}"
+    if earlier:
+        return f"; {benchmark} ended in {earlier[-1]}"
     if later:
         return f"; {benchmark} begins in {later[0]}"
     if other := usage_with(benchmark):

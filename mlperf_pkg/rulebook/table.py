@@ -13,7 +13,7 @@ import msgspec
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Part, Test, target_test
-from mlperf_pkg.rulebook.formula import Formula, condition, names_in, of_a_record
+from mlperf_pkg.rulebook.formula import Formula, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import Joined, Rule, Rules
@@ -34,29 +34,22 @@ class Check(msgspec.Struct, frozen=True):
 class CompiledRule(msgspec.Struct, frozen=True):
     """A rule with its tests.
 
-    ``in_passing`` says that its formula is evaluated at every record and sees only what was logged
-    before it, as in the official checker; a formula that only the written rules know sees the
-    final values of the whole run, unless it is about a record's metadata. ``by_position`` says that
-    such a formula is about the first record in training, or relates records to those before them,
-    whatever the order of the log. ``without_answer`` says whether a formula holds that lacks a
-    value. ``has_more`` says that there is more to check of a record than ``checks``. ``tensors``
-    are those that a run must list.
+    The formula ``in_passing`` is evaluated at every record and sees only what was logged before it,
+    as in the official checker; one that only the written rules know is evaluated ``at_the_end`` and
+    sees the final values of the whole run, unless it is about a record's metadata. ``by_position``
+    says that such a formula is about the first record in training, or relates records to those
+    before them, whatever the order of the log. ``has_more`` says that there is more to check of a
+    record than ``checks``. ``tensors`` are those that a run must list.
     """
 
     rule: Rule
     checks: tuple[Check, ...]
     reaches: Test | None
-    formula: Formula | None
-    in_passing: bool
+    in_passing: Formula | None
+    at_the_end: Formula | None
     by_position: bool
-    without_answer: bool
     has_more: bool
     tensors: frozenset[str]
-
-    def holds(self, record: Record, seen: Seen, nth: int | None) -> bool:
-        """Return whether the formula, if there is one, holds at a record."""
-        answer = self.formula.answer(record, seen, nth) if self.formula else True
-        return self.without_answer if answer is None else answer
 
 
 class Checklist(msgspec.Struct, frozen=True):
@@ -157,8 +150,8 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
     for chosen in product(*choices):
         table = rule_table(usage, round_name, "closed", benchmark, frozenset(chosen))
         for compiled in chain.from_iterable(key.rules for key in table.keys.values()):
-            if compiled.formula:
-                condition(compiled.formula.text)
+            if compiled.rule.formula:
+                condition(compiled.rule.formula)
 
 
 # ---- what of the whole log ---------------------------------------------------------------
@@ -167,9 +160,8 @@ def compile_tables(usage: str, round_name: str, benchmark: str) -> None:
 def _concludes(compiled: CompiledRule) -> bool:
     """Return whether a rule checks something of the whole run, besides the number of records."""
     rule = compiled.rule
-    at_the_end = compiled.formula is not None and not compiled.in_passing
     timed = bool(rule.no_later_than) or rule.covers_target
-    return compiled.reaches is not None or rule.tensors is not None or at_the_end or timed
+    return bool(compiled.reaches or rule.tensors is not None or compiled.at_the_end or timed)
 
 
 # ---- what of a record ---------------------------------------------------------------------
@@ -188,14 +180,8 @@ def _related(rule: Rule) -> set[str]:
 
 def _is_quiet(compiled: CompiledRule) -> bool:
     rule = compiled.rule
-    return not (
-        compiled.reaches
-        or compiled.formula
-        or rule.constraints.keys() & {"same_as", "within_minutes"}
-        or rule.fatal
-        or rule.reached
-        or rule.occurs == "once"
-    )
+    loud = rule.fatal, rule.reached, rule.occurs == "once", rule.formula, rule.reaches
+    return not any(loud) and not rule.constraints.keys() & {"same_as", "within_minutes"}
 
 
 def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
@@ -205,11 +191,10 @@ def _key_rules(rules: tuple[Rule, ...]) -> KeyRules:
         r for r in of_records if r.by_position or not (r.rule.first or "submission_" in r.rule.key)
     ]
     first = _checklist(of_records)
-    later = first if rest == of_records else _checklist(rest)
     return KeyRules(
         rules=compiled,
         first=first,
-        later=later,
+        later=first if rest == of_records else _checklist(rest),
         quiet=all(map(_is_quiet, compiled)),
         related=frozenset().union(*map(_related, rules)),
         ordered=frozenset().union(
@@ -253,24 +238,24 @@ def _all_of(checks: Sequence[Check]) -> Test:
 
 
 def _compiled(rule: Rule) -> CompiledRule:
-    checks = tuple([_check(name, argument) for name, argument in rule.constraints.items()])
-    of_each = rule.official or (of_a_record(rule.formula or "") and not rule.last)
-    in_passing = bool(rule.formula) and of_each
-    formula = Formula(rule.formula, reads_text=not rule.official) if rule.formula else None
+    checks = [
+        Check(constraint.compile(argument), constraint.test(argument), constraint, argument)
+        for name, argument in rule.constraints.items()
+        for constraint in [CONSTRAINTS[name]]
+    ]
+    official, formula = rule.official, None
+    if rule.formula:
+        formula = Formula(rule.formula, reads_text=not official)
+    of_each = official or bool(formula and formula.members and not rule.last)
+    passing = formula if of_each else None
+    related = formula and (formula.previous or (rule.first and formula.members))
     return CompiledRule(
         rule=rule,
-        checks=checks,
+        checks=tuple(checks),
         reaches=target_test(rule.reaches) if rule.reaches else None,
-        formula=formula,
-        in_passing=in_passing,
-        by_position=bool(formula and (formula.previous or (rule.first and formula.members)))
-        and not rule.official,
-        without_answer=not rule.official,
-        has_more=in_passing or rule.tensors is not None or rule.reached or bool(rule.reaches),
+        in_passing=passing,
+        at_the_end=None if of_each else formula,
+        by_position=bool(related) and not official,
+        has_more=bool(rule.tensors is not None or rule.reached or rule.reaches or passing),
         tensors=frozenset(rule.tensors or ()),
     )
-
-
-def _check(name: str, argument: Any) -> Check:
-    constraint = CONSTRAINTS[name]
-    return Check(constraint.compile(argument), constraint.test(argument), constraint, argument)

@@ -276,44 +276,42 @@ _OWN_NAMES = frozenset({"true", "false", "value", "nth", "metadata", "previous",
 _SIMULATION = "simulation"  # its formulas are values, not conditions
 
 
-def _formulas(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, str]]:
-    """Yield every formula of a rule or target in a document, with the steps that lead to it."""
-    if isinstance(document, dict):
-        if isinstance(document.get("formula"), str):
-            yield (*steps, "formula"), document["formula"]
-        for name, part in document.items():
-            if name != _SIMULATION:
-                yield from _formulas(part, (*steps, name))
-    elif isinstance(document, list):
-        for index, part in enumerate(document):
-            yield from _formulas(part, (*steps, index))
+def parts_of(document: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Yield every part of a document, with the steps that lead to it."""
+    yield steps, document
+    if isinstance(document, dict | list):
+        items = document.items() if isinstance(document, dict) else enumerate(document)
+        for step, part in items:
+            yield from parts_of(part, (*steps, step))
+
+
+def _formulas(document: Any) -> Iterator[tuple[Steps, str]]:
+    """Yield every formula of a rule, target or simulation, with the steps that lead to it."""
+    for steps, part in parts_of(document):
+        if steps[-1:] == ("formula",) and isinstance(part, str):
+            yield steps, part
 
 
 def _complaints_of_formulas(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Yield the formulas of rules that are not conditions, and of a simulation not quantities."""
     for steps, text in _formulas(document):
+        is_rule = steps[0] != _SIMULATION
         owner = owner_of(steps[:-1], document)
         try:
-            condition(text)
+            (condition if is_rule else quantity)(text)
         except FormulaError as error:
             yield steps, f"formula of {owner} is not valid: {error}"
             continue
         parts = (_part(document, steps[:depth]) for depth in range(len(steps)))
-        if parsed(text) is None and not any("needed" in part for part in parts):
+        if is_rule and parsed(text) is None and not any("needed" in part for part in parts):
             message = "cannot be put into words: say with needed what the rule expects"
             yield steps, f"formula of {owner} {message}"
-    for steps, text in _formulas(document.get(_SIMULATION, {}), (_SIMULATION,)):
-        try:
-            quantity(text)
-        except FormulaError as error:
-            name = ".".join(map(str, steps[:-1]))
-            yield steps, f"formula of {name} is not valid: {error}"
 
 
 def _complaints_of_definitions(document: Mapping[str, Any]) -> Iterator[tuple[Steps, str]]:
     """Yield what is wrong with the names that a valid document defines."""
     definitions: Mapping[str, str] = document.get(DEFINE, {})
-    texts = [*_formulas(document), *_formulas(document.get(_SIMULATION, {}))]
+    texts = list(_formulas(document))
     used = _used([text for _, text in texts], definitions)
     names = list(definitions)
     for index, name in enumerate(names):

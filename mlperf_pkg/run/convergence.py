@@ -128,7 +128,11 @@ class ConvergenceReader:
     def _evaluate(self, lines: Sequence[Any]) -> None:
         if self._benchmark == "stable_diffusion":
             for line in lines:
-                self._score(line)
+                scores = self._scores.setdefault(line.metadata[self._step_unit], {})
+                scores[line.metadata["metric"]] = line.value
+                self._metrics += 1
+                if self._metrics > MAX_METRICS:
+                    raise OverflowError(f"more than {MAX_METRICS:,} metrics")
             return
         self._is_epoch = not self._counts_samples
         name = "epoch_num" if self._is_epoch else "samples_count"
@@ -138,18 +142,14 @@ class ConvergenceReader:
                 position = round(position, 3)  # may raise; numbers are rounded in _stop
         self._position = position
 
-    def _score(self, line: Any) -> None:
-        metadata = line.metadata
-        scores = self._scores.setdefault(metadata[self._step_unit], {})
-        scores[metadata["metric"]] = line.value
-        self._metrics += 1
-        if self._metrics > MAX_METRICS:
-            raise OverflowError(f"more than {MAX_METRICS:,} metrics")
-
     def _stop(self, *, success: bool) -> None:
         self._converged = success
         if success and self._benchmark == "stable_diffusion":
-            passing = self._passing()
+            passing = [
+                step
+                for step, scores in self._scores.items()
+                if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
+            ]
             if not passing:
                 raise ValueError("no evaluation reaches the target")
             self._position, self._is_epoch = min(passing), False
@@ -157,13 +157,6 @@ class ConvergenceReader:
             if self._position is UNSET:
                 raise ValueError("no evaluation before run_stop")
             self._reached = round(self._position, 3) if self._is_epoch else self._position
-
-    def _passing(self) -> list[Any]:
-        return [
-            step
-            for step, scores in self._scores.items()
-            if scores["FID"] <= _FID_LIMIT and scores["CLIP"] >= _CLIP_LIMIT
-        ]
 
 
 class _Fields:

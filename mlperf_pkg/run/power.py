@@ -134,9 +134,7 @@ def is_possible(key: str, value: Any) -> bool:
 
 def _missing(gaps: Sequence[float]) -> float:
     few_ms = sum(gaps) - len(gaps) * MAX_GAP_MS
-    without_ms = sum(
-        gap - MAX_GAP_MS - _ROUNDED_MS for gap in gaps if gap > MAX_GAP_MS + _ROUNDED_MS
-    )
+    without_ms = sum(max(gap - MAX_GAP_MS - _ROUNDED_MS, 0) for gap in gaps)
     return max(few_ms, without_ms) / sum(gaps) if any(gaps) else 0.0
 
 
@@ -170,17 +168,14 @@ def joules(logs: Iterable[PowerLog], milliseconds: float) -> float:
 
 def _watts(samples: _Samples, *, switch: bool) -> tuple[float | None, str | None]:
     """Return the mean power, or why the official summarizer crashes."""
+    in_order = sorted(chain.from_iterable(samples.values()), key=attrgetter("number"))
     try:
-        return float(_of_switch(samples) if switch else _of_node(samples)), None
+        return float(_of_switch(in_order) if switch else _of_node(in_order)), None
     except Exception as error:  # noqa: BLE001 - the official summarizer crashes
         return None, reason_of(error)
 
 
-def _in_order(samples: _Samples) -> list[_Sample]:
-    return sorted(chain.from_iterable(samples.values()), key=attrgetter("number"))
-
-
-def _of_node(samples: _Samples) -> float:
+def _of_node(samples: Sequence[_Sample]) -> float:
     """Return the mean power: each sample times the interval before it, over the whole time.
 
     As in the official summarizer, the last start and the last stop count, but no sample after the
@@ -191,7 +186,7 @@ def _of_node(samples: _Samples) -> float:
     previous = last = 0.0
     total: Any = 0
     efficiency: Any = 1.0
-    for sample in sorted(_in_order(samples), key=attrgetter("time_ms")):
+    for sample in sorted(samples, key=attrgetter("time_ms")):
         key, time = sample.key, sample.time_ms
         if key == _READING:
             if stop is None and start is not None:
@@ -208,10 +203,10 @@ def _of_node(samples: _Samples) -> float:
     return float(efficiency * total * 1.0) / ((last if stop is None else stop) - start)
 
 
-def _of_switch(samples: _Samples) -> float:
+def _of_switch(samples: Sequence[_Sample]) -> float:
     """Return the first estimate, with the last efficiency before it; 0 if there is none."""
     efficiency: Any = 1.0
-    for sample in _in_order(samples):
+    for sample in samples:
         if sample.key == _EFFICIENCY:
             efficiency = sample.value
         if sample.key == _ESTIMATE:

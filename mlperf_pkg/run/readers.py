@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from sys import intern
@@ -250,16 +251,12 @@ _HYPERPARAMETERS = frozenset([
 ])  # fmt: skip
 
 
-def hyperparameters_of(
-    seen: Seen, followed: frozenset[str], others: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the first values of the hyperparameters in a log, as JSON.
+def hyperparameters_of(seen: Seen, followed: frozenset[str]) -> dict[str, str]:
+    """Return the first values of the hyperparameters that the rules have ``followed``, as JSON.
 
-    Numbers have six significant digits: ``1``, ``1.0`` and ``"1"`` are the same. ``seen`` holds the
-    keys that the rules have ``followed``, ``others`` those that they do not (``of_head``).
+    Numbers have six significant digits: ``1``, ``1.0`` and ``"1"`` are the same.
     """
-    names = _hyperparameters(followed)
-    return {**{key: in_words(seen[key].first) for key in names if key in seen}, **others}
+    return {key: in_words(seen[key].first) for key in _hyperparameters(followed) if key in seen}
 
 
 @lru_cache
@@ -314,9 +311,10 @@ class TensorList:
 
     def differences(self, expected: Set[str]) -> str:
         """Return the differences in words; empty if each ``expected`` name occurs once."""
-        names, is_all = self._uncounted, not self._counts and not self._nameless
-        if is_all and len(names) == len(expected) and _equal(names, expected):
-            return ""
+        if not (self._counts or self._nameless) and len(self._uncounted) == len(expected):
+            with suppress(TypeError):  # a list or an object does not name a tensor
+                if expected == set(self._uncounted):
+                    return ""
         self._count()
         once = Counter(expected)
         parts = [
@@ -340,13 +338,6 @@ class TensorList:
         if len(self._counts) > _MOST_NAMES:
             names = [name if name in self._counts else "..." for name in names]
         self._counts.update(names)
-
-
-def _equal(names: Sequence[Any], expected: Set[str]) -> bool:
-    try:
-        return expected == set(names)
-    except TypeError:  # a list or an object does not name a tensor
-        return False
 
 
 # ---- fingerprint -------------------------------------------------------------------------
@@ -406,13 +397,11 @@ class Fingerprint:
     @property
     def digest(self) -> bytes | None:
         """The fingerprint; None for a run without an end or an evaluation."""
-        if not self._stopped or (not self._hash and len(self._events) == 1):
-            return None
         if not self._hash:
-            return self._encoded(self._events)
+            return self._encoded(self._events) if self._stopped and len(self._events) > 1 else None
         if self._events:
             self._update_hash()
-        return self._hash.digest()
+        return self._hash.digest() if self._stopped else None
 
     def _update_hash(self) -> None:
         from hashlib import blake2b  # noqa: PLC0415 - slow to import; few runs are as long
@@ -448,10 +437,7 @@ class Joiner:
 
     def __init__(self, joined: Joined) -> None:
         """Start at the head of a log."""
-        self.key = joined.key
-        self.of = joined.of
-        self.by = joined.by
-        self._joined = joined
+        self.joined = joined
         self._values: dict[Any, dict[Any, Any]] = {}
         self._times: dict[Any, tuple[float, int]] = {}
         self._metrics = 0
@@ -463,19 +449,20 @@ class Joiner:
             Exception: the metadata lacks a field; the official checker crashes on it too.
             OverflowError: there are too many records.
         """
-        if self._joined.name not in record.metadata:
+        name, by = self.joined.name, self.joined.by
+        if name not in record.metadata:
             return
         self._metrics += 1
         if self._metrics > MAX_METRICS:
             raise OverflowError(f"more than {MAX_METRICS:,} metrics")
-        group = record.metadata[self.by]
-        values = self._values.setdefault(group, {self.by: group})
-        values[record.metadata[self._joined.name]] = record.value
+        group = record.metadata[by]
+        values = self._values.setdefault(group, {by: group})
+        values[record.metadata[name]] = record.value
         self._times[group] = (max(record.time_ms, self._times.get(group, (0.0, 0))[0]), number)
 
     def records(self) -> list[tuple[Record, int]]:
         """Return the joint records in order of first appearance, with the numbers of their last."""
         return [
-            (Record(self.key, time_ms, self._values[group], {}), number)
+            (Record(self.joined.key, time_ms, self._values[group], {}), number)
             for group, (time_ms, number) in self._times.items()
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,10 +20,9 @@ from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import codes
 from mlperf_pkg.rulebook.rounds import Sureness, day_of, known_verdicts, last_day, where_instead
-from mlperf_pkg.run import convergence, readers
-from mlperf_pkg.run.convergence import ConvergenceReader
-from mlperf_pkg.run.identity import BENCHMARK, Identity, identify, rules_of, table_of
-from mlperf_pkg.run.model import LogFile, Run
+from mlperf_pkg.run import readers
+from mlperf_pkg.run.convergence import SAMPLES, WORDS, ConvergenceReader
+from mlperf_pkg.run.model import BENCHMARK, Identity, LogFile, Run, identify, rules_of, table_of
 from mlperf_pkg.run.rules import RuleChecker
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ Taker = Callable[[Record, int], None]
 ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
-_WORDS = (*convergence.WORDS, convergence.SAMPLES)
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
 
 
@@ -49,7 +47,7 @@ def read_run(log: LogFile) -> Run:
     """
     findings = Folding()
     with log.source.open() as stream:
-        reader = LogReader(stream, log.source.label, findings.add, _WORDS)
+        reader = LogReader(stream, log.source.label, findings.add, (*WORDS, SAMPLES))
         blocks = reader.blocks()
         head = next(blocks, None)
         reading = _Reading(log, identify(log, head), reader, findings)
@@ -95,7 +93,14 @@ class _Reading:
             from mlperf_pkg.run.evaluations import CurveReader  # noqa: PLC0415 - only charts need it
 
             self._curve = CurveReader(rules_of(identity), line_of)
-        self._takers = self._takers_by_key()
+        self._is_open = identity.text("submission_division") == "open"
+        self._takers: dict[str, Taker] = {
+            readers.SEED_KEY: self._seeds.take,
+            **dict.fromkeys(readers.CLOCK_KEYS, self._clock.take),
+            **dict.fromkeys(readers.DISTINCT_KEYS, self._distinct.take),
+            **dict.fromkeys(readers.SUBMISSION_KEYS, self._description.take),
+            **dict.fromkeys(readers.SCALE_KEYS, self._scale.take),
+        }
 
     def take(self, block: Block) -> None:
         """Read the next block."""
@@ -104,13 +109,15 @@ class _Reading:
         self._records += block.size - block.unread
         self.counter.take_block(block)
         self._rules.take(block)
-        self._take_records(block)
+        _take_records(block, self._takers)
+        if self._curve:
+            _take_records(block, dict.fromkeys(self._curve.keys, self._curve.take))
         self._fingerprint.take_block(block)
         self._evaluations.take_block(block)
-        both = [self._convergence, self._epochs] if self._epochs else [self._convergence]
         for words, lines in block.mentions(self._convergence.words):
-            for reader in both:
-                reader.take(words, lines)
+            self._convergence.take(words, lines)
+            if self._epochs:
+                self._epochs.take(words, lines)
 
     def conclude(self, problem: str | None) -> None:
         """Check what depends on the whole log; nothing does if it ended early for a ``problem``."""
@@ -159,37 +166,12 @@ class _Reading:
             config_files=self._distinct.lines("config_filename"),
             instance_scale=self._scale.result(),
             nodes=self._scale.nodes,
-            hyperparameters=readers.hyperparameters_of(
-                rules.seen, rules.table.followed, self._others
-            ),
+            hyperparameters=readers.hyperparameters_of(rules.seen, rules.table.followed)
+            | self._others,
             epochs=self._epochs.result() if self._epochs else None,
             identified=self._identity.complete,
             curve=self._curve.curve() if self._curve else None,
         )
-
-    def _take_records(self, block: Block) -> None:
-        """Read the records of a block that are read for more than the rules."""
-        takers, first = self._takers, block.first
-        of_keys = [of_key for key, of_key in block.indexes.items() if key in takers]
-        indexes = sorted(chain.from_iterable(of_keys))
-        for index, record in zip(indexes, block.select(indexes), strict=True):
-            takers[record.key](record, first + index)
-
-    def _takers_by_key(self) -> dict[str, Taker]:
-        """Return the readers of the keys that are read for more than the rules."""
-        takers: dict[str, Taker] = {
-            readers.SEED_KEY: self._seeds.take,
-            **dict.fromkeys(readers.CLOCK_KEYS, self._clock.take),
-            **dict.fromkeys(readers.DISTINCT_KEYS, self._distinct.take),
-            **dict.fromkeys(readers.SUBMISSION_KEYS, self._description.take),
-            **dict.fromkeys(readers.SCALE_KEYS, self._scale.take),
-        }
-        if self._curve:
-            take = self._curve.take
-            takers |= {
-                key: _both(takers[key], take) if key in takers else take for key in self._curve.keys
-            }
-        return takers
 
     def _all_findings(self) -> list[Finding]:
         """Return the findings; if the file ends early, without those that this may cause."""
@@ -202,10 +184,10 @@ class _Reading:
 
     def _explained(self, finding: Finding) -> Finding:
         """Add the rounds that have the benchmark to the finding that this round does not."""
-        if not finding.message.startswith(f"{BENCHMARK} is ") or rules_of(self._identity):
+        identity = self._identity
+        if not finding.message.startswith(f"{BENCHMARK} is ") or rules_of(identity):
             return finding
-        name = self._identity.text(BENCHMARK)
-        where = where_instead(self._identity.usage, self._identity.choice.name, name)
+        where = where_instead(identity.usage, identity.choice.name, identity.text(BENCHMARK))
         return replace(finding, message=f"{finding.message}{where}")
 
     @property
@@ -217,10 +199,6 @@ class _Reading:
         if self._is_open:
             return self._clock.minutes is not None
         return self._is_success and self._rules.reached is not False
-
-    @property
-    def _is_open(self) -> bool:
-        return self._identity.text("submission_division") == "open"
 
     def _report_unread(self, problem: str | None) -> None:
         """Report a log that cannot be read as one, in place of all that it therefore lacks."""
@@ -311,22 +289,16 @@ class _Reading:
         return None if number is None else self._reader.line_of(number)
 
     def _add(self, code: str, message: str, kind: type[Finding] = Finding, **more: Any) -> None:
-        self._findings.add(
-            kind(
-                code=code,
-                message=message,
-                path=self._log.source.label,
-                **{"source": codes()[code].source, **more},
-            )
-        )
+        path, source = self._log.source.label, codes()[code].source
+        self._findings.add(kind(code=code, message=message, path=path, source=source, **more))
 
 
-def _both(first: Taker, second: Taker) -> Taker:
-    def take(record: Record, number: int) -> None:
-        first(record, number)
-        second(record, number)
-
-    return take
+def _take_records(block: Block, takers: Mapping[str, Taker]) -> None:
+    """Read the records of a block that are read for more than the rules."""
+    of_keys = [of_key for key, of_key in block.indexes.items() if key in takers]
+    indexes = sorted(chain.from_iterable(of_keys))
+    for index, record in zip(indexes, block.select(indexes), strict=True):
+        takers[record.key](record, block.first + index)
 
 
 # ---- several runs in one file, which breaks dozens of rules on order and number -----------
@@ -369,13 +341,11 @@ def _with_cause(run: Run, log: LogFile, count: int) -> Run:
     A finding has a cause of its own if one of the runs, read alone, has one of the same code.
     """
     lines = _first_lines(log.source)
-    own = {"LOG111"}
+    judged = [run]
     if log.source.size <= _MAX_BYTES:
-        for part in _parts(log.source, lines):
-            alone = read_run(replace(log, source=Source(run.path, part), round=run.round))
-            own.update(finding.code for finding in alone.findings)
-    else:
-        own.update(finding.code for finding in run.findings)
+        parts = (Source(run.path, part) for part in _parts(log.source, lines))
+        judged = [read_run(replace(log, source=part, round=run.round)) for part in parts]
+    own = {"LOG111", *(finding.code for alone in judged for finding in alone.findings)}
     kept = [finding for finding in run.findings if finding.code in own]
     dropped = [finding for finding in run.findings if finding.code not in own]
     official = any(finding.fails(Basis.OFFICIAL) for finding in dropped)
@@ -400,8 +370,7 @@ def _first_lines(source: Source) -> list[int]:
     """Return the first lines of all runs but the first."""
     with source.open() as stream:
         reader = LogReader(stream, source.label, lambda _: None)
-        numbers = list(_first_records(reader))[1:]
-        return [reader.line_of(number) for number in numbers]
+        return list(map(reader.line_of, list(_first_records(reader))[1:]))
 
 
 def _first_records(reader: LogReader) -> Iterator[int]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from mlperf_pkg.findings import Basis, Finding, Pending, Severity, Unordered
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
-from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, needed_in_words
+from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, Test, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
 from mlperf_pkg.rulebook.formula import Formula, Operands, read_number
 from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
@@ -29,15 +29,6 @@ _MOST_MS = 3e10  # a year; times farther apart are of different units, or have a
 _AT_THE_END = frozenset(
     {"block_stop", "epoch_stop", "eval_accuracy", "eval_start", "eval_stop", "run_stop"}
 )
-
-
-class _Refusal(NamedTuple):
-    """A record for which a formula does not hold: its value, and its ``number`` in the log."""
-
-    compiled: CompiledRule
-    operands: Operands
-    value: Any
-    number: int
 
 
 class RuleChecker:
@@ -69,7 +60,7 @@ class RuleChecker:
         self._series: dict[str, tuple[int, int]] = {}
         self._tensors = TensorList()
         # They wait for the end, which shows whether only the order of the records is wrong.
-        self._refusals: list[_Refusal] = []
+        self._refusals: list[tuple[CompiledRule, Formula, Operands, Any, int]] = []
         # Records of rules by position, which wait for those of earlier positions.
         self._positions: dict[str, list[tuple[float, Record, int, CompiledRule]]] = {}
         # Codes of rules: a record reached their target, or could not be compared with it.
@@ -93,7 +84,7 @@ class RuleChecker:
         *,
         value: Any = None,
         expected: str,
-        message: str | None = None,
+        message: str = "",
         kind: type[Finding] = Pending,
     ) -> None:
         """Report a broken rule, at the record with this ``number`` or about the whole log.
@@ -209,12 +200,12 @@ class RuleChecker:
                     else:
                         self._report_failed(compiled, failed, record, number)
                     if compiled.reaches:
-                        self._compare_with_target(compiled, record, number)
+                        self._compare_with_target(compiled.rule, compiled.reaches, record, number)
             if logged:
                 logged.add(record, number)
             else:
                 seen[key] = first_logged(record, number)
-            if joiner and joiner.of == key:
+            if joiner and joiner.joined.of == key:
                 self._join(joiner, record, number)
 
     def _report_failed(
@@ -240,8 +231,8 @@ class RuleChecker:
     def _check_more(self, compiled: CompiledRule, record: Record, number: int) -> None:
         """Check what a rule needs of a record that passes its checks."""
         rule = compiled.rule
-        if compiled.in_passing:
-            self._evaluate_in_passing(compiled, record, number)
+        if formula := compiled.in_passing:
+            self._evaluate_in_passing(compiled, formula, record, number)
         if rule.tensors is not None:
             try:
                 self._tensors.add([record.metadata["tensor"]])
@@ -256,33 +247,29 @@ class RuleChecker:
                 expected = _target_in_words(target)
                 self._add(rule, number, value=value, expected=expected, message=message)
 
-    def _evaluate_in_passing(self, compiled: CompiledRule, record: Record, number: int) -> None:
-        if not compiled.formula:
-            return
+    def _evaluate_in_passing(
+        self, compiled: CompiledRule, formula: Formula, record: Record, number: int
+    ) -> None:
+        rule = compiled.rule
         if compiled.by_position:
-            series = self._positions.setdefault(compiled.rule.code, [])
-            position = _position(record, compiled.formula.members[0])
-            if compiled.rule.first or len(series) < _MOST_REFUSALS:
+            series = self._positions.setdefault(rule.code, [])
+            if rule.first or len(series) < _MOST_REFUSALS:
+                position = _position(record, formula.members[0])
                 series.append((position, record, number, compiled))
-                if compiled.rule.first:
+                if rule.first:
                     series[:] = [min(series, key=itemgetter(0))]
                 return
-        nth = self._nth(compiled.rule) if compiled.rule.nth_since else None
-        self._evaluate(compiled, record, number, self.seen, nth)
+        self._evaluate(compiled, record, number, self.seen)
 
-    def _evaluate(
-        self,
-        compiled: CompiledRule,
-        record: Record,
-        number: int,
-        seen: Seen,
-        nth: int | None = None,
-    ) -> None:
-        formula = compiled.formula
-        assert formula  # noqa: S101
-        if not compiled.holds(record, seen, nth) and len(self._refusals) < _MOST_REFUSALS:
+    def _evaluate(self, compiled: CompiledRule, record: Record, number: int, seen: Seen) -> None:
+        formula, rule = compiled.in_passing, compiled.rule
+        nth = self._nth(rule) if rule.nth_since and not compiled.by_position else None
+        holds = formula.answer(record, seen, nth) if formula else True
+        if holds is None:  # it lacks a value
+            holds = not rule.official
+        if formula and not holds and len(self._refusals) < _MOST_REFUSALS:
             operands = formula.operands(record, seen, nth)
-            self._refusals.append(_Refusal(compiled, operands, record.value, number))
+            self._refusals.append((compiled, formula, operands, record.value, number))
 
     def _evaluate_by_position(self) -> None:
         """Evaluate formulas on records and those before them: evaluations may end in any order."""
@@ -303,11 +290,9 @@ class RuleChecker:
         self._series[rule.code] = (restarts, count + 1)
         return count
 
-    def _compare_with_target(self, compiled: CompiledRule, record: Record, number: int) -> None:
-        assert compiled.reaches  # noqa: S101
-        rule = compiled.rule
+    def _compare_with_target(self, rule: Rule, reaches: Test, record: Record, number: int) -> None:
         try:
-            if not compiled.reaches(record, self.seen):
+            if not reaches(record, self.seen):
                 self._last_missed = rule, record.value
                 return
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
@@ -329,8 +314,8 @@ class RuleChecker:
             joiner.take(record, number)
         except Exception as error:  # noqa: BLE001 - on any error, the official checker crashes
             self._crash_at(number, reason_of(error))
-            rule = self.table.keys[joiner.key].rules[0].rule
-            self._report_missing(rule, record, number, joiner.by)
+            rule = self.table.keys[joiner.joined.key].rules[0].rule
+            self._report_missing(rule, record, number, joiner.joined.by)
 
     def _report_missing(self, rule: Rule, record: Record, number: int, name: str) -> None:
         """Report metadata that lacks a field."""
@@ -353,7 +338,7 @@ class RuleChecker:
             self._check_all(self._joiner.records())
         self._evaluate_by_position()
         for refusal in self._refusals:
-            self._refuse(refusal)
+            self._refuse(*refusal)
         for rule in self.table.counted:
             logged = self.seen.get(rule.key)
             if logged is None or logged.count > 1 or type(rule.occurs) is not str:
@@ -362,28 +347,32 @@ class RuleChecker:
             if logged := self.seen.get(compiled.rule.key):
                 self._conclude(compiled, logged, success=success)
 
-    def _refuse(self, refusal: _Refusal) -> None:
+    def _refuse(
+        self,
+        compiled: CompiledRule,
+        formula: Formula,
+        operands: Operands,
+        value: Any,
+        number: int,
+    ) -> None:
         """Report a formula that does not hold for a record.
 
         If it holds for the final values of the run, only the order of the records is wrong, or that
         a number is text.
         """
-        formula, rule = refusal.compiled.formula, refusal.compiled.rule
-        assert formula  # noqa: S101
-        logged = refusal.operands.values
+        rule, logged = compiled.rule, operands.values
         final = {key: self.seen[key].last for key in self.seen.keys() & formula.names}
         numbers = {key: read_number(value) for key, value in {**logged, **final}.items()}
-        operands = refusal.operands.with_values(numbers)
-        changed = operands != refusal.operands
-        if changed and rule.basis is Basis.BOTH and formula.evaluate(operands):
+        as_final = replace(operands, values=numbers)
+        if as_final != operands and rule.basis is Basis.BOTH and formula.evaluate(as_final):
             keys = " and ".join(sorted(final))
             order = f"log {keys} before it: the official checker reads in order"
             hint = None if str in map(type, logged.values()) else order
             rule = replace(rule, basis=Basis.OFFICIAL, hint=rule.hint or hint)
-        kind = Unordered if refusal.compiled.by_position else Finding
-        if self._joiner and rule.key == self._joiner.key:
+        kind = Unordered if compiled.by_position else Finding
+        if self._joiner and rule.key == self._joiner.joined.key:
             kind = Pending
-        self._report_formula(rule, refusal.number, refusal.operands, refusal.value, kind)
+        self._report_formula(rule, number, operands, value, kind)
 
     def _conclude(self, compiled: CompiledRule, logged: Logged, *, success: bool) -> None:
         rule = compiled.rule
@@ -395,8 +384,8 @@ class RuleChecker:
             self._compare_start(rule, logged)
         if rule.covers_target and success:
             self._compare_stop(rule, logged)
-        if compiled.formula and not compiled.in_passing and (success or not rule.last):
-            self._evaluate_at_the_end(rule, compiled.formula, logged)
+        if compiled.at_the_end and (success or not rule.last):
+            self._evaluate_at_the_end(rule, compiled.at_the_end, logged)
 
     # ---- how often a key is logged ---------------------------------------------------------
 
@@ -430,15 +419,16 @@ class RuleChecker:
         if meets(count, limits):
             return
         excess = count > limits.get("at_most", count)
-        expected = needed_in_words(limits)
-        self._add(
-            rule,
+        number, kind = (
             logged.last_number if logged and excess else None,
-            value=count,
-            expected=f"logged {expected} times",
-            message=f"{_times_logged(rule, count)}; expected {expected}",
-            kind=Finding if excess else Pending,
+            Finding if excess else Pending,
         )
+        words = needed_in_words(limits)
+        message, expected = (
+            f"{_times_logged(rule, count)}; expected {words}",
+            f"logged {words} times",
+        )
+        self._add(rule, number, value=count, expected=expected, message=message, kind=kind)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         if logged.same:
@@ -449,13 +439,10 @@ class RuleChecker:
             line = self._line_of(logged.first_number)
             first, last = shown(logged.first), shown(logged.last)
             rule = replace(rule, hint=rule.hint or f"{first} on line {line}, {last} in the end")
+        message = f"{_times_logged(rule, logged.count)}, {values}; expected once"
+        number, kind = logged.last_number, Pending if logged.same else Finding
         self._add(
-            rule,
-            logged.last_number,
-            value=logged.count,
-            expected="logged once",
-            message=f"{_times_logged(rule, logged.count)}, {values}; expected once",
-            kind=Pending if logged.same else Finding,
+            rule, number, value=logged.count, expected="logged once", message=message, kind=kind
         )
 
     # ---- targets, tensors, times and formulas ----------------------------------------------
@@ -503,15 +490,10 @@ class RuleChecker:
     def _report_time(
         self, rule: Rule, logged: Logged, distance_ms: float, side: str, event: str
     ) -> None:
-        limit = "no later" if side == "after" else "no earlier"
-        self._add(
-            rule,
-            logged.first_number,
-            value=round(distance_ms / 1000, 3),
-            expected=f"{limit} than {event}",
-            message=f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}",
-            kind=Finding,
-        )
+        limit, number = "no later" if side == "after" else "no earlier", logged.first_number
+        message = f"{rule.key} is logged {{found:,.1f}} seconds {side} {event}; expected {limit}"
+        value, expected = round(distance_ms / 1000, 3), f"{limit} than {event}"
+        self._add(rule, number, value=value, expected=expected, message=message, kind=Finding)
 
     def _compare_tensors(self, rule: Rule, logged: Logged, expected: frozenset[str]) -> None:
         if differences := self._tensors.differences(expected):

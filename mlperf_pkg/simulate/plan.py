@@ -630,10 +630,10 @@ def _broken(
 
 
 def _holds(compiled: CompiledRule, record: Record, seen: Seen) -> bool:
+    formula = compiled.in_passing or compiled.at_the_end
+    tests = [*(check.test for check in compiled.checks), *([formula.holds] if formula else [])]
     try:
-        return all(check.test(record, seen) for check in compiled.checks) and (
-            compiled.formula is None or compiled.formula.holds(record, seen)
-        )
+        return all(test(record, seen) for test in tests)
     except (TypeError, ValueError, LookupError, ArithmeticError, NoAnswerError):
         return False
 

@@ -26,18 +26,15 @@ def call(*arguments: str) -> Result:
     return program.call("rules", *arguments)
 
 
-def output(*arguments: str) -> str:
+def output(*arguments: str, status: int = 0) -> str:
     result = call(*arguments)
-    assert (result.exception, result.exit_code) == (None, 0)
+    assert result.exit_code == status
     return result.output
 
 
 def document(*arguments: str) -> dict[str, Any]:
     parsed: dict[str, Any] = json.loads(output(*arguments, "--format", "json"))
     return parsed
-
-
-# ---- all ----------------------------------------------------------------------------------
 
 
 # ---- list ---------------------------------------------------------------------------------
@@ -62,13 +59,8 @@ def test_list_as_json() -> None:
     (round_,) = answer["rounds"]
     assert answer["format"] == "mlperf-pkg/rules-list/1"
     assert round_["submission_date"] == "2022-05-20"
-    assert {
-        "name": "bert",
-        "runs": 10,
-        "dropped": 1,
-        "unit": "samples",
-        "target": "at least 0.72 and below 1.0",
-    } in round_["benchmarks"]
+    bert = {"name": "bert", "runs": 10, "dropped": 1, "unit": "samples"}
+    assert {**bert, "target": "at least 0.72 and below 1.0"} in round_["benchmarks"]
 
 
 # ---- show ---------------------------------------------------------------------------------
@@ -87,10 +79,7 @@ def test_show_explains_a_rule() -> None:
 NEAREST = [
     (("show", "SEED11"), "did you mean SEED101?"),
     (("show", "bret"), "did you mean bert?"),
-    (
-        ("list", "resnet", "--round", "5.1"),
-        "round 5.1 has no benchmark 'resnet'; resnet ended in 4.0",
-    ),
+    (("list", "resnet", "--round", "5.1"), "5.1 has no benchmark 'resnet'; resnet ended in 4.0"),
     (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
 ]
@@ -170,21 +159,14 @@ def test_verify_finds_no_difference() -> None:
     assert first.startswith("The rulebook's ")
     assert "agree with mlperf-logging " in first
     assert len(first) <= 80
-    assert mistakes == (
-        "Its reference points have 83 known mistakes (rules/reference_points.yaml):\n"
-        "  KIND        POINTS  PUBLISHED SETS\n"
-        "  outlier     1       3\n"
-        "  few_runs    13      37\n"
-        "  equal_runs  53      443\n"
-        "  misnamed    3       5\n"
-        "  unused      13      0\n"
-    )
+    count = "Its reference points have 83 known mistakes (rules/reference_points.yaml):"
+    titles, *rows = mistakes.removeprefix(f"{count}\n").splitlines()
+    assert titles == "  KIND        POINTS  PUBLISHED SETS"
+    assert (len(rows), rows[2]) == (5, "  equal_runs  53      443")
 
 
 def test_verify_fails_and_names_each_difference(other: Path) -> None:
-    result = call("verify", "--against", str(other))
-    assert result.exit_code == 1
-    assert result.output == (
+    assert output("verify", "--against", str(other), status=1) == (
         "training 6.0, rule: opt_adamw_beta_2\n"
         "  compliance_checker/training_6.0.0/closed_llama31_8b.yaml\n"
         "  in closed llama31_8b\n"
@@ -220,11 +202,7 @@ def test_new_mistakes_and_stale_ones_fail(tmp_path: Path) -> None:
     folder = copied(tmp_path / "mlperf_logging")
     for old, new in (("1157627904", "11576279040"), ("13790871552", "1207959552")):
         change(folder, "rcp_checker/training_4.1.0/rcps_gpt3.json", old, new)
-    result = call("verify", "--against", str(folder))
-    assert result.exit_code == 1
-    assert "training 4.1, outlier: gpt3_ref_" in result.output
-    assert (
-        "rules/reference_points.yaml:15: gpt3_ref_3072 of training 4.1 gpt3 no longer"
-        in result.output
-    )
-    assert result.output.endswith("1 mistake in its reference points is new, 1 is gone\n")
+    text = output("verify", "--against", str(folder), status=1)
+    assert "training 4.1, outlier: gpt3_ref_" in text
+    assert "points.yaml:15: gpt3_ref_3072 of training 4.1 gpt3 no longer" in text
+    assert text.endswith("1 mistake in its reference points is new, 1 is gone\n")

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.run.identity import infer_round
-from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.model import LogFile, infer_round
 from mlperf_pkg.run.reading import read_run
 from tests.corpus.conftest import read_once, renamed
 from tests.helpers.corpus import CORPUS, ROUNDS, expected, kind_of, needs_corpus

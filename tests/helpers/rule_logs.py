@@ -16,11 +16,11 @@ from typing import Any
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.documents import every_round
+from mlperf_pkg.rulebook.explain import loaded
 from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.logged import Logged, first_logged
-from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
@@ -29,14 +29,13 @@ from tests.helpers.logs import records
 
 Log = list[dict[str, Any]]
 Choice = frozenset[tuple[str, str]]
+Place = tuple[str, str, str, str, Choice]
 
 START_MS = 1_590_000_000_000
 STEP_MS = 100
-LIFE = ("run_start", "staging_start", "staging_stop")
-TRAINING = ("block_start", "epoch_start", "epoch_stop", "eval_start")
 EVALUATION = ("eval_accuracy", "eval_error", "averaged_validation_loss")
-ENDING = ("eval_stop", "block_stop", "run_stop")
-_PHASES = (*LIFE, *TRAINING, *EVALUATION, *ENDING)
+_BEFORE = ("run_start", "staging_start", "staging_stop", "block_start", "epoch_start", "epoch_stop")
+_PHASES = (*_BEFORE, "eval_start", *EVALUATION, "eval_stop", "block_stop", "run_stop")
 _FEW = 2  # records of a key
 
 # For what a simulated run does not log: values that reach a target, and one of every kind.
@@ -44,36 +43,25 @@ _VALUES: tuple[Any, ...] = (
     *(0, 1, 2, 0.9, 0.5, 5.5, "x", True, [1, 2]),
     *({"BBOX": 0.4, "SEGM": 0.35}, {"FID": 80.0, "CLIP": 0.2}),
 )
-_METADATA: dict[str, tuple[Any, ...]] = {
-    "status": ("success",),
-    "method": ("discard",),
-}
+_METADATA = {"status": ("success",), "method": ("discard",)}
 
 
-def cases() -> Iterator[tuple[str, str, str, str, Choice]]:
+def cases() -> Iterator[Place]:
     """Usage, round, benchmark, division and variants of everything the rulebook has rules for."""
-    for usage in usages():
-        for name in rounds(usage):
-            for benchmark in load_round(usage, name).benchmarks:
-                rules = load_benchmark(usage, name, benchmark)
-                assert rules is not None
-                yield from (
-                    (usage, name, benchmark, "closed", frozenset(choice))
-                    for choice in _choices(rules)
-                )
-                if not _refused(usage, name, benchmark):
-                    yield usage, name, benchmark, "open", frozenset()
+    for usage, name in every_round():
+        for benchmark in load_round(usage, name).benchmarks:
+            rules = loaded(load_round(usage, name), benchmark)
+            named = [[(key, value) for value in rules.variants[key]] for key in rules.variants]
+            for choice in product(*named):
+                yield usage, name, benchmark, "closed", frozenset(choice)
+            if not _refused(usage, name, benchmark):
+                yield usage, name, benchmark, "open", frozenset()
 
 
 def _refused(usage: str, name: str, benchmark: str) -> bool:
     """Whether the official checker has no rules for Open runs of a benchmark that it has."""
     rules = load_round(usage, name).sections["open"]["submission_benchmark"]
     return any(benchmark in rule.constraints.get("none_of", ()) for rule in rules)
-
-
-def _choices(rules: Benchmark) -> Iterator[tuple[tuple[str, str], ...]]:
-    named = [[(key, value) for value in options] for key, options in rules.variants.items()]
-    return product(*named)
 
 
 def passing_log(usage: str, name: str, benchmark: str, division: str, choice: Choice) -> Log:
@@ -122,15 +110,14 @@ def _order(table: RuleTable) -> list[str]:
             needs |= names_in(compiled.rule.formula or "") & table.keys.keys()
             needs |= {compiled.rule.constraints.get("same_as", key)} - {key}
             needs |= set(compiled.rule.constraints.get("after", ()))
-    phases = {key: i for i, key in enumerate(_PHASES)}
     settings = TopologicalSorter(before).static_order()
     # A stable sort: what depends on nothing keeps the place that dependencies gave it.
-    return sorted(settings, key=lambda key: _rank(key, phases))
+    return sorted(settings, key=_rank)
 
 
-def _rank(key: str, phases: dict[str, int]) -> int:
-    if key in phases:
-        return 10 + phases[key]
+def _rank(key: str) -> int:
+    if key in _PHASES:
+        return 10 + _PHASES.index(key)
     return {"init_start": 1, "init_stop": 3}.get(key, 0 if key.startswith("submission_") else 2)
 
 
@@ -170,12 +157,8 @@ class _Builder:
         if key in self._identity:
             values = [self._identity[key]]
         names = sorted(_metadata_names(rules))
-        metadata_of_simulated = [record["metadata"] for record in simulated]
-        options = [
-            tuple(metadata[name] for name in names)
-            for metadata in metadata_of_simulated
-            if metadata.keys() >= set(names)
-        ]
+        logged = [record["metadata"] for record in simulated]
+        options = [tuple(m[name] for name in names) for m in logged if m.keys() >= set(names)]
         options += product(*(_METADATA.get(name, (1,)) for name in names))
         for value, choice in product(values, options):
             metadata = dict(zip(names, choice, strict=True))
@@ -185,18 +168,16 @@ class _Builder:
 
     def _met(self, compiled: CompiledRule, key: str, value: Any, metadata: Any) -> bool:
         record = Record(key, START_MS + STEP_MS * len(self.log), value, metadata)
+        tests = [check.test for check in compiled.checks]
+        tests += [compiled.reaches] if compiled.reaches else []
+        formula = compiled.in_passing or compiled.at_the_end
         try:
-            if not all(check.test(record, self._seen) for check in compiled.checks):
-                return False
-            if compiled.reaches and not compiled.reaches(record, self._seen):
-                return False
-            if compiled.formula:
-                return compiled.formula.holds(record, self._seen, nth=0)
+            met = all(test(record, self._seen) for test in tests)
+            return met and (not formula or formula.holds(record, self._seen, nth=0))
         except NoAnswerError:
             return compiled.rule.basis == "rules"
         except (TypeError, ValueError, LookupError, ArithmeticError):
             return False
-        return True
 
 
 def _hinted(rules: tuple[CompiledRule, ...]) -> Iterator[Any]:
@@ -209,11 +190,8 @@ def _hinted(rules: tuple[CompiledRule, ...]) -> Iterator[Any]:
 
 def _metadata_names(rules: tuple[CompiledRule, ...]) -> set[str]:
     names: set[str] = set()
-    for compiled in rules:
-        constraints = compiled.rule.constraints
-        names |= set(constraints.get("metadata", ())) | set(
-            constraints.get("metadata_any", ())[-1:]
-        )
+    for constraints in (compiled.rule.constraints for compiled in rules):
+        names |= {*constraints.get("metadata", ()), *constraints.get("metadata_any", ())[-1:]}
     return names
 
 

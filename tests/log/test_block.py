@@ -52,26 +52,12 @@ def scan(text: bytes) -> ScannedBlock | None:
     return scanner(WORDS).scan(text, 0)
 
 
-def read(text: bytes, *, in_c: bool) -> tuple[LogReader, list[Block], list[Finding]]:
-    """Read a log with the part in C, or without it."""
-    findings: list[Finding] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_reader, "HAS_SCAN", in_c)
-        reader = LogReader(io.BytesIO(text), "log.txt", findings.append, WORDS)
-        return reader, list(reader.blocks()), findings
-
-
 def contents(block: Block) -> Any:
     """All that a block returns; by repr, as NaN is not equal to itself."""
     records = block.records()
     readable = [index for index, record in enumerate(records) if record is not None]
     parts = [
-        [
-            block.select(indexes),
-            block.times(indexes),
-            block.values(indexes),
-            block.metadata(indexes),
-        ]
+        [read(indexes) for read in (block.select, block.times, block.values, block.metadata)]
         for indexes in (readable, *([index] for index in readable))
     ]
     mentions = [
@@ -83,8 +69,12 @@ def contents(block: Block) -> Any:
 
 
 def all_of(text: bytes, *, in_c: bool) -> Any:
-    """All that a reader returns and reports of a log."""
-    reader, blocks, findings = read(text, in_c=in_c)
+    """All that a reader returns and reports of a log, with the part in C or without it."""
+    findings: list[Finding] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_reader, "HAS_SCAN", in_c)
+        reader = LogReader(io.BytesIO(text), "log.txt", findings.append, WORDS)
+        blocks = list(reader.blocks())
     lines = [reader.line_of(number) for number in range(sum(block.size for block in blocks))]
     state = (reader.crash, reader.parse_errors, repr(reader.unofficial), findings)
     return [contents(block) for block in blocks], lines, state
@@ -148,75 +138,18 @@ NOISE = st.lists(st.sampled_from(PIECES), max_size=30).map(
 )
 
 
-@NEEDS_SCAN
-@given(dirty() | NOISE)
-@example(b"")
-@example(b"\n")
-@example(b"5")
-@example(f"{record()}\n5".encode())
-@examples(500)
-def test_both_ways_find_the_same(text: bytes) -> None:
-    assert all_of(text, in_c=True) == all_of(text, in_c=False)
-
-
-@NEEDS_SCAN
-@given(dirty() | NOISE)
-@example(b"")
-@example(b"\n")
-@example(b"5")
-@example(f"{record()}\n5".encode())
-@examples(500)
-def test_a_block_is_scanned_if_all_lines_are_plain(text: bytes) -> None:
-    assert (scan(text) is not None) == all(map(is_plain, lines_of(text)))
-
-
-@NEEDS_SCAN
-@given(text=dirty() | NOISE)
-@examples(500)
-def test_a_scanned_block_equals_its_decoded_lines(text: bytes) -> None:
-    block = scan(text)
-    if block is None:
-        return
-    lines = lines_of(text)
-    counting = [line for line in lines if b":::MLLOG " in line]
-    records = list(map(decode, lines_with((b":::MLLOG ",), text)))
-    assert block.size == len(counting) == len(records)
-    assert block.records() == records
-    indexes = range(block.size)
-    for name, values in (
-        ("time_ms", block.times(indexes)),
-        ("value", block.values(indexes)),
-        ("metadata", block.metadata(indexes)),
-    ):
-        assert values == [getattr(record, name) for record in records]
-    keys = [record and record.key for record in records]
-    assert block.indexes == {
-        key: [index for index in indexes if keys[index] == key] for key in dict.fromkeys(keys)
-    }
-    assert block.contiguous == (len(counting) == len(lines))
-    without = [
-        line.replace(f'"key": "{key}"'.encode(), b"")
-        for line, key in zip(counting, keys, strict=True)
-    ]
-    assert block.scattered == any(word in line for word in WORDS for line in without)
-
-
 # name, text, (keys, contiguous, scattered) of the block, None where it is read line by line
 BLOCKS = [
     ("nothing", "", ([], True, False)),
     ("records", f"{record('a')}\n{record('b')}\n{record('a', 7)}\n", (["a", "b", "a"], True, False)),
-    ("no end", f"{record('a')}\n{record('b')}", (["a", "b"], True, False)),
     ("prefix", f"{record('a')}\n0: {record('b')}\n", (["a", "b"], True, False)),
     ("other lines", f"{record('a')}\n\nx\n{record('b')}\n", (["a", "b"], False, False)),
     ("word in a key", f"{record('run_stop')}\n", (["run_stop"], True, False)),
     ("word in a value", f"{record('a', 'run_stop')}\n", (["a"], True, True)),
-    ("word before the token", f"run_stop {record('a')}\n", (["a"], True, True)),
     ("word on another line", f"{record('a')}\nrun_stop\n", (["a"], False, False)),
     ("word that digits divide", f"{record('a', 'run_s1top')}\n", (["a"], True, False)),
     ("keys that differ in digits", f"{record('a1')}\n{record('a2')}\n", (["a1", "a2"], True, False)),
-    ("empty key", f"{record('')}\n", ([""], True, False)),
     ("CR on another line", f"10%\r20%\n{record('a')}\n", (["a"], False, False)),
-    ("almost as long as can be", f"{record(LONGEST_KEY)}\n", ([LONGEST_KEY], True, False)),
     ("too long", f"{record(LONGEST_KEY + 'k')}\n", None),
     ("CR", f"{record('a')}\r\n", None),
     ("backslash", record("a", "\n"), None),
@@ -268,15 +201,15 @@ def test_blocks_without_a_compiler() -> None:
 
 
 @NEEDS_SCAN
-@given(st.lists(dirty(), max_size=5))
-@examples(500)
-def test_what_was_seen_before_changes_nothing(texts: list[bytes]) -> None:
+@given(st.lists(dirty() | NOISE, max_size=5))
+@example([b"", b"\n", b"5", f"{record()}\n5".encode()])
+@examples(1000)
+def test_both_ways_find_the_same_whatever_was_seen_before(texts: list[bytes]) -> None:
     scanner.cache_clear()
     scanned = [all_of(text, in_c=True) for text in texts]
     assert scanned == [all_of(text, in_c=False) for text in texts]
-    assert [scan(text) is not None for text in texts] == [
-        all(map(is_plain, lines_of(text))) for text in texts
-    ]
+    plain = [all(map(is_plain, lines_of(text))) for text in texts]
+    assert [scan(text) is not None for text in texts] == plain
 
 
 @NEEDS_SCAN
@@ -312,22 +245,17 @@ def test_logs_of_a_process_share_a_scanner_that_threads_may_use() -> None:
         assert block.records() == list(map(decode, lines_with((b":::MLLOG ",), text)))
 
 
-def memory() -> Any:
-    return pytest.importorskip("mlperf_pkg.log._scan").memory()
-
-
 def test_wrong_arguments() -> None:
+    module = pytest.importorskip("mlperf_pkg.log._scan")
     rows: list[tuple[str, Any, type[Exception]]] = [
         ("memory", ([],), TypeError),
         ("scan", (), TypeError),
         ("scan", (None, b""), ValueError),
-        ("scan", (memory, "text"), TypeError),
+        ("scan", (module.memory(), "text"), TypeError),
     ]
     for function, arguments, error in rows:
-        module = pytest.importorskip("mlperf_pkg.log._scan")
-        values = [value() if callable(value) else value for value in arguments]
         with pytest.raises(error):
-            getattr(module, function)(*values)
+            getattr(module, function)(*arguments)
 
 
 SPANS = struct.pack("8I", *[0, 4, 1, 2, 3, 3, 0, 0])
@@ -353,8 +281,8 @@ CUTS: list[tuple[Any, Any]] = [
 
 
 def test_cut() -> None:
+    module = pytest.importorskip("mlperf_pkg.log._scan")
     for arguments, expected in CUTS:
-        module = pytest.importorskip("mlperf_pkg.log._scan")
         if isinstance(expected, bytes):
             assert module.cut(*arguments) == expected
         else:

@@ -53,9 +53,7 @@ DIRT = [
     ("empty", "", [], []),
     ("no record", "epoch 1\nepoch 2\n", [], []),
     ("plain", f"{record('a')}\n{record('b')}\n", [(1, "a"), (2, "b")], []),
-    ("prefix mpirun", f"[1,0]<stdout>:{record('a')}\n", [(1, "a")], []),
     ("prefix rank", f"\n0: {record('a')}\n\n 12: {record('b')}", [(2, "a"), (4, "b")], []),
-    ("interleaved output", f"x\n{record('a')}\nloss 3\ny\n{record('b')}\nz", [(2, "a"), (5, "b")], []),
     ("CRLF", f"x\r\n{record('a')}\r\n{record('b')}\r\n", [(2, "a"), (3, "b")], []),
     ("CR of a progress bar", f"10%\r20%\r{record('a')}\n{record('b')}\n", [(1, "a"), (2, "b")], []),
     ("no newline at the end", f"{record('a')}", [(1, "a")], []),
@@ -71,7 +69,6 @@ DIRT = [
     ("key that is a list", f"{record([1])}\n", [(1, [1])], []),
     ("time as a string", f"{record('a', 1, '17.5')}\n", [(1, "a")], []),
     ("cut off", f"{record('a')}\n{record('b')[:30]}", [(1, "a"), (2, None)], [(2, "LOG101")]),
-    ("half-written", f"{record('b')[:30]}\n{record('a')}\n", [(1, None), (2, "a")], [(1, "LOG101")]),
     ("bare token", f"{T}\n", [(1, None)], [(1, "LOG101")]),
     ("two on a line", f"{record('a')}{record('b')}\n", [(1, "b")], [(1, "LOG104")]),
     ("text before another token", f"{T}text {record('b')}\n", [(1, "b")], [(1, "LOG104")]),
@@ -82,7 +79,6 @@ DIRT = [
     ("name twice, another with escapes", T + '{"key":"a","key":"b","value":1,"time_ms":1,"metadata":{}}\n' + T + '{"k\\u0065y":"c","value":1,"time_ms":1,"metadata":{}}\n', [(1, "b"), (2, "c")], [(1, "LOG105")]),
     ("number too long", f"{record('a', 7).replace('7', '7' * 5000)}\n", [(1, None)], [(1, "LOG101")]),
     ("no value", f'{T}{{"key":"a","time_ms":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
-    ("no metadata", f'{T}{{"key":"a","time_ms":1,"value":1}}\n', [(1, None)], [(1, "LOG102")]),
     ("no time", f'{T}{{"key":"a","value":1,"metadata":{{}}}}\n', [(1, None)], [(1, "LOG102")]),
     ("time null", f"{record('a', 1, None)}\n", [(1, None)], [(1, "LOG102")]),
     ("time no number", f"{record('a', 1, '1.2.3')}\n", [(1, None)], [(1, "LOG102")]),
@@ -105,18 +101,14 @@ def test_dirt(name: str, text: str, records: list[Any], codes: list[Any]) -> Non
 @pytest.mark.parametrize("text", [d[1] for d in DIRT], ids=[d[0] for d in DIRT])
 def test_malformed_lines_are_read_as_officially(text: str) -> None:
     """Same records, same parse errors; it crashes where we say it does."""
-    records, _, reader = read_lines(text)
-    try:
-        with quickened():
-            lines, errors = parse_generator(io.StringIO(text, newline=None))
-    except (TypeError, KeyError, RecursionError):
-        assert reader.crash
-        return
-    assert reader.crash is None
-    assert all(isinstance(r.time_ms, int | float) for _, r in records if r)
-    ours = [(r.key, float(r.time_ms), repr(r.value)) for _, r in records if r]
-    assert ours == [(line.key, line.timestamp, repr(line.value["value"])) for line in lines]
-    assert reader.parse_errors == len(errors)
+    with quickened():
+        compare(text.encode("latin-1"))
+
+
+def test_plain_lines_are_not_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_reader, "HAS_SCAN", False)
+    monkeypatch.delattr(LogReader, "_read_line")
+    assert len(read_lines(f"{record('a')}\n{record('b')}\n")[0]) == 2
 
 
 def test_what_only_a_careful_reader_sees_is_kept() -> None:
@@ -149,10 +141,6 @@ def test_a_log_is_cut_off_where_it_ends_inside_a_record(text: str, is_cut: bool)
     assert (reader.is_cut, bool(cut)) == (is_cut, is_cut)
 
 
-def by_line(finding: Finding) -> Any:
-    return finding.sort_key
-
-
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
 def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,8 +149,11 @@ def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(log_reader, "CHUNK_BYTES", chunk)
     chunked, chunked_findings, _ = read_lines(text)
     assert repr(chunked) == repr(records)  # repr, as NaN is not equal to itself
-    in_chunks, at_once = folded(chunked_findings), folded(findings)
-    assert sorted(in_chunks, key=by_line) == sorted(at_once, key=by_line)
+    in_chunks, at_once = (
+        sorted(folded(part), key=lambda finding: finding.sort_key)
+        for part in (chunked_findings, findings)
+    )
+    assert in_chunks == at_once
 
 
 @pytest.mark.parametrize("chunk", [1, 64, 256, 1 << 20])
@@ -208,9 +199,6 @@ def test_shown() -> None:
         ({"a": [None, True]}, '{"a": [null, true]}'),
     ]:
         assert shown(value) == text
-
-
-def test_printable_leaves_latin_1_alone() -> None:
     assert printable("é") == "é"
 
 
@@ -247,27 +235,20 @@ def compare(data: bytes) -> None:
     records, _, reader = read_lines(data)
     try:
         lines, errors = parse_generator(io.StringIO(data.decode("latin-1"), newline=None))
-    except (TypeError, KeyError, OverflowError):
+    except (TypeError, KeyError, OverflowError, RecursionError):
         assert reader.crash
         return
     assert reader.crash is None
     assert reader.parse_errors == len(errors)
+    assert all(isinstance(r.time_ms, int | float) for _, r in records if r)
     ours = [repr((r.key, float(r.time_ms), r.value, r.metadata)) for _, r in records if r]
     theirs = [(x.key, x.timestamp, x.value["value"], x.value["metadata"]) for x in lines]
     assert ours == [repr(fields) for fields in theirs]
 
 
-def test_a_finding_says_what_is_wrong() -> None:
-    (good, _, _) = read_lines(record())
-    assert isinstance(good[0][1], Record)
-    ((_, missing),), (finding,), _ = read_lines(T + "{}")
-    assert missing is None
-    missing_names = "missing time_ms, key, value, metadata"
-    assert finding.text == f'cannot read this record: {missing_names}; found "{{}}"'
-
-
 def test_a_message_shows_what_was_found() -> None:
     for line, text in [
+        ("{}", 'cannot read this record: missing time_ms, key, value, metadata; found "{}"'),
         ("[1]", 'cannot read this record: it is an array; expected an object; found "[1]"'),
         ('{"a', 'cannot read this record: not JSON: Unterminated string starting at; found "{\\"a"'),
         (record("a", 1, None)[len(T) :], "cannot read this record: time_ms is null; expected a number"),

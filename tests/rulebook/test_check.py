@@ -51,15 +51,11 @@ IN_THE_BENCHMARK = [
     # An unknown name.
     ("equals: adamw", "equal: adamw", "11: unknown constraint 'equal' of OWNB102; did you mean 'equals'?"),
     ("target:", "targets:", "3: unknown field 'targets' of the file; did you mean 'target'?"),
-    ("{at_least: 0.75}", "{at_lest: 0.75}", "3: unknown constraint 'at_lest' of target; did you mean 'at_least'?"),
-    ("equals: adamw", "fields: {1: {abov: 0}}", "11: unknown constraint 'abov' of fields.1 of OWNB102; did you mean 'above'?"),
     ("equals: adamw", "occurs: {at_mots: 1}", "11: 'occurs' is given twice, first on line 11"),
-    ("occurs: once, equals: adamw", "occurs: {at_mots: 1}", "11: unknown constraint 'at_mots' of occurs of OWNB102; did you mean 'at_most'?"),
     ("  opt_name:", "  Opt_Name:", "11: 'Opt_Name' is not a valid name: expected lower-case letters, digits and underscores"),
     # A source that does not exist.
     ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
     ("occurs: once, equals: adamw", 'source: "training_rules, run results"', "11: OWNB102 cites 'training_rules, run results': 'run results' is not a heading of training_rules; did you mean 'Run Results'?"),
-    ("occurs: once, equals: adamw", 'source: "training_rule, Benchmarks"', "11: OWNB102 cites 'training_rule, Benchmarks': 'training_rule' is not a document; did you mean 'training_rules'?"),
     ("define:", 'sources: {"mlperf-logging, ruleset 99": [seed]}\ndefine:', "6: sources cites 'mlperf-logging, ruleset 99': 'ruleset 99' is not a heading of mlperf-logging"),
     ("define:", 'sources: {"training_rules, Basics": seed}\ndefine:', '6: sources.training_rules, Basics is "seed"; expected a list'),
     # A field that lacks.
@@ -69,31 +65,24 @@ IN_THE_BENCHMARK = [
     ("target: {at_least: 0.75}\n", "", "1: ownb of round 99.0 has no target"),
     # A wrong value.
     ("required: 10", "required: ten", '2: runs.required is "ten"; expected a whole number'),
-    ("required: 10", "required: 0", "2: runs.required is 0; expected at least 1"),
     ("OWNB102", "ownb102", '11: code of ownb102 is "ownb102"; expected capital letters and a number from 101 on, such as BERT101'),
     ("equals: adamw", "basis: rule", '11: basis of OWNB102 is "rule"; expected one of both, official, rules, advice; did you mean \'rules\'?'),
     ("occurs: once, equals", "occurs: ones, equals", '11: occurs of OWNB102 is "ones"; expected one of once, at_least_once; did you mean \'once\'?'),
     ("occurs: once, equals: adamw", "occurs: {at_least: 1, at_most: 2}", '11: occurs of OWNB102 is {"at_least": 1, "at_most": 2}; expected at most 1 entry'),
-    ("reaches: target", "reaches: targets", "14: reaches of OWNB104 is \"targets\"; expected one of target; did you mean 'target'?"),
     (OPT_NAME, "once", '11: opt_name is "once"; expected a rule, a list of rules, or null'),
     ("metadata: [samples_count], reaches", "metadata: samples_count, reaches", '14: metadata of OWNB104 is "samples_count"; expected a list'),
     ("equals: adamw", "one_of: []", "11: one_of of OWNB102 is []; expected something that is not empty"),
     ("equals: adamw", "first: false", "11: first of OWNB102 is false; expected the value true"),
     ("equals: adamw", "tensors: ownb", "11: tensors.yaml has no tensors of 'ownb'"),
-    ("samples_count}", "samples}", '4: convergence.from is "samples"; expected one of epoch_num, samples_count, step_num; did you mean \'samples_count\'?'),
     # YAML.
     (OPT_NAME, OPT_NAME + "\n  opt_name: {code: OWNB109}", "12: 'opt_name' is given twice, first on line 11"),
     (OPT_NAME, "{code: OWNB102", "12: not valid YAML: did not find expected ',' or '}'"),
     (BENCHMARK, "- a list\n", "1: not a mapping"),
     # A formula.
     ("value >= step", "value >=", "12: formula of OWNB103 is not valid: it cannot be read: invalid syntax"),
-    ("value >= step", "value + step", "12: formula of OWNB103 is not valid: expected a condition, which is true or false, not value + "),
     ("value >= step", "value >= 2 * step", "12: formula of OWNB103 is not valid: 2 is a whole number: write 2.0"),
     ("value >= step", "step > 5.0 ? value > 1.0 : value > 2.0", "12: formula of OWNB103 cannot be put into words: say with needed what the rule expects"),
-    ("value >= step", "value >= step && int >= 2.0", "12: formula of OWNB103 is not valid: int is a reserved word"),
-    ("value >= step", "value >= step * warmup_factor", "12: formula of OWNB103 uses 'warmup_factor', which is not a key of ownb"),
     ("value >= step", "value >= step * global_batchsize", "12: formula of OWNB103 uses 'global_batchsize', which is not a key of ownb; did you mean 'global_batch_size'?"),
-    (">= 2.0 * step", ">= step * evalaccuracy", "16: formula of OWNB105 uses 'evalaccuracy', which is not a key of ownb; did you mean 'eval_accuracy'?"),
     ("equals: adamw", "same_as: opt_nam", "11: same_as of OWNB102 uses 'opt_nam', which is not a key of ownb; did you mean 'opt_name'?"),
     ("occurs: once, equals: adamw", "occurs: {or: opt_nam}", "11: occurs of OWNB102 uses 'opt_nam', which is not a key of ownb"),
     ("{at_least: 0.75}", '{formula: "value > opt_nam"}', "14: reaches of OWNB104 uses 'opt_nam', which is not a key of ownb"),
@@ -120,10 +109,12 @@ def test_a_mistake_in_a_benchmark(tmp_path: Path) -> None:
         changed = BENCHMARK.replace(old, new, 1)
         if old == "step: ":  # wherever it is used
             changed = re.sub(r"\bstep\b", new.removesuffix(": "), BENCHMARK)
-        messages = refusal(written(tmp_path, {**FILES, BENCHMARK_FILE: changed}))
-        assert any(m.startswith(f"rules/training/99.0/ownb.yaml:{problem}") for m in messages), (
-            messages
-        )
+        assert_refused(tmp_path, BENCHMARK_FILE, changed, problem)
+
+
+def assert_refused(folder: Path, file: str, text: str, problem: str) -> None:
+    messages = refusal(written(folder, {**FILES, file: text}))
+    assert any(m.startswith(f"rules/{file}:{problem}") for m in messages), messages
 
 
 IN_THE_ROUND = [
@@ -146,10 +137,7 @@ IN_THE_ROUND = [
 def test_a_mistake_in_a_round(tmp_path: Path) -> None:
     for old, new, problem in IN_THE_ROUND:
         assert old in ROUND
-        messages = refusal(written(tmp_path, {**FILES, ROUND_FILE: ROUND.replace(old, new, 1)}))
-        assert any(m.startswith(f"rules/training/99.0/round.yaml:{problem}") for m in messages), (
-            messages
-        )
+        assert_refused(tmp_path, ROUND_FILE, ROUND.replace(old, new, 1), problem)
 
 
 # ---- names of files -----------------------------------------------------------------------
@@ -159,7 +147,6 @@ MISNAMED = [
     (BENCHMARK_FILE, "training/99.0/ownbb.yaml", "training/99.0/round.yaml:5: benchmark ownb has no rules: expected a file ownb.yaml; did you mean 'ownbb'?"),
     (BENCHMARK_FILE, "training/99.0/ownb.yml", "training/99.0/ownb.yml:1: misnamed: expected ownb.yaml"),
     (BENCHMARK_FILE, "training/ownb.yaml", "training/ownb.yaml:1: misplaced: expected it at <usage>/<round>/<benchmark>.yaml"),
-    (BENCHMARK_FILE, "ownb.yaml", "ownb.yaml:1: misnamed: not a file of a rulebook"),
     (BENCHMARK_FILE, "tensor.yaml", "tensor.yaml:1: misnamed: not a file of a rulebook; did you mean 'tensors.yaml'?"),
     (ROUND_FILE, "training/99.0/rounds.yaml", "training/99.0/ownb.yaml:1: round 99.0 has no round.yaml; is it 'rounds'?"),
     (BENCHMARK_FILE, "traning/99.0/ownb.yaml", "traning/99.0/ownb.yaml:1: misplaced: unknown usage 'traning'; did you mean 'training'?"),
@@ -177,23 +164,18 @@ def test_a_misnamed_file(tmp_path: Path, right: str, wrong: str, problem: str) -
 
 def test_all_mistakes_of_a_kind_are_reported(tmp_path: Path) -> None:
     changed = BENCHMARK.replace("equals", "equal").replace("above", "over")
-    written(
-        tmp_path, {**FILES, BENCHMARK_FILE: changed, ROUND_FILE: ROUND.replace("occurs", "occur")}
-    )
-    assert [message.partition(": ")[0] for message in refusal(tmp_path)] == [
-        "rules/training/99.0/ownb.yaml:10",
-        "rules/training/99.0/ownb.yaml:11",
-        "rules/training/99.0/round.yaml:7",
+    round_ = ROUND.replace("occurs", "occur")
+    written(tmp_path, {**FILES, BENCHMARK_FILE: changed, ROUND_FILE: round_})
+    places = [message.partition(": ")[0] for message in refusal(tmp_path)]
+    assert places == [
+        f"rules/training/99.0/{n}" for n in ("ownb.yaml:10", "ownb.yaml:11", "round.yaml:7")
     ]
 
 
 def test_benchmarks_that_are_like_each_other(tmp_path: Path) -> None:
-    written(
-        tmp_path, {**FILES, BENCHMARK_FILE: "like: flux1", "training/99.0/flux1.yaml": "like: ownb"}
-    )
-    assert "rules/training/99.0/ownb.yaml:1: ownb is like flux1, which is like ownb" in refusal(
-        tmp_path
-    )
+    other = {"training/99.0/flux1.yaml": "like: ownb"}
+    messages = refusal(written(tmp_path, {**FILES, BENCHMARK_FILE: "like: flux1", **other}))
+    assert "rules/training/99.0/ownb.yaml:1: ownb is like flux1, which is like ownb" in messages
 
 
 def test_the_same_code_in_a_benchmark_that_is_like_another(tmp_path: Path) -> None:

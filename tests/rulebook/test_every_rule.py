@@ -11,11 +11,11 @@ import pytest
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words
 from mlperf_pkg.rulebook.model import Rule
-from mlperf_pkg.rulebook.table import rule_table
+from mlperf_pkg.rulebook.table import RuleTable, rule_table
 from tests.helpers.rule_logs import (
     EVALUATION,
-    Choice,
     Log,
+    Place,
     cases,
     faults_of,
     passing_log,
@@ -35,18 +35,13 @@ _METADATA: tuple[Any, ...] = ({}, {"epoch_count": 1}, {"epoch_count": 0, "first_
 class Case:
     """A rule where it first appears, and what of it to break: a word of the vocabulary."""
 
-    usage: str
-    round: str
-    benchmark: str
-    division: str
-    choice: Choice
+    place: Place
     rule: Rule
     word: str
 
     def __str__(self) -> str:
         """The test's name."""
-        place = f"{self.usage}-{self.round}-{self.benchmark}-{self.division}"
-        return f"{place}-{self.rule.code}-{self.word}"
+        return "-".join((*self.place[:4], self.rule.code, self.word))
 
     @property
     def needed(self) -> dict[str, str]:
@@ -59,34 +54,32 @@ class Case:
             "reached": self._target,
             "covers_target": "no earlier than the evaluation that reached the target",
         }
-        if "metadata_fields" in words:
-            words["metadata_fields"] = OF_VALUE["fields"].needed(
-                rule.constraints["metadata_fields"]
-            )
+        if fields := rule.constraints.get("metadata_fields"):
+            words["metadata_fields"] = OF_VALUE["fields"].needed(fields)
         return {word: rule.needed or needed for word, needed in words.items()}
 
     @property
     def _target(self) -> str:
         """What the evaluations of the benchmark must reach."""
-        place = (self.usage, self.round, self.division, self.benchmark, self.choice)
-        rules = [compiled.rule for compiled in rule_table(*place).concluded]
+        rules = [compiled.rule for compiled in _table(self.place).concluded]
         return [r.needed or needed_in_words(r.reaches) for r in rules if r.reaches][-1]
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A log that should break a rule, and the lines where the finding may be."""
+Broken = tuple[Log, frozenset[int | None]]
+"""A log that should break a rule, and the lines where the finding may be."""
 
-    log: Log
-    lines: frozenset[int | None]
+
+def _table(place: Place) -> RuleTable:
+    usage, name, benchmark, division, choice = place
+    return rule_table(usage, name, division, benchmark, choice)
 
 
 def _every_rule() -> Iterator[Case]:
     """Every wording of a rule, once, in the oldest round that has it."""
     wordings: set[tuple[str, str, str, str]] = set()
-    for usage, name, benchmark, division, choice in cases():
-        table = rule_table(usage, name, division, benchmark, choice)
-        for compiled in chain.from_iterable(rules.rules for rules in table.keys.values()):
+    for place in cases():
+        usage, _, benchmark, division, _ = place
+        for compiled in chain.from_iterable(of.rules for of in _table(place).keys.values()):
             rule = compiled.rule
             # Rules of the round are in every benchmark of it: one of them will do.
             scope = "" if rule.code.startswith("RUN") else benchmark
@@ -94,31 +87,20 @@ def _every_rule() -> Iterator[Case]:
             if wording not in wordings:
                 wordings.add(wording)
                 for word in _words(rule):
-                    yield Case(usage, name, benchmark, division, choice, rule, word)
+                    yield Case(place, rule, word)
+
+
+_FIELDS = ["occurs", "formula", "reaches", "tensors", "reached", "covers_target", "no_later_than"]
 
 
 def _words(rule: Rule) -> list[str]:
-    fields = (
-        "occurs",
-        "formula",
-        "reaches",
-        "tensors",
-        "reached",
-        "covers_target",
-        "no_later_than",
-    )
-    return [
-        *rule.constraints,
-        *(name for name in fields if getattr(rule, name) not in (None, False, ())),
-    ]
+    fields = [name for name in _FIELDS if getattr(rule, name) not in (None, False, ())]
+    return [*rule.constraints, *fields]
 
 
 CASES = list(_every_rule())
 _passing = lru_cache(passing_log)
 _read = lru_cache(read)
-
-
-ROUNDS = sorted({(case.usage, case.round) for case in CASES})
 
 
 @pytest.mark.parametrize(("usage", "round_"), sorted({place[:2] for place in cases()}))
@@ -130,19 +112,20 @@ def test_passing_logs_have_no_finding(usage: str, round_: str) -> None:
             assert run.converged, place
 
 
-@pytest.mark.parametrize(("usage", "round_"), ROUNDS)
+@pytest.mark.parametrize(("usage", "round_"), sorted({case.place[:2] for case in CASES}))
 def test_breaking_logs_have_the_finding_at_its_line(usage: str, round_: str) -> None:
-    rows = [case for case in CASES if (case.usage, case.round) == (usage, round_)]
+    rows = [case for case in CASES if case.place[:2] == (usage, round_)]
     assert [problem for problem in map(_problem_of, rows) if problem] == []
 
 
 def _problem_of(case: Case) -> str:
     """What is wrong with the findings on the logs that break a rule; empty if nothing is."""
-    passing = _passing(case.usage, case.round, case.benchmark, case.division, case.choice)
+    passing = _passing(*case.place)
     tried = []
-    for broken in _broken(passing, case):
-        findings = _findings(broken.log, case)
-        if any(f.line in broken.lines and _of_word(f, case) for f in findings):
+    for log, lines in _broken(passing, case):
+        run = _read(to_bytes(log), *case.place[:2])
+        findings = [finding for finding in run.findings if finding.code == case.rule.code]
+        if any(f.line in lines and _of_word(f, case) for f in findings):
             faults = [text for finding in findings for text in faults_of(finding)]
             whole = all(finding.message and finding.source for finding in findings)
             return "" if whole and not faults else f"{case}: {findings} {faults}"
@@ -151,10 +134,8 @@ def _problem_of(case: Case) -> str:
 
 
 def _of_word(finding: Finding, case: Case) -> bool:
-    return finding.severity == case.rule.severity and _says_what_is_needed(finding, case)
-
-
-def _says_what_is_needed(finding: Finding, case: Case) -> bool:
+    if finding.severity != case.rule.severity:
+        return False
     expected = str(finding.expected)
     if case.word == "occurs":
         return expected.startswith("logged ")
@@ -165,11 +146,6 @@ def _says_what_is_needed(finding: Finding, case: Case) -> bool:
     return expected.endswith(case.needed[case.word])
 
 
-def _findings(log: Log, case: Case) -> list[Finding]:
-    run = _read(to_bytes(log), case.usage, case.round)
-    return [finding for finding in run.findings if finding.code == case.rule.code]
-
-
 def _broken(log: Log, case: Case) -> Iterator[Broken]:
     """Logs that differ from a passing one in the records of the rule's key."""
     rule = case.rule
@@ -177,11 +153,11 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
     if case.word == "occurs":
         yield from _left_out(log, rule)
     elif case.word == "tensors":
-        yield Broken([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
+        yield ([r for n, r in enumerate(log) if n != numbers[0]], _line(numbers[-1] - 1))
     elif case.word in ("covers_target", "no_later_than"):
         keys = EVALUATION if case.word == "covers_target" else (rule.key,)
         late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (r["key"] in keys)} for r in log]
-        yield Broken(late, _line(numbers[0]))
+        yield (late, _line(numbers[0]))
     elif case.word == "reached":
         yield from _missed(log, numbers[0])
     elif not numbers:
@@ -195,13 +171,13 @@ def _broken(log: Log, case: Case) -> Iterator[Broken]:
 def _left_out(log: Log, rule: Rule) -> Iterator[Broken]:
     if isinstance(rule.occurs, dict) and "at_most" in rule.occurs:
         once = next(record for record in log if record["key"] == rule.key)
-        yield Broken([*log, once], _line(len(log)))
+        yield ([*log, once], _line(len(log)))
     gone = {rule.key}
     if isinstance(rule.occurs, dict) and "or" in rule.occurs:
         gone.add(rule.occurs["or"])
     if rule.key not in [record["key"] for record in log]:
         gone.add("eval_accuracy")  # which is joined to make the rule's key
-    yield Broken([record for record in log if record["key"] not in gone], frozenset([None]))
+    yield ([record for record in log if record["key"] not in gone], frozenset([None]))
 
 
 def _missed(log: Log, stop: int) -> Iterator[Broken]:
@@ -209,34 +185,34 @@ def _missed(log: Log, stop: int) -> Iterator[Broken]:
     (number,) = (n for n, record in enumerate(log) if record["key"] in EVALUATION)
     for trial in (0.1, 99.0, {"BBOX": 0.1, "SEGM": 0.1}):
         missed = {**log[number], "value": trial}
-        yield Broken([*log[: number + 1], missed, *log[number + 1 :]], _line(stop + 1))
+        yield ([*log[: number + 1], missed, *log[number + 1 :]], _line(stop + 1))
 
 
 def _joint(log: Log) -> Iterator[Broken]:
     """Metrics that are judged together: one of them is missing, or bad."""
     metrics = [n for n, record in enumerate(log) if "metric" in record["metadata"]]
-    yield Broken([r for n, r in enumerate(log) if n != metrics[0]], frozenset([metrics[0] + 1]))
+    yield ([r for n, r in enumerate(log) if n != metrics[0]], frozenset([metrics[0] + 1]))
     bad = [{**r, "value": -9.0 if r["metadata"].get("metric") == "FID" else 9.0} for r in log]
-    yield Broken([bad[n] if n in metrics else r for n, r in enumerate(log)], _line(metrics[-1]))
+    yield ([bad[n] if n in metrics else r for n, r in enumerate(log)], _line(metrics[-1]))
     unnamed = [{**r, "metadata": {**r["metadata"], "metric": "else"}} for r in log]
     mixed = [unnamed[n] if n in metrics[:1] else r for n, r in enumerate(log)]
-    yield Broken(mixed, _line(metrics[1]))
+    yield (mixed, _line(metrics[1]))
 
 
 def _placed(log: Log, number: int, rule: Rule) -> Iterator[Broken]:
     yield from _moved(log, number)
     yield from _late(log, rule)
-    yield Broken([*log[: number + 1], *log[number:]], _line(number + 1))
+    yield ([*log[: number + 1], *log[number:]], _line(number + 1))
     yield from _sparse(log, number)
 
 
 def _moved(log: Log, number: int) -> Iterator[Broken]:
     rest = [record for n, record in enumerate(log) if n != number]
-    yield Broken([log[number], *rest], frozenset([1]))
-    yield Broken([*rest, log[number]], _line(len(rest)))
+    yield ([log[number], *rest], frozenset([1]))
+    yield ([*rest, log[number]], _line(len(rest)))
     # The official checker counts minutes by the records' own time.
     late = [{**r, "time_ms": r["time_ms"] + _DAY_MS * (n >= number)} for n, r in enumerate(log)]
-    yield Broken(late, _line(number))
+    yield (late, _line(number))
 
 
 def _sparse(log: Log, number: int) -> Iterator[Broken]:
@@ -245,7 +221,7 @@ def _sparse(log: Log, number: int) -> Iterator[Broken]:
     names = metadata.keys() & {"epoch_num", "samples_count"}
     for name, positions in product(names, ((10, 11), (60, 70), (10**7, 10**12))):
         more = [{**log[number], "metadata": {**metadata, name: at}} for at in positions]
-        yield Broken([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
+        yield ([*log[: number + 1], *more, *log[number + 1 :]], _line(number + 1, number + 2))
 
 
 def _late(log: Log, rule: Rule) -> Iterator[Broken]:
@@ -253,7 +229,7 @@ def _late(log: Log, rule: Rule) -> Iterator[Broken]:
     until = rule.constraints.get("within_minutes", {}).get("until")
     if until:
         late = [r for r in log if r["key"] != until] + [r for r in log if r["key"] == until]
-        yield Broken(late, _line([r["key"] for r in late].index(rule.key)))
+        yield (late, _line([r["key"] for r in late].index(rule.key)))
 
 
 def _changed(log: Log, numbers: list[int], case: Case) -> Iterator[Broken]:
@@ -262,15 +238,12 @@ def _changed(log: Log, numbers: list[int], case: Case) -> Iterator[Broken]:
     for name, trials in (("value", values), ("metadata", _METADATA)):
         for trial in trials:
             edited = [{**r, name: trial} if n in numbers else r for n, r in enumerate(log)]
-            yield Broken(edited, _line(*numbers))
-    for number in numbers:
-        for name in log[number]["metadata"]:
-            for trial in (-1, 7, "x", 10**12):
-                changed = {**log[number]["metadata"], name: trial}
-                yield Broken(
-                    [{**r, "metadata": changed} if n == number else r for n, r in enumerate(log)],
-                    _line(number),
-                )
+            yield (edited, _line(*numbers))
+    for number, trial in product(numbers, (-1, 7, "x", 10**12)):
+        metadata = log[number]["metadata"]
+        for name in metadata:
+            changed = {**log[number], "metadata": {**metadata, name: trial}}
+            yield [*log[:number], changed, *log[number + 1 :]], _line(number)
 
 
 def _line(*numbers: int) -> frozenset[int | None]:
@@ -279,5 +252,5 @@ def _line(*numbers: int) -> frozenset[int | None]:
 
 def test_the_whole_rulebook_is_enumerated() -> None:
     """As many rules as the rulebook has, so that an empty enumeration cannot pass."""
-    codes = {(case.usage, case.rule.code) for case in CASES}
+    codes = {(case.place[0], case.rule.code) for case in CASES}
     assert len(codes) > 500

@@ -14,15 +14,12 @@ def test_numbers_are_plain() -> None:
     for number, tolerance, text in [
         (12800.0, 0.0, "12,800"),
         (0.0, 0.0, "0"),
-        (-3.0, 0.0, "-3"),
         (0.1 + 0.2, 0.0, "0.30000000000000004"),
-        (0.1 + 0.2, 1e-9, "0.3"),
         (0.00008, 0.0, "8e-05"),
         (2290835.423, 0.0, "2,290,835.423"),
         (2290835.423, 1000.0, "2,290,835"),
         (1e22, 0.0, "1e+22"),
         (float("inf"), 0.0, "inf"),
-        (float("nan"), 0.0, "nan"),
     ]:
         assert plain(number, tolerance) == text
 
@@ -32,7 +29,6 @@ def test_words() -> None:
         ("8000.0 * 1152.0 / batch", "8,000 * 1,152 / 12,800"),
         ("0.1 * (rate - (1.0 - other))", "0.1 * (rate - (1 - other))"),
         ("-batch / (2.0 * other)", "-12,800 / (2 * other)"),
-        ("math.ceil(4096.0 / batch)", "4,096 / 12,800 rounded up"),
         ("math.ceil(4096.0 / batch) * batch", "4,096 rounded up to a multiple of 12,800"),
         ("batch * math.floor(value / batch)", "it rounded down to a multiple of 12,800"),
         ("2.0 * math.ceil(other)", "2 * (other rounded up)"),
@@ -50,13 +46,7 @@ def test_words() -> None:
 
 
 def test_no_words() -> None:
-    for formula in [
-        "a > b ? value > 1.0 : value > 2.0",
-        "value in [1.0]",
-        "f(value)",
-        "value ==",
-        "!a",
-    ]:
+    for formula in ["a > b ? value > 1.0 : value > 2.0", "f(value)", "value =="]:
         assert parsed(formula) is None
 
 
@@ -104,13 +94,10 @@ def _logged(key: str, value: Any, metadata: Any) -> Logged:
 def test_of_values() -> None:
     for formula, text in [
         ("value == 8000.0 * 1152.0 / global_batch_size", "steps is 900; expected 720 = 8,000 * 1,152 / 12,800"),
-        ("8000.0 * 1152.0 / global_batch_size == value", "steps is 900; expected 720 = 8,000 * 1,152 / 12,800"),
         ("math.abs(value - 9216000.0 / global_batch_size) < 1.0", "steps is 900; expected 720 = 9,216,000 / 12,800, to within 1"),
         ("math.abs(value - 0.1 * global_batch_size) < 0.001", "steps is 900; expected 1,280 = 0.1 * 12,800"),
         ("value == math.ceil(100000.0 / global_batch_size)", "steps is 900; expected 8 = 100,000 / 12,800 rounded up"),
-        ("value == 5.0", "steps is 900; expected 5"),
         ("value == global_batch_size", "steps is 900; expected 12,800, the global_batch_size"),
-        ("value >= global_batch_size", "steps is 900; expected at least 12,800, the global_batch_size"),
         ("value >= 2.0 && value <= global_batch_size / 64.0", "steps is 900; expected 2 to 200"),
         ("value > 2.0 && value < 0.5 * global_batch_size", "steps is 900; expected above 2 and below 6,400"),
         ("value == 5.0 || value == 2.0 * global_batch_size", "steps is 900; expected 5 or 25,600 = 2 * 12,800"),
@@ -120,23 +107,19 @@ def test_of_values() -> None:
         assert _message(formula) == text
 
 
-def test_of_values_that_are_not_numbers() -> None:
+def test_of_what_is_not_a_number() -> None:
     for value, text in [
-        (None, "steps is null; expected 12,800, the global_batch_size"),
-        ("900", 'steps is "900"; expected 12,800, the global_batch_size'),
-        (True, "steps is true; expected 12,800, the global_batch_size"),
-        ([1, "a"], 'steps is [1, "a"]; expected 12,800, the global_batch_size'),
-    ]:
-        assert _message("value == global_batch_size", value=value) == text
-
-
-def test_of_other_keys_that_are_not_numbers() -> None:
-    for batch, text in [
-        (None, "steps is 900; expected 2 * global_batch_size (global_batch_size has no value before it)"),
-        ("x", 'steps is 900; expected 2 * global_batch_size (global_batch_size is "x")'),
-        (10**400, "steps is 900; expected 2 * inf (global_batch_size is inf)"),
+        (None, "null"), ("900", '"900"'), (True, "true"), ([1, "a"], '[1, "a"]')
     ]:  # fmt: skip
-        assert _message("value == 2.0 * global_batch_size", batch=batch) == text
+        message = _message("value == global_batch_size", value=value)
+        assert message == f"steps is {text}; expected 12,800, the global_batch_size"
+    for batch, text in [
+        (None, "2 * global_batch_size (global_batch_size has no value before it)"),
+        ("x", '2 * global_batch_size (global_batch_size is "x")'),
+        (10**400, "2 * inf (global_batch_size is inf)"),
+    ]:
+        message = _message("value == 2.0 * global_batch_size", batch=batch)
+        assert message == f"steps is 900; expected {text}"
 
 
 def test_needed_says_what_a_formula_cannot() -> None:
@@ -145,12 +128,15 @@ def test_needed_says_what_a_formula_cannot() -> None:
 
 
 def test_of_intervals() -> None:
-    for batch, text in [
-        (1024, "evaluated every 21,888 samples; expected every 12,288"),
-        (1152, "evaluated every 21,888 samples; expected every 12,672 for batch size 1,152"),
-    ]:  # fmt: skip
-        now, before = {"samples_count": 43776}, {"samples_count": 21888}
-        assert _message(_EVERY, key="eval_accuracy", batch=batch, now=now, before=before) == text
+    now, before = {"samples_count": 43776}, {"samples_count": 21888}
+    again = f"{_EVERY} || {_EVERY.replace('12288', '24576')} || {_EVERY}"
+    for formula, batch, text in [
+        (_EVERY, 1024, "12,288"),
+        (_EVERY, 1152, "12,672 for batch size 1,152"),
+        (again, 1152, "12,672 or 25,344 for batch size 1,152"),
+    ]:
+        message = _message(formula, key="eval_accuracy", batch=batch, now=now, before=before)
+        assert message == f"evaluated every 21,888 samples; expected every {text}"
 
 
 def test_of_first_records_and_later_ones() -> None:
@@ -164,40 +150,23 @@ def test_of_first_records_and_later_ones() -> None:
         assert _message(formula, key="eval_accuracy", batch=1152, now=now, before=before) == text
 
 
-def test_the_batch_size_stands_once() -> None:
-    formula = f"{_EVERY} || {_EVERY.replace('12288', '24576')} || {_EVERY}"
-    now, before = {"samples_count": 43776}, {"samples_count": 21888}
-    text = _message(formula, key="eval_accuracy", batch=1152, now=now, before=before)
-    assert (
-        text
-        == "evaluated every 21,888 samples; expected every 12,672 or 25,344 for batch size 1,152"
-    )
-
-
 def test_of_elements() -> None:
     text = _message("value[1] == 2.0 * global_batch_size", value=[1, 5])
     assert text == "steps[1] is 5; expected 25,600 = 2 * 12,800"
-    assert in_general("value[1] == 5.0", "it") == "it[1] is 5"
 
 
 def test_the_unit_is_that_of_the_benchmark() -> None:
     formula = "math.abs(metadata.epoch_num - previous.epoch_num - 0.05) < 0.001"
     now, before = {"epoch_num": 0.3}, {"epoch_num": 0.2}
-    texts = [
-        _message(formula, key="eval_accuracy", now=now, before=before, units=units)
-        for units in ({}, {"epoch_num": "tokens"})
-    ]
-    assert texts == [
-        f"evaluated every 0.1 {unit}; expected every 0.05, to within 0.001"
-        for unit in ("epochs", "tokens")
-    ]
+    for units, unit in [({}, "epochs"), ({"epoch_num": "tokens"}, "tokens")]:
+        text = _message(formula, key="eval_accuracy", now=now, before=before, units=units)
+        assert text == f"evaluated every 0.1 {unit}; expected every 0.05, to within 0.001"
 
 
 def test_of_positions() -> None:
     for formula, text in [
         ("metadata.samples_count == 2.0 * global_batch_size", "evaluated at 30,000 samples; expected at 25,600 for batch size 12,800"),
         ("metadata.samples_count == global_batch_size * (1.0 + nth)", "evaluated at 30,000 samples; expected at 38,400 for batch size 12,800"),
-        ("metadata.samples_count >= 4.0 * global_batch_size", "evaluated at 30,000 samples; expected at least 51,200 for batch size 12,800"),
         ("metadata.samples_count == math.floor(metadata.samples_count / global_batch_size) * global_batch_size", "evaluated at 30,000 samples; expected at a multiple of 12,800, the global_batch_size"),
         ("metadata.step_num == 5.0", "eval_error has no step_num in its metadata; expected 5"),
     ]:  # fmt: skip

@@ -18,11 +18,9 @@ from mlperf_pkg.rulebook.rounds import (
 def test_round_of_tree() -> None:
     for parts, expected in [
         (["training_results_v2.0"], ("training", "2.0")),
-        (["hpc_results_v3.0"], ("hpc", "3.0")),
         (["hpc_results_v3.0-main"], ("hpc", "3.0")),
         (["MLPerf HPC results 3.0 (final)"], ("hpc", "3.0")),
         (["hpc_results_v3.0.1"], None),
-        (["llm-training-v1.3"], None),
         (["training_results_v2.0", "hpc_results_v3.0"], ("training", "2.0")),
         (["v5.1"], (None, "5.1")),
         (["results", "NVIDIA", "v0.7", "v1.0"], (None, "0.7")),
@@ -32,24 +30,21 @@ def test_round_of_tree() -> None:
         assert round_of_tree(parts) == expected
 
 
+def milliseconds(day: str) -> float:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
+
+
 def test_round_of_run() -> None:
     for usage, day, benchmark, expected in [
         ("training", "2020-01-01", "resnet", "0.7"),
-        ("training", "2020-07-24", "bert", "0.7"),
         ("training", "2020-07-25", "bert", "1.0"),
         ("training", "2020-06-20", "rnnt", "1.0"),
-        ("training", "2023-10-06", "stable_diffusion", "3.1"),
-        ("training", "2025-05-30", "llama31_405b", "5.0"),
-        ("training", "2025-05-31", "llama31_405b", "5.1"),
         ("training", "2099-01-01", "resnet", "4.0"),
         ("training", "2099-01-01", "unheard of", rounds("training")[-1]),
         ("training", "2022-05-20", "unheard of", "2.0"),
-        ("training", "1970-01-01", "", rounds("training")[-1]),
         ("hpc", "2022-09-01", "deepcam", "2.0"),
-        ("hpc", "2021-10-10", "openfold", "3.0"),
     ]:
-        time_ms = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
-        assert round_of_run(usage, time_ms, benchmark).name == expected
+        assert round_of_run(usage, milliseconds(day), benchmark).name == expected
 
 
 def test_times_out_of_this_world() -> None:
@@ -68,8 +63,7 @@ def test_how_sure_the_round_of_a_run_is() -> None:
         ("1970-01-01", "bert", Sureness.GUESS, "a guess, the newest round: no run has a time"),
         ("1970-01-01", "", Sureness.GUESS, "a guess, the newest round: no run has a time"),
     ]:  # fmt: skip
-        time_ms = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000
-        choice = round_of_run("training", time_ms, benchmark)
+        choice = round_of_run("training", milliseconds(day), benchmark)
         assert (choice.sureness, choice.reason) == (sureness, reason)
 
 

@@ -14,10 +14,7 @@ from tests.helpers.own_rules import FILES, written
 from tests.helpers.program import call
 
 HIDDEN = "import sys; sys.modules['yaml._yaml'] = None; "
-COMMANDS = [
-    ["rules", "verify", "--against", "theirs"],
-    ["rules", "list", "--rules", "mistaken"],
-]
+COMMANDS = [["rules", "verify", "--against", "theirs"], ["rules", "list", "--rules", "mistaken"]]
 
 
 def without_libyaml(code: str, *arguments: str, cwd: Path) -> tuple[int, str, str]:
@@ -34,11 +31,8 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: li
     monkeypatch.chdir(tmp_path)
     done = call(*arguments)
     code = "from mlperf_pkg.cli.main import main; main()"
-    assert without_libyaml(code, *arguments, cwd=tmp_path) == (
-        done.exit_code,
-        done.stdout,
-        done.stderr,
-    )
+    expected = done.exit_code, done.stdout, done.stderr
+    assert without_libyaml(code, *arguments, cwd=tmp_path) == expected
 
 
 def test_rules_compile_to_the_same_bytes(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ RESNET = rules("resnet", "2.0")
 DEEPCAM = rules("deepcam", "3.0", "hpc")
 DIFFUSION_BY_STEPS = rules("stable_diffusion", "3.1")
 DIFFUSION = rules("stable_diffusion", "4.0")
-LLAMA = rules("llama31_8b", "5.1")
 
 
 def test_the_position() -> None:
@@ -30,11 +29,9 @@ def test_the_position() -> None:
         (DEEPCAM, {"step_num": 900, "epoch_num": 2}, 2, "epochs"),
         (DIFFUSION_BY_STEPS, {"epoch_num": 1, "step_num": 500}, 500, "steps"),
         (DIFFUSION, {"samples_count": 512, "step_num": 1}, 512, "samples"),
-        (LLAMA, {"samples_count": 1024, "epoch_num": 7}, 1024, "samples"),
         # Without it, and without rules, samples come before epochs, and epochs before steps.
         (RESNET, {"step_num": 3, "samples_count": 9}, 9, "samples"),
         (None, {"step_num": 3, "epoch_num": 2, "samples_count": 9}, 9, "samples"),
-        (None, {"step_num": 3, "epoch_num": 2}, 2, "epochs"),
         (None, {"step_num": 3}, 3, "steps"),
         # What is not a finite number does not count.
         (RESNET, {"epoch_num": "2", "samples_count": 9}, 9, "samples"),
@@ -45,13 +42,8 @@ def test_the_position() -> None:
 
 
 def test_a_record_without_a_position_is_not_an_evaluation() -> None:
-    rows: list[Any] = [
-        {},
-        None,
-        [],
-        {"samples_count": float("nan"), "epoch_num": 1e300},
-        {"samples_count": 10**400},
-    ]
+    infinite = {"samples_count": float("nan"), "epoch_num": 1e300}
+    rows: list[Any] = [{}, None, [], infinite, {"samples_count": 10**400}]
     for metadata in rows:
         assert evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), RESNET, 1) is None
 
@@ -61,14 +53,11 @@ def test_the_values() -> None:
         (RESNET, 0.7, {}, {"": 0.7}),
         (RESNET, 0.7, {"metric": "top1"}, {"": 0.7}),
         (DIFFUSION, 90, {"metric": "FID"}, {"FID": 90.0}),
-        (DIFFUSION, 90, {}, {"": 90.0}),
         (None, {"BBOX": 0.3, "SEGM": 0.2}, {}, {"BBOX": 0.3, "SEGM": 0.2}),
         (None, {"BBOX": 0.3, "SEGM": "0.2", "rest": None}, {}, {"BBOX": 0.3}),
         (RESNET, True, {}, {}),
         (RESNET, "0.7", {}, {}),
         (RESNET, float("inf"), {}, {}),
-        (RESNET, 10**400, {}, {}),
-        (RESNET, [0.7], {}, {}),
     ]:
         record = Record("eval_accuracy", 1, value, {"epoch_num": 1, **metadata})
         evaluation = evaluation_of(record, benchmark, 1)

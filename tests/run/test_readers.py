@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from mlperf_pkg.findings import Unchecked
+from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run import readers
+from mlperf_pkg.run.power import PowerFile, PowerLog, unread_power_log
 from mlperf_pkg.run.readers import Fingerprint, TensorList
 
 NEEDED = frozenset("abcd")
@@ -82,3 +85,12 @@ def test_the_first_losses_are_kept_as_they_are() -> None:
     assert fingerprint.losses == [2.5, 1.5]
     fingerprint.take_block(Block(b"", 4, [Record("tracked_stats", 9.0, 0.5, {})] * 30))
     assert fingerprint.losses == [2.5, 1.5, *[0.5] * 12]  # of 16 records
+
+
+def test_a_power_log_that_cannot_be_read() -> None:
+    finding = Unchecked("POW100", "not read", "power.txt")
+    log = unread_power_log(PowerFile(Source("power.txt", b""), switch=True), finding)
+    nothing = (None,) * 6
+    assert log == PowerLog(
+        "power.txt", True, *nothing, 0, 0.0, 0.0, estimated=True, unchecked=finding
+    )

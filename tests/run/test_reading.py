@@ -1,12 +1,10 @@
 """One log, both verdicts: what breaks which rule, on which line."""
 
 import gc
-from typing import Any
 
 import pytest
 
-from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import MAX_LINES, Basis, Severity, Verdict
+from mlperf_pkg.findings import MAX_LINES, Basis, Finding, Pending, Severity, Unordered, Verdict
 from mlperf_pkg.log.lines import LineNumbers
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.run.model import Run
@@ -29,71 +27,39 @@ def findings_of(run: Run, severity: Severity = Severity.ERROR) -> list[tuple[str
     return [(f.code, f.basis.value, f.line) for f in run.findings if f.severity is severity]
 
 
-RESNET, SGD, BERT, RNNT = (
-    good_log(),
-    good_log(optimizer="sgd"),
-    good_log("bert"),
-    good_log("rnnt"),
-)
+RESNET, SGD, BERT, RNNT = good_log(), good_log(optimizer="sgd"), good_log("bert"), good_log("rnnt")
 OPEN = good_log("resnet", "open")
-LATE = [{**r, "time_ms": r["time_ms"] - (31 * 60_000 if r["key"] == "init_start" else 0)} for r in records(RESNET)]  # fmt: skip
-LATE_OPEN = [{**r, "time_ms": r["time_ms"] - (31 * 60_000 if r["key"] == "init_start" else 0)} for r in records(OPEN)]  # fmt: skip
-
-
-@pytest.mark.parametrize("round_", ["1.0", "1.1", "2.0"])
-@pytest.mark.parametrize("division", ["closed", "open"])
-@pytest.mark.parametrize(
-    ("benchmark", "optimizer"),
-    [("resnet", "lars"), ("resnet", "sgd"), ("bert", None), ("rnnt", None)],
+EARLY = {"init_start": 31 * 60_000}
+LATE, LATE_OPEN = (
+    joined([{**r, "time_ms": r["time_ms"] - EARLY.get(r["key"], 0)} for r in records(log)])
+    for log in (RESNET, OPEN)
 )
-def test_good_logs_pass(round_: str, division: str, benchmark: str, optimizer: str | None) -> None:
-    run = run_of(good_log(benchmark, division, round_, optimizer), round_)
-    assert findings_of(run) == []
-    assert (run.verdicts.official, run.verdicts.rules, run.converged) == (PASS, PASS, True)
-    assert (run.benchmark, run.division, run.text("platform")) == (benchmark, division, "ipu-pod16")
 
 
 # what was done to the log, the log, its errors: code, basis, key and nth record of it (or no line)
 BROKEN = [
     ("nothing", RESNET, []),
-    ("no org", without(RESNET, "submission_org"), [("RUN101", "both", None, 0)]),
     ("empty org", edited(RESNET, "submission_org", value=""), [("RUN101", "both", "submission_org", 0)]),
-    ("no platform", without(RESNET, "submission_platform"), [("RUN102", "both", None, 0)]),
-    ("unknown status", edited(RESNET, "submission_status", value="soon"), [("RUN104", "both", "submission_status", 0)]),
     ("no cache_clear", without(RESNET, "cache_clear"), [("RUN105", "both", None, 0)]),
     ("init twice at odds", doubled(RESNET, "init_stop", value=1), [("RUN107", "both", "init_stop", 1)]),
     ("init after start", moved(RESNET, "init_start", "run_start"), [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)]),
-    ("start before init", moved(RESNET, "init_stop", "run_start"), [("RUN108", "both", "run_start", 0), ("RUN107", "both", "init_stop", 0)]),
     ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "official", None, 0)]),
     ("run_stop without status", edited(RESNET, "run_stop", metadata={}), [("RUN109", "both", "run_stop", 0)]),
-    ("31 minutes of init", joined(LATE), [("RUN121", "both", "init_stop", 0)]),
-    ("31 minutes of init, open", joined(LATE_OPEN), []),
+    ("31 minutes of init", LATE, [("RUN121", "both", "init_stop", 0)]),
+    ("31 minutes of init, open", LATE_OPEN, []),
     ("division after init", moved(RESNET, "submission_division", "run_start"), [("RUN123", "official", "init_stop", 0)]),
-    ("no train_samples", without(RESNET, "train_samples"), [("RUN117", "both", None, 0)]),
-    ("no accumulation", edited(RESNET, "gradient_accumulation_steps", value=0), [("RUN120", "both", "gradient_accumulation_steps", 0)]),
     ("batch size is text", edited(RESNET, "global_batch_size", value="8k"), [("RN101", "both", "global_batch_size", 0), ("RUN166", "rules", "global_batch_size", 0)]),
     ("batch size of true", edited(RESNET, "global_batch_size", value=True), [("RUN166", "rules", "global_batch_size", 0)]),
     ("half a sample", edited(BERT, "global_batch_size", value=255.5), [("RUN166", "rules", "global_batch_size", 0)]),
-    ("batch size of zero", edited(BERT, "global_batch_size", value=0), [("RUN166", "rules", "global_batch_size", 0)]),
     ("batch size as a double", edited(BERT, "global_batch_size", value=256.0), []),
     ("batch size as text", edited(BERT, "global_batch_size", value="256"), []),
     ("no batch size, open", edited(OPEN, "global_batch_size", value="8k"), []),
-    ("init_start after init_stop", edited(RESNET, "init_start", time_ms=records(RESNET)[-1]["time_ms"]), [("RUN167", "rules", "init_start", 0)]),
     ("run_stop at no time", edited(RESNET, "run_stop", time_ms=float("nan")), [("RUN155", "rules", "run_stop", 0)]),
-    ("rate as text", edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value="2"), [("RN113", "official", "lars_opt_learning_rate_decay_poly_power", 0)]),
     ("another rate as text", edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value="3"), [("RN113", "both", "lars_opt_learning_rate_decay_poly_power", 0)]),
-    ("end rate", edited(RESNET, "lars_opt_end_learning_rate", value=0.001), [("RN112", "both", "lars_opt_end_learning_rate", 0)]),
-    ("power true", edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value=2.0), []),
     ("weight decay", edited(RESNET, "lars_opt_weight_decay", value=0.00015), [("RN119", "both", "lars_opt_weight_decay", 0)]),
-    ("weight decay zero", edited(RESNET, "lars_opt_weight_decay", value=0), [("RN119", "both", "lars_opt_weight_decay", 0)]),
-    ("momentum, large batch", edited(edited(RESNET, "lars_opt_momentum", value=0.8), "global_batch_size", value=65536), []),
-    ("sgd rate", edited(SGD, "sgd_opt_base_learning_rate", value=0.0015), [("RN121", "both", "sgd_opt_base_learning_rate", 0)]),
     ("a tensor too few", without(RNNT, "weights_initialization"), [("RNNT101", "both", None, 0)]),
     ("epsilon as text", edited(RNNT, "opt_lamb_epsilon", value="1e-9"), [("RNNT106", "official", "opt_lamb_epsilon", 0)]),
-    ("clip norm inf", edited(RNNT, "opt_gradient_clip_norm", value=float("inf")), []),
-    ("flag as one", edited(RNNT, "opt_learning_rate_alt_decay_func", value=1), []),
-    ("buckets", edited(RNNT, "data_train_num_buckets", value=6.5), [("RNNT121", "official", "data_train_num_buckets", 0)]),
-    ("no warm-up", without(BERT, "num_warmup_steps"), [("BERT106", "both", None, 0)]),
+    ("evaluations that name run_stop", joined([{**r, "at": "run_stop"} if r["key"] == "eval_accuracy" else r for r in records(RESNET)]), []),
     ("accuracy of 1", edited(BERT, "eval_accuracy", value=1.0), [("BERT111", "both", "eval_accuracy", -1)]),
     ("accuracy is text", edited(BERT, "eval_accuracy", value="0.8"), [("BERT111", "both", "eval_accuracy", 0)]),
 ]  # fmt: skip
@@ -153,45 +119,51 @@ def test_where_the_official_checker_crashes(log: bytes, code: str, crashes: bool
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize(
-    ("failure", "errors", "status"),
-    [("diverged", [("RN103", "official")], "aborted"), ("aborted", [("RN103", "official"), ("RUN116", "both")], "aborted")],
-)  # fmt: skip
-def test_runs_that_do_not_converge(
-    failure: str, errors: list[tuple[str, str]], status: str
-) -> None:
+@pytest.mark.parametrize("failure", ["diverged", "aborted"])
+def test_runs_that_do_not_converge(failure: str) -> None:
     log = good_log(failure=failure)
     run = run_of(log)
-    assert set(findings_of(run)[0][:1]) <= {code for code, _ in errors}
-    assert not run.converged
-    assert run.status == status
-    assert run.verdicts.official is FAIL
+    assert findings_of(run)[0][0] in ("RN103", "RUN116")
+    assert (run.converged, run.status, run.verdicts.official) == (False, "aborted", FAIL)
     assert ("RUN130", "rules", line_of(log, "run_stop")) in findings_of(run, Severity.WARNING)
+
+
+def test_what_later_records_may_resolve() -> None:
+    diffusion = good_log("stable_diffusion", round_="3.1")
+    llama = good_log("llama31_8b", round_="5.1")
+    first = next(r for r in records(llama) if r["key"] == "eval_accuracy")
+    skipped = joined([r for r in records(llama) if r != first])
+    for round_, log, code, kind in [
+        ("2.0", without(RESNET, "run_stop"), "RUN140", Pending),
+        ("2.0", edited(RESNET, "run_stop", metadata={"status": "aborted"}), "RUN140", Finding),
+        ("3.1", edited(diffusion, "eval_accuracy", value=99.0), "SD109", Pending),
+        ("5.1", skipped, "LLAMAS129", Unordered),
+        ("5.1", edited(llama, "opt_learning_rate_decay_steps", value=5), "LLAMAS107", Finding),
+    ]:
+        kinds = [type(f) for f in run_of(log, round_).findings if f.code == code]
+        assert kinds == [kind], code
 
 
 def test_success_without_the_target_breaks_the_rules_too() -> None:
     run = run_of(edited(RESNET, "eval_accuracy", value=0.7))
-    assert [place[:2] for place in findings_of(run)] == [("RN103", "both")]
-    assert not run.converged
+    assert ([place[:2] for place in findings_of(run)], run.converged) == (
+        [("RN103", "both")],
+        False,
+    )
 
 
 def test_equal_values_logged_twice_are_only_noted() -> None:
-    run = run_of(doubled(RESNET, "global_batch_size"))
-    assert findings_of(run) == []
-    assert ("RN101", "advice", line_of(doubled(RESNET, "global_batch_size"), "global_batch_size", 1)) in findings_of(run, Severity.NOTE)  # fmt: skip
+    log = doubled(RESNET, "global_batch_size")
+    note = ("RN101", "advice", line_of(log, "global_batch_size", 1))
+    assert (findings_of(run_of(log)), note in findings_of(run_of(log), Severity.NOTE)) == ([], True)
 
 
 @pytest.mark.usefixtures("stored")
 def test_a_record_that_only_we_can_read_is_missing_officially() -> None:
-    log = RESNET.replace(
-        b'"key": "cache_clear", "value": true', b'"key": "cache_clear", "value": true'
-    )
-    at = log.index(b"\n", log.index(b'"cache_clear"'))
-    run = run_of(log[:at] + b" cleared" + log[at:])
-    assert {place[:2] for place in findings_of(run)} == {
-        ("LOG103", "official"),
-        ("RUN105", "official"),
-    }
+    at = RESNET.index(b"\n", RESNET.index(b'"cache_clear"'))
+    run = run_of(RESNET[:at] + b" cleared" + RESNET[at:])
+    official = {("LOG103", "official"), ("RUN105", "official")}
+    assert {place[:2] for place in findings_of(run)} == official
     assert run.verdicts.rules is PASS
 
 
@@ -221,12 +193,10 @@ def test_a_run_that_stops_before_it_starts_has_no_time() -> None:
 
 
 @pytest.mark.usefixtures("stored")
-@pytest.mark.parametrize(
-    ("log", "minutes"), [(without(RESNET, "run_stop"), None), (without(RESNET, "run_start"), None)]
-)
-def test_no_minutes_without_start_and_stop(log: bytes, minutes: None) -> None:
-    run = run_of(log)
-    assert (run.minutes, run.official_minutes) == (minutes, minutes)
+@pytest.mark.parametrize("key", ["run_stop", "run_start"])
+def test_no_minutes_without_start_and_stop(key: str) -> None:
+    run = run_of(without(RESNET, key))
+    assert (run.minutes, run.official_minutes) == (None, None)
 
 
 def test_findings_of_a_kind_are_one_finding() -> None:
@@ -239,28 +209,13 @@ def test_findings_of_a_kind_are_one_finding() -> None:
     assert place.lines == tuple(range(first, first + MAX_LINES))
 
 
-def test_no_log() -> None:
-    for log in [b"", b"no log at all\n"]:
-        run = run_of(log)
-        assert "LOG110" in {code for code, *_ in findings_of(run)}
-        assert run.verdicts.official is FAIL
-
-
-def test_an_unknown_round_is_an_error_of_usage() -> None:
-    with pytest.raises(UserError, match=r"no round '9.9'.*2\.0"):
-        run_of(RESNET, "9.9")
-
-
 def test_the_round_follows_from_the_time() -> None:
     for round_, reason in [("1.0", "2021-05"), ("1.1", "2021-10"), ("2.0", "2022-05")]:
         run = run_of(good_log(round_=round_), None)
         assert run.round == round_
         assert reason in run.round_reason
-
-
-def test_the_round_of_a_log_whose_first_line_is_not_a_record() -> None:
-    log = b':::MLLOG {"key": "x"}\n' + RESNET
-    assert run_of(log, None).round == run_of(RESNET, None).round
+    log = b':::MLLOG {"key": "x"}\n' + RESNET  # the first line is not a record
+    assert run_of(log, None).round == "2.0"
 
 
 @pytest.mark.usefixtures("stored")
@@ -269,9 +224,7 @@ def test_the_round_of_a_log_whose_first_line_is_not_a_record() -> None:
     [
         ({}, 1, False),
         ({"value": "12"}, 1, False),
-        ({"value": 1.5}, 1, False),
         ({"value": None}, 0, True),
-        ({"value": "x"}, 0, True),
         ({"metadata": {}}, 0, True),
         ({"metadata": {"file": [], "lineno": 1}}, 0, True),
     ],
@@ -300,8 +253,8 @@ def test_epochs_only_where_the_run_counts_samples(train_samples: bool) -> None:
 def test_seeds_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlperf_pkg.run.readers.MAX_SEEDS", 2)
     for count in (1, 2, 3):
-        seeds = [r for r in records(RESNET) if r["key"] == "seed"] * count
-        run = run_of(joined([*without_seed(RESNET), *seeds]), "2.0")
+        seeds = [r for r in records(RESNET) if r["key"] == "seed"] * (count - 1)
+        run = run_of(RESNET + joined(seeds), "2.0")
         assert len(run.seeds) == min(count, 2)
         assert (run.seeds_unreadable is None) is (count <= 2)
 
@@ -326,10 +279,6 @@ def test_batch_sizes_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -
     size = next(r for r in records(RESNET) if r["key"] == "global_batch_size")
     log = joined([*records(RESNET), *({**size, "value": value} for value in range(5))])
     assert len(run_of(log, "2.0").batch_sizes) == 3
-
-
-def without_seed(log: bytes) -> list[dict[str, Any]]:
-    return [record for record in records(log) if record["key"] != "seed"]
 
 
 WITH_OUTPUT = BERT.replace(b"\n", b"\nother output\n")

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("stored")
 
 LOGS = [good_log(seed=seed) for seed in range(5)]
 LINES = LOGS[0].count(b"\n")
+CUT_OFF = "the log cannot be read: the gzip data is cut off"
 KEYS = st.lists(st.sampled_from(["init_start", "run_start", "run_stop"]), max_size=8)
 
 
@@ -46,11 +47,8 @@ def test_a_run_that_was_started_again() -> None:
     killed = joined(records(LOGS[0])[:-40])
     run = run_of(killed + LOGS[1])
     leading = next(finding for finding in run.findings if finding.code == "LOG111")
-    before = killed.count(b"\n") + 1
-    assert (
-        leading.text
-        == f"the file has 2 runs; expected 1: split it into one file per run, before line {before}"
-    )
+    assert leading.text.endswith(f"one file per run, before line {leading.line}")
+    assert leading.line == killed.count(b"\n") + 1
 
 
 def test_the_seeds_of_several_runs_are_not_several_seeds_of_one(tmp_path: Path) -> None:
@@ -90,12 +88,11 @@ def test_one_run(log: bytes) -> None:
     ("log", "code", "text"),
     [
         (b"", "LOG110", "not an MLPerf log: it has no record that can be read"),
-        (b"hello\n", "LOG110", "not an MLPerf log: it has no record that can be read"),
         (LOGS[0].decode().encode("utf-16"), "LOG112", "the log is UTF-16 text; expected UTF-8 text: convert it with iconv -f UTF-16 -t UTF-8"),
         (gzip.compress(LOGS[0], mtime=0), "LOG112", "the log is gzip data; expected UTF-8 text: decompress it with gzip -d"),
         (b"PK\x03\x04" + bytes(99), "LOG112", "the log is an archive; expected UTF-8 text: unpack it"),
     ],
-    ids=["empty", "text", "UTF-16", "gzip", "zip"],
+    ids=["empty", "UTF-16", "gzip", "zip"],
 )  # fmt: skip
 def test_a_file_without_records(log: bytes, code: str, text: str) -> None:
     run = run_of(log)
@@ -112,11 +109,8 @@ def test_utf_16_with_records_is_judged_as_officially() -> None:
     ("packed", "expected"),
     [
         (gzip.compress(LOGS[0], mtime=0), []),
-        (
-            gzip.compress(LOGS[0], mtime=0)[:-1000],
-            ["the log cannot be read: the gzip data is cut off"],
-        ),
-        (b"\x1f\x8b\x08", ["the log cannot be read: the gzip data is cut off"]),
+        (gzip.compress(LOGS[0], mtime=0)[:-1000], [CUT_OFF]),
+        (b"\x1f\x8b\x08", [CUT_OFF]),
     ],
     ids=["whole", "cut off", "its beginning"],
 )

@@ -96,21 +96,19 @@ def logged(key: str, value: Any) -> Change:
     return change
 
 
+def each(fields: Callable[[dict[str, Any]], dict[str, Any]]) -> Change:
+    """Other fields of each record, by what it has."""
+    return lambda log: joined([{**r, **fields(r)} for r in records(log)])
+
+
 def later(key: str, seconds: float) -> Change:
     """The records of a key at another time, on the same lines."""
-    return lambda log: joined(
-        [
-            {**r, "time_ms": r["time_ms"] + int(seconds * 1000) * (r["key"] == key)}
-            for r in records(log)
-        ]
-    )
+    return each(lambda r: {"time_ms": r["time_ms"] + int(seconds * 1000) * (r["key"] == key)})
 
 
 def scaled(factor: float, *keys: str) -> Change:
     """The times of some keys in another unit, or with a digit too many."""
-    return lambda log: joined(
-        [{**r, "time_ms": r["time_ms"] * factor} if r["key"] in keys else r for r in records(log)]
-    )
+    return each(lambda r: {"time_ms": r["time_ms"] * factor} if r["key"] in keys else {})
 
 
 def ended(status: str, reached: bool = True) -> Change:
@@ -118,7 +116,7 @@ def ended(status: str, reached: bool = True) -> Change:
 
     def change(log: bytes) -> bytes:
         log = edited(log, "run_stop", metadata={"status": status})
-        return log if reached else joined([{**r, "value": _missed(r)} for r in records(log)])
+        return log if reached else each(lambda r: {"value": _missed(r)})(log)
 
     return change
 
@@ -173,30 +171,19 @@ def skipped(log: bytes, index: int) -> bytes:
     return joined([record for record in records(log) if record != evaluations[index]])
 
 
-def one_of_fid(log: bytes) -> bytes:
-    """The first evaluation alone, of one metric."""
-    fields = records(log)
-    first = next(record for record in fields if record["key"] == "eval_accuracy")
-    return joined([r for r in fields if r["key"] != "eval_accuracy" or r is first])
+as_text = each(lambda r: {"value": f"{r['value']}"} if "batch_size" in r["key"] else {})
+"""The batch size is text."""
 
 
-def as_text(log: bytes) -> bytes:
-    """The batch size is text."""
-    return joined(
-        [{**r, "value": f"{r['value']}"} if "batch_size" in r["key"] else r for r in records(log)]
-    )
-
-
-def positions(change: Callable[[float], float], name: str) -> Change:
+def positions(change: Callable[[float], float], name: str, key: str = "eval_accuracy") -> Change:
     """Another position in all evaluations."""
-    return lambda log: joined(
-        [
-            {**r, "metadata": {**r["metadata"], name: change(r["metadata"][name])}}
-            if r["key"] == "eval_accuracy"
-            else r
-            for r in records(log)
-        ]
-    )
+
+    def moved(record: dict[str, Any]) -> dict[str, Any]:
+        metadata = record["metadata"]
+        is_other = record["key"] == key
+        return {"metadata": {**metadata, name: change(metadata[name])}} if is_other else {}
+
+    return each(moved)
 
 
 def denied(log: bytes) -> bytes:
@@ -237,81 +224,55 @@ def changed(*changes: Change) -> Change:
     return change
 
 
-def epochs_from_zero(log: bytes) -> bytes:
-    """The epochs are numbered from 0; evaluations keep their position."""
-    return joined(
-        [
-            {**r, "metadata": {**r["metadata"], "epoch_num": r["metadata"]["epoch_num"] - 1}}
-            if r["key"] in ("epoch_start", "epoch_stop")
-            else r
-            for r in records(log)
-        ]
-    )
+epochs_from_zero = changed(
+    *(positions(lambda n: n - 1, "epoch_num", key) for key in ("epoch_start", "epoch_stop"))
+)
+"""The epochs are numbered from 0; evaluations keep their position."""
 
 
 def shifted(days: float) -> Change:
     """All records later."""
-    return lambda log: joined(
-        [{**r, "time_ms": r["time_ms"] + int(days * DAY_MS)} for r in records(log)]
-    )
+    return each(lambda r: {"time_ms": r["time_ms"] + int(days * DAY_MS)})
 
 
 def untested(
-    round_: str,
-    benchmark: str,
-    key: str,
-    values: dict[Any, bool],
-    code: str,
-    *,
-    add: bool = True,
+    round_: str, benchmark: str, key: str, values: dict[Any, bool], code: str, *, add: bool = True
 ) -> list[Case]:
     """A hyperparameter that only the table has: a warning for what it does not allow."""
+    change = partial(logged if add else field, key)
+    warned = (f"{code} warning rules",)
     return [
-        Case(
-            f"{code} {value}",
-            round_,
-            benchmark,
-            (logged if add else field)(key, value),
-            () if allowed else (f"{code} warning rules",),
-            quotes=True,
-        )
-        for value, allowed in values.items()
+        Case(f"{code} {value}", round_, benchmark, change(value), () if ok else warned, quotes=True)
+        for value, ok in values.items()
     ]
 
 
 def thorough(round_: str, benchmark: str, code: str, least: int) -> list[Case]:
     """Evaluations as thorough as those of the reference, and not."""
-    failing = (f"{code} error rules",)
-    change = partial(field, "eval_samples")
     return [
-        Case(f"{code} {least}", round_, benchmark, change(least)),
-        Case(f"{code} as text", round_, benchmark, change(f"{least}")),
-        Case(f"{code} in a list", round_, benchmark, change([least])),
-        Case(f"{code} fewer", round_, benchmark, change(least - 1), failing),
-        Case(f"{code} none", round_, benchmark, change(None), failing),
+        Case(f"{code} {name}", round_, benchmark, field("eval_samples", count), findings)
+        for findings, counts in (
+            ((), {least: least, "as text": f"{least}", "in a list": [least]}),
+            ((f"{code} error rules",), {"fewer": least - 1, "none": None}),
+        )
+        for name, count in counts.items()
     ]
 
 
 CASES = [
     # the clock
     Case("start after data", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",)),
-    Case("start after data, open", "5.1", "rgat", later("run_start", 30), ("RUN156 error rules",), division="open"),
     *(
         Case(f"start after data, {benchmark}", round_, benchmark, later("run_start", 30), ("RUN156 error rules",), division=division)
         for round_, benchmark, division in (("5.0", "stable_diffusion", "closed"), ("5.0", "stable_diffusion", "open"), ("2.1", "minigo", "closed"), ("hpc_3.0", "deepcam", "closed"), ("hpc_1.0", "cosmoflow", "open"))
     ),
     Case("clocks differ", "5.1", "rgat", later("run_start", 0.9)),
-    Case("start before data", "5.1", "rgat", later("run_start", -1)),
     Case("stop before evaluation", "5.1", "rgat", partial(stopped, seconds=5), ("RUN157 error rules",)),
-    Case("stop at evaluation", "5.1", "rgat", partial(stopped, seconds=0)),
     Case("stop, clocks differ", "5.1", "rgat", partial(stopped, seconds=0.9)),
     Case("stop logged before evaluation", "5.1", "rgat", partial(stopped_first, ms=1), ("RUN157 error rules",)),
     Case("stop logged before evaluation, same time", "5.1", "rgat", partial(stopped_first, ms=0)),
-    Case("stop before evaluation, HPC", "hpc_3.0", "deepcam", partial(stopped, seconds=5), ("RUN157 error rules",)),
-    Case("stop, clocks differ, HPC", "hpc_1.0", "deepcam", partial(stopped, seconds=0.9)),
     Case("stop, open", "5.1", "rgat", partial(stopped, seconds=5), division="open"),
     Case("offline evaluation", "5.0", "stable_diffusion", partial(stopped, seconds=5)),
-    Case("evaluation of minigo", "1.1", "minigo", partial(stopped, seconds=5)),
     # caches
     Case("cache not flushed", "5.1", "rgat", field("cache_clear", False), ("RUN159 error rules",)),
     Case("cache not flushed, as text", "1.1", "minigo", field("cache_clear", "false"), ("RUN159 error rules",)),
@@ -320,35 +281,20 @@ CASES = [
     Case("cache logged at the end", "5.1", "rgat", lambda log: moved(log, "cache_clear", "run_stop"), ("RUN164 note rules",)),
     Case("cache logged and flushed at the end", "5.1", "rgat", lambda log: later("cache_clear", 36_000)(moved(log, "cache_clear", "run_stop")), ("RUN160 error rules", "RUN164 note rules")),
     Case("cache flushed, blocks in seconds", "0.7", "dlrm", scaled(1e-3, "block_start", "epoch_start")),
-    Case("cache flushed, a digit too many", "2.1", "bert", scaled(10, "cache_clear")),
-    Case("cache flushed, a digit too many, hpc", "hpc_2.0", "deepcam", scaled(10, "cache_clear")),
     Case("cache flushed last, a digit too many", "2.1", "bert", lambda log: scaled(10, "cache_clear")(moved(log, "cache_clear", "run_stop")), ("RUN160 error rules", "RUN164 note rules")),
     Case("cache flushed late, epochs in seconds", "2.1", "resnet", lambda log: scaled(1e-3, "epoch_start")(later("cache_clear", 36_000)(log)), ("RUN160 error rules",)),
-    Case("cache of hpc", "hpc_3.0", "deepcam", field("cache_clear", False), ("RUN159 error rules",)),
     # initialisation
     *(
         Case(f"{minutes} minutes, {round_} {division}", round_, benchmark, initialised(minutes), findings, official, division)
         for round_, benchmark, division, minutes, findings, official in (
             ("0.7", "bert", "open", 19, (), "pass"),
             ("0.7", "bert", "open", 21, ("RUN121 error both",), "fail"),
-            ("1.0", "bert", "open", 29, (), "pass"),
-            ("1.0", "bert", "open", 31, ("RUN121 error both",), "fail"),
-            ("1.0", "bert", "closed", 29, (), "pass"),
-            ("1.1", "bert", "closed", 20, (), "pass"),
             ("1.1", "bert", "closed", 21, ("RUN122 error rules",), "pass"),
             ("1.1", "bert", "open", 31, ("RUN121 error official", "RUN122 error rules"), "fail"),
-            ("hpc_1.0", "deepcam", "closed", 19, (), "pass"),
             ("hpc_1.0", "deepcam", "closed", 21, ("RUN122 error rules",), "pass"),
-            ("hpc_1.0", "cosmoflow", "open", 31, ("RUN121 error official", "RUN122 error rules"), "fail"),
-            ("hpc_2.0", "deepcam", "closed", 29, (), "pass"),
-            ("2.0", "bert", "open", 239, (), "pass"),
             ("2.0", "bert", "open", 241, ("RUN122 error both",), "fail"),
             ("0.7", "bert", "closed", 20, ("RUN121 error official",), "fail"),
-            ("5.0", "bert", "closed", 30, ("RUN121 error official",), "fail"),
-            ("5.0", "bert", "open", 240, ("RUN122 error official",), "fail"),
             ("4.1", "gpt3", "closed", 60, ("RUN121 error official",), "fail"),
-            ("hpc_2.0", "deepcam", "open", 240, ("RUN121 error official",), "fail"),
-            ("hpc_2.0", "deepcam", "open", 239, ("RUN121 error official",), "fail"),
             ("hpc_3.0", "cosmoflow", "open", 241, ("RUN121 error official", "RUN122 error rules"), "fail"),
             ("hpc_3.0", "cosmoflow", "closed", 31, ("RUN121 error both",), "fail"),
         )
@@ -356,32 +302,16 @@ CASES = [
     # evaluations
     *thorough("5.0", "bert", "BERT122", 10_000),
     *(Case(f"{count} samples in resnet {round_}", round_, "resnet", field("eval_samples", count), findings) for round_, count, findings in (("4.0", 50_000, ()), ("4.0", 49_999, ("RN144 warning rules",)), ("1.0", 49_999, ("RN144 warning rules",)), ("4.0", 49_998, ("RN143 error rules",)), ("4.0", "49998", ("RN143 error rules",)), ("4.0", [50_000], ()), ("4.0", None, ("RN143 error rules",)), ("0.7", 25_000, ("RN143 error rules",)), ("1.0", 3_124, ("RN143 error rules",)))),
-    Case("batches in resnet 1.0", "1.0", "resnet", field("eval_samples", 3125), ("RN146 warning rules",)),
-    *thorough("5.1", "rgat", "GNN115", 788_379),
-    *thorough("0.7", "gnmt", "GNMT114", 3_003),
-    *thorough("0.7", "transformer", "TRF111", 3_003),
-    *thorough("hpc_1.0", "cosmoflow", "COSMO111", 65_536),
-    *thorough("hpc_3.0", "oc20", "OC109", 999_866),
     *(
         Case(f"{count} samples in {benchmark} {round_}", round_, benchmark, field("eval_samples", count), findings)
         for round_, benchmark, count, findings in (
-            ("0.7", "ssd", 5_000, ()),
-            ("1.1", "ssd", 4_999, ("SSD125 error rules",)),
             ("0.7", "ssd", 4_952, ("SSD126 note rules",)),
             ("0.7", "ssd", 4_951, ("SSD125 error rules",)),
             ("2.0", "ssd", 97, ()),
-            ("0.7", "dlrm", 89_137_319, ()),
             ("2.1", "dlrm", 89_137_318, ("DLRM111 note rules",)),
             ("1.0", "dlrm", 89_137_317, ("DLRM110 error rules",)),
-            ("3.1", "maskrcnn", 5_000, ()),
-            ("0.7", "maskrcnn", 1, ("MRCNN127 note advice",)),
         )
     ),
-    *thorough("5.0", "llama2_70b_lora", "LORA120", 173),
-    *thorough("5.1", "flux1", "FLUX123", 29_696),
-    *thorough("5.0", "stable_diffusion", "SD111", 30_000),
-    *thorough("4.1", "gpt3", "GPT141", 24_567),
-    Case("one too many skipped, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 384, "samples_count"), ("LORA121 error rules",)),
     Case("one too many skipped, 405b", "5.1", "llama31_405b", positions(lambda n: n + 2 * 18_432, "samples_count"), ("LLAMAL128 error rules",)),
     *(
         Case(f"{benchmark}, evaluation {index} skipped", round_, benchmark, partial(skipped, index=index), (f"{code} error rules",))
@@ -393,33 +323,15 @@ CASES = [
     *(
         Case(f"{name}, bert {round_} at {size}", round_, "bert", changed(field("global_batch_size", size), positions(position, "epoch_num")), findings)
         for name, round_, size, position, findings in (
-            ("from 3M on", "0.7", 448, lambda n: 3_000_000 + (n - 150_000) / 150_000 * 500_000, ()),
             ("every 600,000", "0.7", 448, lambda n: 3_000_000 + (n - 150_000) / 150_000 * 600_000, ("BERT126 error rules",)),
             ("from 3.5M on", "0.7", 448, lambda n: 3_500_000 + (n - 150_000) / 150_000 * 500_000, ("BERT126 error rules",)),
             ("in steps", "0.7", 3072, lambda n: n / 150_000 * 163, ()),
             ("250,000 for 225,000", "3.0", 8192, lambda n: n / 150_000 * 250_000, ("BERT121 warning rules",)),
-            ("in whole batches", "3.0", 8192, lambda n: n / 150_000 * 229_376, ()),
-            ("packed", "3.0", 448, lambda n: n / 150_000 * 151_750, ()),
         )
     ),
-    *(
-        Case(f"each point rounded up, {benchmark} {round_}", round_, benchmark, changed(field("global_batch_size", size), positions(partial(rounded_up, interval=interval, size=size), name)), findings)
-        for round_, benchmark, size, interval, name, findings in (
-            ("5.1", "llama31_8b", 80, 12_288, "samples_count", ()),
-            ("6.0", "gpt_oss_20b", 40, 12_288, "samples_count", ()),
-            ("5.1", "flux1", 768, 262_144, "samples_count", ()),
-            ("4.0", "stable_diffusion", 768, 512_000, "samples_count", ()),
-        )
-    ),
-    *(
-        Case(f"{benchmark} {round_} from {first}", round_, benchmark, positions(lambda n, first=first: n - 1 + first, "epoch_num"), findings)  # type: ignore[misc]
-        for round_, benchmark, first, findings in (
-            ("3.1", "rnnt", 1.007, ()),
-            ("0.7", "gnmt", 1.0024, ()),
-            ("2.1", "maskrcnn", 1.2, ("MRCNN122 error rules",)),
-            ("5.1", "retinanet", 2, ("SSD123 error rules",)),
-        )
-    ),
+    Case("each point rounded up, llama31_8b", "5.1", "llama31_8b", changed(field("global_batch_size", 80), positions(partial(rounded_up, interval=12_288, size=80), "samples_count"))),
+    Case("rnnt from 1.007", "3.1", "rnnt", positions(lambda n: n + 0.007, "epoch_num")),
+    Case("maskrcnn from 1.2", "2.1", "maskrcnn", positions(lambda n: n + 0.2, "epoch_num"), ("MRCNN122 error rules",)),
     Case("positions as text", "5.1", "llama31_8b", positions(str, "samples_count")),  # type: ignore[arg-type]
     Case("positions as text, one skipped", "5.1", "llama31_8b", changed(positions(str, "samples_count"), partial(skipped, index=3)), ("LLAMAS129 error rules",)),  # type: ignore[arg-type]
     *(
@@ -429,27 +341,19 @@ CASES = [
     ),
     Case("batch size as text, 405b", "5.0", "llama31_405b", as_text, ("LLAMAL134 error official",), "fail"),
     Case("evaluation 1 skipped, resnet", "4.0", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
-    Case("evaluation 1 skipped, resnet 0.7", "0.7", "resnet", partial(skipped, index=1), ("RN145 error rules",)),
     Case("evaluation 2 skipped, minigo", "0.7", "minigo", partial(skipped, index=2), ("MINIGO107 error rules",)),
-    Case("first evaluation skipped, minigo", "2.1", "minigo", partial(skipped, index=0)),
     # In 0.7 at least as often as the reference, then as often.
     Case("more often, resnet 0.7", "0.7", "resnet", positions(lambda n: n / 2, "epoch_num")),
     Case("more often, resnet 1.0", "1.0", "resnet", positions(lambda n: n / 2, "epoch_num"), ("RN142 warning rules",)),
-    Case("more often, ssd 0.7", "0.7", "ssd", positions(lambda n: n / 5, "epoch_num")),
-    Case("more often, ssd 1.1", "1.1", "ssd", positions(lambda n: n / 5, "epoch_num"), ("SSD121 warning rules",)),
     *(
         Case(f"ssd 0.7, {name}", "0.7", "ssd", positions(position, "epoch_num"), findings)
         for name, position, findings in (
             ("the schedule", lambda n: 40 if n == 5 else 40 + n, ()),
-            ("in whole batches", lambda n: 41 if n == 5 else 41.2 + n, ()),
-            ("from 50 on", lambda n: 45 + n, ("SSD124 error rules",)),
             ("without 50", lambda n: 40 if n == 5 else 45 + n, ("SSD124 error rules",)),
             ("every 10 from 50 on", lambda n: 40 if n == 5 else 30 + 2 * n, ("SSD123 error rules",)),
         )
     ),
     Case("ended in another order, resnet", "4.0", "resnet", swapped),
-    Case("ended in another order, lora", "5.1", "llama2_70b_lora", swapped),
-    Case("ended in another order, bert", "1.0", "bert", swapped),
     *(Case(f"ended in another order, unet3d {round_}", round_, "unet3d", swapped) for round_ in ("1.1", "4.0")),
     Case("the first one skipped, the others in another order, bert", "5.0", "bert", changed(partial(skipped, index=0), swapped), ("BERT123 error rules",)),
     # Where epoch_num does not increase, the runs were evaluated more often than they must be.
@@ -467,13 +371,9 @@ CASES = [
         Case(f"one position twice, {benchmark}", round_, benchmark, repeated, (f"{code} error rules",))
         for round_, benchmark, code in (("4.0", "llama2_70b_lora", "LORA125"), ("5.0", "llama31_405b", "LLAMAL133"), ("6.0", "llama31_405b", "LLAMAL133"), ("5.1", "llama31_8b", "LLAMAS130"), ("6.0", "flux1", "FLUX125"), ("6.0", "gpt_oss_20b", "OSS130"), ("6.0", "deepseekv3_671b", "DSV130"))
     ),
-    Case("a batch late, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 16 * (n == 2304), "samples_count")),
     Case("1,560 for 1,536, lora", "5.1", "llama2_70b_lora", changed(field("global_batch_size", 8), positions(lambda n: n - 360, "samples_count"))),
-    Case("half an interval late, lora", "5.1", "llama2_70b_lora", positions(lambda n: n + 192, "samples_count"), ("LORA121 error rules",)),
     Case("every 300 samples, lora", "5.1", "llama2_70b_lora", positions(lambda n: 1920 + (n - 1920) / 384 * 300, "samples_count"), ("LORA119 warning rules",)),
-    Case("every 576 samples, lora", "5.1", "llama2_70b_lora", positions(lambda n: 1920 + (n - 1920) * 1.5, "samples_count"), ("LORA121 error rules",)),
     Case("a short end of the epoch, rgat", "5.1", "rgat", positions(lambda n: min(round(n * 1.02, 6), 1.0), "epoch_num")),
-    Case("a short interval before the end of the epoch, rgat", "5.1", "rgat", positions(lambda n: n - 0.02 * (n > 0.96), "epoch_num")),
     Case("short intervals, rgat", "5.1", "rgat", positions(lambda n: n / 2, "epoch_num"), ("GNN114 warning rules",)),
     # targets
     *(
@@ -481,57 +381,30 @@ CASES = [
         for size, accuracy, findings, official in (
             (8192, 0.712, (), "pass"),
             (8192, 0.708, ("BERT114 error rules",), "pass"),
-            (448, 0.712, (), "pass"),
             (448, 0.708, ("BERT111 error official", "BERT114 error rules"), "fail"),
         )
     ),
     Case("a failed run of bert 0.7", "0.7", "bert", changed(field("eval_accuracy", 0.6), lambda log: edited(log, "run_stop", metadata={"status": "aborted"})), ("BERT111 error official", "RUN130 warning rules"), "fail"),
-    Case("evaluation 2 skipped, lora", "6.0", "llama2_70b_lora", partial(skipped, index=2), ("LORA121 error rules",)),
-    *(
-        Case(f"evaluation {index} skipped, 405b", round_, "llama31_405b", partial(skipped, index=index), ("LLAMAL128 error rules",))
-        for round_, index in (("5.0", 0), ("5.0", 2), ("5.1", 0), ("5.1", 1))
-    ),
     Case("one too many skipped, bert", "5.0", "bert", positions(lambda n: n + 10**6, "epoch_num"), ("BERT123 error rules",)),
-    Case("one too many skipped, unet3d", "2.0", "unet3d", positions(lambda n: n + 20, "epoch_num"), ("UNET133 error rules",)),
-    Case("an earlier first one, unet3d", "2.0", "unet3d", positions(lambda n: n - 20, "epoch_num")),
     Case("trained too long, unet3d", "2.0", "unet3d", positions(lambda n: n + 10_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
     Case("trained too long, but failed", "2.0", "unet3d", changed(positions(lambda n: n + 10_000, "epoch_num"), ended("aborted", reached=False)), ("UNET110 error official", "UNET133 error rules", "RUN130 warning rules"), "fail"),
-    Case("trained too long, unet3d in samples", "4.0", "unet3d", positions(lambda n: n + 168 * 20_000, "epoch_num"), ("UNET133 error rules", "UNET134 error rules")),
-    Case("two decimals", "5.1", "rgat", positions(lambda n: round(n + 0.004, 2), "epoch_num")),
     Case("flux rounded up", "5.1", "flux1", lambda log: edited(edited(log, "global_batch_size", value=1000), "evaluation_frequency", value=263_000), ("FLUX102 error official", "FLUX121 warning rules"), "fail"),
-    Case("flux too seldom", "5.1", "flux1", field("evaluation_frequency", 600_000), ("FLUX102 error official", "FLUX122 error rules"), "fail"),
     # the data
     *(
         Case(f"{count} samples in {benchmark} {round_}", round_, benchmark, field("train_samples", count), (f"{code} warning rules",) if code else ())
         for round_, benchmark, code, counts in (
             ("0.7", "resnet", "", (1_281_167, 1_281_168, 1_280_000)),
-            ("4.0", "resnet", "RN171", (640_583, 1_300_000)),
-            ("0.7", "ssd", "", (117_266, 118_287)),
             ("1.1", "ssd", "SSD171", (58_633,)),
-            ("2.0", "ssd", "", (1_170_301,)),
             ("5.1", "retinanet", "SSD172", (585_150, 100)),
             ("0.7", "transformer", "", (566_340, 4_590_101, "566340")),
-            ("0.7", "transformer", "TRF171", (2_295_050,)),
-            ("0.7", "gnmt", "", (3_442_299, 3_965_952)),
-            ("0.7", "gnmt", "GNMT171", (1_721_149,)),
-            ("3.1", "rnnt", "", (276_480, 278_016, 279_512)),
-            ("3.1", "rnnt", "RNNT171", (139_264, 562_482)),
-            ("3.1", "dlrm_dcnv2", "", (4_195_197_692, 4_195_155_968)),
-            ("6.0", "dlrm_dcnv2", "DCN171", (2_097_598_846,)),
-            ("5.0", "stable_diffusion", "SD171", (1,)),
             ("5.1", "rgat", "GNN171", (94_605_580,)),
-            ("6.0", "llama2_70b_lora", "LORA171", (3_900,)),
-            ("5.1", "llama31_405b", "LLAMAL171", (787_103_704,)),
-            ("5.1", "flux1", "FLUX171", (1_000_000,)),
             ("hpc_3.0", "cosmoflow", "COSMO171", (262_144,)),
-            ("hpc_1.0", "oc20", "OC171", (200_000,)),
         )
         for count in counts
     ),
     *(Case(f"{count} batches of retinanet", "5.0", "retinanet", lambda log, count=count: edited(edited(log, "global_batch_size", value=256), "train_samples", value=count), findings) for count, findings in ((4571, ()), (4572, ()), (4576, ()), (2286, ("SSD172 warning rules",)))),  # type: ignore[misc]
     *(Case(f"no {key} of minigo, open", "2.0", "minigo", partial(without, key=key), (f"{code} error official",), "fail", "open") for key, code in (("train_samples", "RUN117"), ("eval_samples", "RUN118"))),
     Case("half the samples, open", "5.1", "rgat", field("train_samples", 47_302_790), division="open"),
-    Case("batches of gpt3", "4.0", "gpt3", field("train_samples", 1_205_862_400)),
     # seeds
     *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed)) for seed in (1, "1", " 12 ", -5, 12.0, 10**400)),
     *(Case(f"seed {seed!r}", "5.1", "rgat", field("seed", seed), ("RUN153 error rules",)) for seed in ("x", 1.5, None, [1], "1.5", "12.0")),
@@ -541,23 +414,16 @@ CASES = [
         for round_, benchmark, division, status, reached, findings, official in (
             ("5.1", "rgat", "closed", "aborted", True, ("RUN140 warning rules",), "pass"),
             ("5.1", "rgat", "closed", "aborted", False, ("GNN104 error official", "RUN130 warning rules"), "fail"),
-            ("hpc_3.0", "deepcam", "closed", "aborted", True, ("RUN140 warning rules",), "pass"),
-            ("0.7", "resnet", "closed", "", True, ("RUN140 warning rules",), "pass"),
             ("5.1", "rgat", "open", "aborted", True, ("RUN130 note advice",), "pass"),
             ("5.1", "rgat", "open", "success", False, (), "pass"),
             ("5.1", "llama31_405b", "open", "success", False, ("LLAMAL217 error official",), "fail"),
-            ("5.1", "flux1", "open", "aborted", False, ("FLUX202 error official", "RUN130 note advice"), "fail"),
-            ("hpc_3.0", "deepcam", "open", "success", False, ("CAM202 error official",), "fail"),
-            ("0.7", "gnmt", "open", "success", False, ("GNMT202 error official",), "fail"),
         )
     ),
     *(
         Case(f"killed, {'' if reached else 'not '}reached, {benchmark} {division}", round_, benchmark, changed(ended("success", reached), partial(without, key="run_stop")), ("RUN109 error official", *findings), "fail", division)
         for round_, benchmark, division, reached, findings in (
             ("5.1", "rgat", "closed", True, ("RUN140 warning rules",)),
-            ("hpc_1.0", "deepcam", "closed", True, ("RUN140 warning rules",)),
             ("5.1", "rgat", "closed", False, ("GNN104 error official", "RUN130 warning rules")),
-            ("0.7", "resnet", "open", True, ("RUN130 warning rules",)),
         )
     ),
     *(Case(f"missed after all, {benchmark} {round_}", round_, benchmark, denied, ("RUN154 warning rules",)) for round_, benchmark in (("0.7", "gnmt"), ("hpc_1.0", "deepcam"), ("hpc_3.0", "deepcam"))),
@@ -568,89 +434,46 @@ CASES = [
     ),
     # the day of a run
     Case("in review", "5.1", "rgat", shifted(30)),
-    Case("resubmitted", "5.1", "rgat", shifted(-400)),
+    Case("times in seconds", "5.1", "rgat", each(lambda r: {"time_ms": r["time_ms"] // 1000}), ("RUN158 warning rules",)),
     Case("long after the submission", "5.1", "rgat", shifted(90), ("RUN158 warning rules",)),
-    Case("times in seconds", "5.1", "rgat", lambda log: joined([{**r, "time_ms": r["time_ms"] // 1000} for r in records(log)]), ("RUN158 warning rules",)),
     Case("fewer warm-up steps, as text", "5.1", "llama31_8b", field("opt_learning_rate_warmup_steps", "0"), ("LLAMAS107 error both",), "fail"),
     Case("decay steps as text", "5.1", "llama31_8b", field("opt_learning_rate_decay_steps", "1199872"), ("LLAMAS107 error official",), "fail"),
-    Case("one evaluation of FID alone, open", "4.0", "stable_diffusion", one_of_fid, ("SD201 error official", "SD202 error official"), "fail", "open"),
     Case("no evaluation, open", "4.0", "stable_diffusion", lambda log: without(log, "eval_accuracy"), ("RUN116 error both", "SD201 error official"), "fail", "open"),
     Case("boxes alone, open", "3.1", "maskrcnn", field("eval_accuracy", {"BBOX": 0.3}), ("MRCNN201 error official", "MRCNN202 error official"), "fail", "open"),
-    Case("no boxes, open", "3.1", "maskrcnn", lambda log: without(log, "eval_accuracy"), ("MRCNN201 error official", "MRCNN203 error rules"), "fail", "open"),
     # batch size and formats
     *(
         Case(f"deepseekv3 at {rate}", "6.0", "deepseekv3_671b", field("opt_base_learning_rate", rate), findings, quotes=True)
         for rate, findings in ((2.3238e-5, ()), (2.32379e-5, ()), (2.3237e-5, ("DSV129 warning rules",)))
     ),
     Case("405b, small batch", "5.1", "llama31_405b", field("global_batch_size", 1024), ("LLAMAL106 error both", "LLAMAL122 warning rules", "LLAMAL124 error rules", "LLAMAL127 warning rules", "LLAMAL134 error official"), "fail"),
-    Case("405b, large batch", "5.1", "llama31_405b", changed(fields(global_batch_size=18_432, opt_base_learning_rate=128e-5, opt_learning_rate_warmup_steps=500, opt_learning_rate_decay_steps=74_500), positions(lambda n: n, "samples_count")), ("LLAMAL122 warning rules",)),
-    Case("405b, small batch, 5.0", "5.0", "llama31_405b", fields(global_batch_size=576, opt_base_learning_rate=4e-5, opt_learning_rate_warmup_steps=16_000), ("LLAMAL122 warning rules",)),
     *(
         Case(f"gpt3, {size} at {rate}", "4.1", "gpt3", fields(global_batch_size=size, opt_base_learning_rate=rate, opt_end_learning_rate=rate / 10), tuple(f"{code} warning rules" for code in codes), quotes="GPT124" in codes)
         for size, rate, codes in ((1024, 2e-5, ("GPT124", "GPT126", "GPT127", "GPT136")), (8192, 3e-5, ("GPT126", "GPT127", "GPT136")), (12_288, 3e-5, ("GPT124", "GPT126", "GPT127", "GPT136")))
     ),
     Case("mxfp6", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "mxfp6"), ("RUN161 error rules",)),
-    Case("fp8", "6.1", "flux1", field("lowest_numerical_precision_in_linear", "fp8")),
     Case("no such format", "6.1", "flux1", field("lowest_numerical_precision_in_attn", "fp5"), ("RUN132 error official", "RUN162 error rules"), "fail"),
     # keys and benchmarks that only the checker has
-    Case("parallelism", "6.1", "flux1", field("tensor_parallelism", 0.5), ("RUN134 error official",), "fail"),
-    Case("qwen", "6.1", "qwen35_397b_grpo", field("opt_adamw_beta_1", 0.8), ("QWEN108 error official",), "fail"),
     Case("counted from the last batch size", "6.1", "qwen35_397b_grpo", batch_size_again, ("QWEN101 note advice",)),
-    Case("dlrmv4", "6.1", "dlrmv4", field("eval_samples", 5), ("DLRMV103 error official",), "fail"),
-    Case("submitter in 5.0", "5.0", "rgat", field("submission_org", ""), ("RUN101 warning advice",)),
     # hyperparameters that only the table has
     *untested("2.0", "resnet", "lars_opt_momentum", {0.9: True, 0.8: False}, "RN118", add=False),
     *untested("0.7", "bert", "max_sequence_length", {512: True, 128: False}, "BERT125", add=False),
-    *untested("0.7", "gnmt", "opt_learning_rate_decay_factor", {0.5: True, 0.25: False}, "GNMT113", add=False),
-    *untested("0.7", "gnmt", "opt_learning_rate_decay_steps", {4: True, 5: False}, "GNMT115", add=False),
     *untested("hpc_1.0", "cosmoflow", "opt_learning_rate_decay_factor", {0.25: True, 1.0: False, 0: False}, "COSMO112", add=False),
     *(
         Case(f"{key} {value}", round_, benchmark, field(key, value), findings, quotes=True)
         for round_, benchmark, key, value, findings in (
-            ("hpc_3.0", "cosmoflow", "opt_learning_rate_decay_factor", [0.5, 0.25], ()),
             ("hpc_3.0", "cosmoflow", "opt_learning_rate_decay_factor", [0.5, 1.5], ("COSMO112 warning rules",)),
             ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 200], ()),
             ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 0], ("OC116 warning rules",)),
-            ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", [100, 1.5], ("OC116 warning rules",)),
-            ("hpc_1.0", "oc20", "opt_learning_rate_decay_boundary_steps", 100, ("OC116 warning rules",)),
-            ("1.1", "ssd", "opt_learning_rate_decay_boundary_epochs", [44, 55], ()),
-            ("0.7", "ssd", "opt_learning_rate_decay_boundary_epochs", [44, 50], ("SSD119 warning rules",)),
         )
     ),
     *(
         Case(f"{buckets} buckets, rnnt {round_}", round_, "rnnt", field("data_train_num_buckets", buckets), findings, "fail" if findings else "pass")
         for round_, buckets, findings in (("1.0", 6, ()), ("1.0", 5, ("RNNT121 error both",)), ("1.1", 1, ()))
     ),
-    Case("405b, 6912, 5.0", "5.0", "llama31_405b", fields(global_batch_size=6912, opt_base_learning_rate=48e-5, opt_learning_rate_warmup_steps=1334), ("LLAMAL123 note rules", "LLAMAL126 warning rules")),
     *untested("2.0", "bert", "opt_name", {"lamb": True, "LAMB": True, "adam": False}, "BERT124"),
-    *untested("4.0", "unet3d", "opt_name", {"sgd": True, "nag": True, "adam": False}, "UNET127", add=False),
-    *untested("3.1", "maskrcnn", "min_image_size", {800: True, 640: False}, "MRCNN123", add=False),
-    *untested("3.1", "maskrcnn", "max_image_size", {1333: True, 1024: False}, "MRCNN124", add=False),
-    *untested("5.1", "llama31_8b", "dropout", {0.0: True, 0.1: False}, "LLAMAS127"),
-    *untested("5.1", "llama31_8b", "sequence_length", {8192: True, 4096: False}, "LLAMAS128"),
     *untested("5.1", "llama31_405b", "dropout", {0: True, 0.1: False}, "LLAMAL129"),
-    *untested("5.1", "llama2_70b_lora", "lora_dropout", {0.1: True, 0.0: False}, "LORA122"),
     *untested("5.1", "llama2_70b_lora", "sequence_length", {8192: True, 8196: True, 4096: False}, "LORA123"),
-    *untested("6.0", "gpt_oss_20b", "sequence_length", {8192: True, 4096: False}, "OSS128"),
-    *untested("6.0", "deepseekv3_671b", "sequence_length", {4096: True, 8192: False}, "DSV128"),
-    *untested("1.0", "ssd", "model_bn_span", {114: True, 56.0: True, 56.5: False}, "SSD127", add=False),
     *untested("1.1", "ssd", "opt_learning_rate_warmup_factor", {0: True, 64.0: True, 0.0002: False}, "SSD128", add=False),
-    *untested("0.7", "ssd", "opt_learning_rate_warmup_steps", {650: True, 650.5: False}, "SSD129", add=False),
-    *untested("1.0", "minigo", "train_batch_size", {4096: True, 0: False}, "MINIGO108", add=False),
-    *untested("4.0", "gpt3", "dropout", {0.0: True, 0.2: False}, "GPT139"),
-    *untested("hpc_3.0", "oc20", "opt_base_learning_rate", {1e-3: True, 0.0: False}, "OC113", add=False),
-    *untested("hpc_3.0", "oc20", "opt_learning_rate_warmup_factor", {0.2: True, 1.5: False}, "OC115", add=False),
-    *untested("hpc_3.0", "oc20", "opt_learning_rate_decay_factor", {0.1: True, -0.1: False, 2: False}, "OC117", add=False),
-    *untested("hpc_3.0", "deepcam", "opt_weight_decay", {0.01: True, -0.1: False}, "CAM115"),
-    *untested("5.0", "llama31_405b", "opt_learning_rate_decay_steps", {1_192_000: True, 1_200_000: False}, "LLAMAL131", add=False),
-    *untested("6.0", "llama31_405b", "opt_init_checkpoint_step", {0: True, 10: False}, "LLAMAL132"),
-    *untested("6.0", "llama2_70b_lora", "opt_weight_decay", {0.0001: True, 0.001: False}, "LORA124"),
-    *untested("3.0", "unet3d", "training_oversampling", {0.4: True, 0.3: False}, "UNET135"),
-    *untested("3.0", "unet3d", "evaluation_overlap", {0.5: True, 0.25: False}, "UNET137"),
-    *untested("4.0", "unet3d", "data_train_samples", {168: True, 100: False}, "UNET138"),
-    *untested("4.0", "unet3d", "data_eval_samples", {42: True, 21: False}, "UNET139"),
-    *untested("3.1", "rnnt", "data_train_speed_perturbation_min", {0.85: True, 0.9: False}, "RNNT143"),
-    *untested("3.1", "rnnt", "data_train_speed_perturbation_max", {1.15: True, 1.2: False}, "RNNT144"),
     *(Case(f"UNET136 {shape}", "4.0", "unet3d", logged("evaluation_input_shape", shape), findings, quotes=True) for shape, findings in (([128, 128, 128], ()), ([64, 64, 64], ("UNET136 warning rules",)))),
     *(
         Case(f"unet3d {round_}, every {factor} times 20 epochs", round_, "unet3d", positions(lambda n, start=start, factor=factor: start + factor * (n - start), "epoch_num"), findings)  # type: ignore[misc]
@@ -661,17 +484,6 @@ CASES = [
         Case(f"epochs from 0, {benchmark}", round_, benchmark, epochs_from_zero, (f"{code} note rules",), official)
         for round_, benchmark, code, official in (("4.0", "resnet", "RN141", "pass"), ("3.1", "rnnt", "RNNT151", "pass"), ("2.0", "maskrcnn", "MRCNN121", "pass"))
     ),
-    *(
-        Case(f"boundaries {value} at {size}, maskrcnn", round_, "maskrcnn", fields(global_batch_size=size, opt_learning_rate_decay_steps=value), findings, quotes=True)
-        for round_, size, value, findings in (
-            ("3.1", 128, [9000, 12_001], ()),
-            ("0.7", 96, [12_000, 16_000], ()),
-            ("2.1", 144, [8666, 11_555], ()),
-            ("2.1", 144, [9000, 12_000], ("MRCNN126 warning rules",)),
-            ("0.7", 96, [12_500, 16_667], ("MRCNN126 warning rules",)),
-        )
-    ),
-    Case("other boundaries", "3.1", "maskrcnn", field("opt_learning_rate_decay_steps", [9000, 15_000]), ("MRCNN125 warning rules",)),
 ]  # fmt: skip
 
 

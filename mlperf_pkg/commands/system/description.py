@@ -28,8 +28,7 @@ from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING, Sureness
-from mlperf_pkg.run.identity import Identity, identify
-from mlperf_pkg.run.model import LogFile
+from mlperf_pkg.run.model import Identity, LogFile, identify
 from mlperf_pkg.submission.find import find_input
 
 ONE_NODE = "N/A, one node"

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import starmap
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, NoReturn
@@ -22,7 +23,7 @@ from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.documents import read, rounds, rule_files, usages
+from mlperf_pkg.rulebook.documents import every_round, read, rule_files
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
 from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
@@ -95,17 +96,12 @@ def lint(folder: Path, rounds: Iterable[Round]) -> list[PointProblem]:
     Raises:
         UserError: a file of reference points cannot be read. The message names it.
     """
-    return [
-        problem
-        for round_ in rounds
-        for path in sorted(points_folder(folder, round_).glob("rcps_*.json"))
-        for problem in lint_file(
-            path,
-            round_,
-            path.stem.removeprefix("rcps_"),
-            visible(path.relative_to(folder).as_posix()),
-        )
-    ]
+    problems: list[PointProblem] = []
+    for round_ in rounds:
+        for path in sorted(points_folder(folder, round_).glob("rcps_*.json")):
+            name, file = path.stem.removeprefix("rcps_"), path.relative_to(folder).as_posix()
+            problems += lint_file(path, round_, name, visible(file))
+    return problems
 
 
 def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[PointProblem]:
@@ -117,18 +113,9 @@ def lint_file(path: Path, round_: Round, name: str, file: str) -> Iterator[Point
     benchmark = load_benchmark(round_.usage, round_.name, name)
     runs = benchmark.runs.required if benchmark else None
     for point, record in read_points(path).items():
+        place = round_.usage, round_.name, visible(name), visible(point)
         for kind, actual, expected in problems_of(record, name, runs):
-            yield PointProblem(
-                kind=kind,
-                usage=round_.usage,
-                round=round_.name,
-                benchmark=visible(name),
-                point=visible(point),
-                batch_size=record.batch_size,
-                file=file,
-                found=actual,
-                expected=expected,
-            )
+            yield PointProblem(kind, *place, record.batch_size, file, actual, expected)
 
 
 def problems_of(
@@ -140,14 +127,13 @@ def problems_of(
     """
     values = record.to_converge
     if outliers := _outliers(values):
-        expected = f"all within {_FACTOR} times the median"
-        yield Kind.OUTLIER, outliers, expected
+        yield Kind.OUTLIER, outliers, f"all within {_FACTOR} times the median"
     if runs is not None and len(values) < 2 * runs:
         expected = f"at least {2 * runs} (2N, where a submission has N = {runs})"
         yield Kind.FEW_RUNS, f"{len(values)} runs", expected
     if min(values) == max(values):
-        text = f"{len(values)} runs, all at {_number(values[0])}"
-        yield Kind.EQUAL_RUNS, text, "runs that differ"
+        actual = f"{len(values)} runs, all at {_number(values[0])}"
+        yield Kind.EQUAL_RUNS, actual, "runs that differ"
     if record.benchmark != name:
         yield Kind.MISNAMED, f"the benchmark {visible(record.benchmark)}", name
     if runs is None:
@@ -158,10 +144,10 @@ def _outliers(values: Sequence[float]) -> str:
     """Return the values far from the median, in words; empty where there are none."""
     middle = median(values)
     far = [value for value in values if not middle / _FACTOR <= value <= middle * _FACTOR]
-    if not far:
-        return ""
-    ratios = [f", {value / middle:.1f} times the median" if middle else "" for value in far]
-    return "; ".join(map("{}{}".format, map(_number, far), ratios))
+    return "; ".join(
+        _number(value) + (f", {value / middle:.1f} times the median" if middle else "")
+        for value in far
+    )
 
 
 def _number(value: float) -> str:
@@ -194,13 +180,10 @@ def read_points(path: Path) -> dict[str, PointRecord]:
     except ValueError as error:  # of JSON, UTF-8 and msgspec
         raise UserError(f"{file}: not reference points: {visible(str(error))}") from error
     for point, record in records.items():
-        if not record.to_converge or not all(
-            map(math.isfinite, [record.batch_size, *record.to_converge])
-        ):
-            raise UserError(
-                f"{file}: not reference points: {visible(point)} has no finite numbers of epochs"
-                " or samples to converge"
-            )
+        numbers = record.batch_size, *record.to_converge
+        if len(numbers) == 1 or not all(map(math.isfinite, numbers)):
+            problem = "has no finite numbers of epochs or samples to converge"
+            raise UserError(f"{file}: not reference points: {visible(point)} {problem}")
     return records
 
 
@@ -279,18 +262,11 @@ def review(folder: Path | None = None) -> PointReview:
         RulebookError: the list of known mistakes is not valid.
     """
     root = folder or official_folder()
-    every_round = [load_round(usage, name) for usage in usages() for name in rounds(usage)]
-    present = {
-        (round_.usage, round_.name)
-        for round_ in every_round
-        if points_folder(root, round_).is_dir()
-    }
+    every = starmap(load_round, every_round())
+    with_points = [round_ for round_ in every if points_folder(root, round_).is_dir()]
+    present = {(round_.usage, round_.name) for round_ in with_points}
     entries = [entry for entry in known_points() if (entry.usage, entry.round) in present]
-    return compared(lint(root, every_round), entries)
-
-
-def compared(problems: Sequence[PointProblem], entries: Sequence[KnownPoint]) -> PointReview:
-    """Return which problems are new, and which known ones are stale."""
+    problems = lint(root, with_points)
     actual, accepted = set(map(identity, problems)), set(map(identity, entries))
     return PointReview(
         new=tuple(problem for problem in problems if identity(problem) not in accepted),
@@ -329,17 +305,12 @@ def known_points() -> list[KnownPoint]:
 def _entries(file: RuleFile) -> Iterator[KnownPoint]:
     for kind, groups in read(file).items():
         for index, group in enumerate(groups):
+            reason = " ".join(group["reason"].split())
             for place, points in group["points"].items():
-                usage, round_name, benchmark = place.split("/")
+                usage, round_, benchmark = place.split("/")
                 for point, sets in points.items():
+                    steps = (kind, index, "points", place, point)
+                    touched = {name: tuple(names) for name, names in sets.items()}
                     yield KnownPoint(
-                        kind=kind,
-                        usage=usage,
-                        round=round_name,
-                        benchmark=benchmark,
-                        point=point,
-                        reason=" ".join(group["reason"].split()),
-                        file=file,
-                        steps=(kind, index, "points", place, point),
-                        **{name: tuple(names) for name, names in sets.items()},
+                        kind, usage, round_, benchmark, point, reason, file, steps, **touched
                     )

@@ -8,8 +8,11 @@ text, to be compared with what maintainers have accepted.
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +79,11 @@ def conjuncts(node: ast.expr) -> list[ast.expr]:
 def joined(parts: Iterable[str]) -> frozenset[str]:
     """Return conditions as one set, each without what another of them implies."""
     whole = frozenset(parts)
-    return frozenset(_unconditional(part, whole) for part in whole)
+    choices = (part.partition(" if ") for part in whole)  # ``a if b else True`` is ``a`` with ``b``
+    return frozenset(
+        then if rest and rest.removesuffix(" else 1.0") in whole else then + if_ + rest
+        for then, if_, rest in choices
+    )
 
 
 def either(key: str, other: str) -> tuple[str, str]:
@@ -85,20 +92,9 @@ def either(key: str, other: str) -> tuple[str, str]:
     return first, f"at least once, or {second}"
 
 
-def _unconditional(part: str, whole: frozenset[str]) -> str:
-    """Replace ``a if b else True`` by ``a`` where ``b`` is a condition as well."""
-    then, _, rest = part.partition(" if ")
-    return then if rest and rest.removesuffix(" else 1.0") in whole else part
-
-
 def call(function: str, argument: ast.expr) -> ast.expr:
     """Return the expression ``function(argument)``."""
     return ast.Call(ast.Name(function, ast.Load()), [argument], [])
-
-
-def rewritten(expression: ast.expr, state: State, key: str) -> str:
-    """Return an expression of the code that runs after a record of ``key``, in normal form."""
-    return ast.unparse(Rewriter(state).follow(expression, key))
 
 
 class Rewriter(ast.NodeTransformer):
@@ -126,23 +122,19 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _of_record(self, name: str) -> ast.expr:
-        if self._key is None:
-            return ast.Name(name, ast.Load())
-        if name != "value":
-            return ast.Attribute(ast.Name(self._key, ast.Load()), name, ast.Load())
-        if self._key in self._state.logged:
+        if self._key and name == "value" and self._key in self._state.logged:
             return ast.Constant(self._state.logged[self._key])
-        return ast.Name(self._key, ast.Load())
+        own = ast.Name(self._key or name, ast.Load())
+        return ast.Attribute(own, name, ast.Load()) if self._key and name != "value" else own
 
     def _variable(self, name: str) -> ast.expr:
         definitions = self._state.definitions.get(name, [])
         initial = self._state.initial.get(name)
         if not definitions and initial is not None:
             return self.follow(initial, None)
-        if len(definitions) != 1 or definitions[0].expression is None:
+        only = definitions[0] if len(definitions) == 1 else None
+        if only is None or only.expression is None:
             return ast.Subscript(ast.Name("s", ast.Load()), ast.Constant(name), ast.Load())
-        (only,) = definitions
-        assert only.expression  # noqa: S101
         value = self.follow(only.expression, only.key)
         if only.gathers:
             return value
@@ -157,8 +149,7 @@ class Rewriter(ast.NodeTransformer):
         """Return the normal form of an expression of the state, set by a record of ``key``."""
         inner = Rewriter(self._state, key)
         inner.implied = self.implied
-        copy = ast.parse(ast.unparse(expression), mode="eval").body
-        result: ast.expr = inner.visit(copy)
+        result: ast.expr = inner.visit(deepcopy(expression))
         return result
 
     # ---- one of several ways to write the same --------------------------------------------
@@ -191,9 +182,8 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.op, ast.BitOr):
             return self.visit_BoolOp(ast.BoolOp(ast.Or(), [node.left, node.right]))
-        numbers = [n.value for n in (node.left, node.right) if isinstance(n, ast.Constant)]
-        match numbers, OPERATORS.get(type(node.op)):
-            case [float(left), float(right)], fold if fold is not None:
+        match node.left, node.right, OPERATORS.get(type(node.op)):
+            case ast.Constant(float(left)), ast.Constant(float(right)), fold if fold is not None:
                 return ast.Constant(fold(left, right))
         return node
 
@@ -230,20 +220,17 @@ def _chosen(node: ast.IfExp) -> ast.expr:
 
 
 def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
-    if (
-        isinstance(op, ast.Eq)
-        and isinstance(left, ast.Constant)
-        and isinstance(right, ast.Constant)
-    ):
-        return ast.Constant(float(left.value == right.value))
-    if isinstance(op, ast.Eq) and same(right, TRUE) and ast.unparse(left).startswith("seen("):
-        return left
-    if isinstance(op, ast.IsNot) and ast.unparse(right) == "None":
-        return TRUE if not ast.unparse(left).startswith("s[") else ast.Compare(left, [op], [right])
-    if ast.unparse(left) == "'value'" and ast.unparse(right) == "v":
-        return TRUE
-    if isinstance(op, ast.In) and isinstance(right, ast.List | ast.Set):
-        right = ast.List(sorted(right.elts, key=ast.unparse), ast.Load())
+    match op, left, right:
+        case ast.Eq(), ast.Constant(one), ast.Constant(other):
+            return ast.Constant(float(one == other))
+        case ast.Eq(), ast.Call(ast.Name("seen")), ast.Constant(TRUE.value):
+            return left
+        case ast.IsNot(), _, ast.Constant(None) if not ast.unparse(left).startswith("s["):
+            return TRUE
+        case _, ast.Constant("value"), ast.Name("v"):
+            return TRUE
+        case ast.In(), _, ast.List(options) | ast.Set(options):
+            right = ast.List(sorted(options, key=ast.unparse), ast.Load())
     if type(op) in MIRRORED and ast.unparse(right).startswith(("value", "metadata")):
         left, op, right = right, MIRRORED[type(op)](), left
     return ast.Compare(left, [op], [right])
@@ -251,13 +238,11 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
 
 def _common_value(parts: list[ast.expr]) -> ast.expr | None:
     """Return the value that all parts compare by ``==``, if it is the same."""
-    values = [
-        part.left
+    first, *others = (
+        part.left if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq) else None
         for part in parts
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
-    ]
-    alike = len(values) == len(parts) and all(same(value, values[0]) for value in values)
-    return values[0] if alike else None
+    )
+    return first if first and all(other and same(other, first) for other in others) else None
 
 
 Document = Mapping[str, Any]
@@ -321,10 +306,9 @@ class Follow(Struct, frozen=True):
 class CheckerFile(Struct, frozen=True):
     """One file: its conditions, those that no later file replaces, and the files it loads."""
 
-    name: str
-    conditions: dict[str, frozenset[str]] = field(default_factory=dict)
-    kept: dict[str, frozenset[str]] = field(default_factory=dict)
-    follows: dict[str, tuple[Follow, ...]] = field(default_factory=dict)
+    conditions: dict[str, frozenset[str]]
+    kept: dict[str, frozenset[str]]
+    follows: dict[str, list[Follow]]
 
 
 class Layers(Struct, frozen=True):
@@ -346,32 +330,24 @@ def layers(folder: Path, start: str, values: frozenset[tuple[str, str]]) -> Laye
     """
     logged = dict(values)
     replaced: dict[str, frozenset[str]] = {}
-    kept: dict[str, frozenset[str]] = {}
+    kept: dict[str, frozenset[str]] = defaultdict(frozenset)
     origin: dict[str, str] = {}
     follows: dict[str, frozenset[str]] = {}
     queue = [f"{start}/common.yaml"]
-    while queue:
-        file = read_file(folder, queue.pop(0), logged.get("submission_division", ""))
+    for queued in queue:  # which grows
+        file = read_file(folder, queued, logged.get("submission_division", ""))
         replaced |= file.conditions
-        origin |= dict.fromkeys(file.conditions, file.name)
+        origin = {**dict.fromkeys(file.kept, queued), **origin}
+        origin |= dict.fromkeys(file.conditions, queued)
         for key, texts in file.kept.items():
-            kept[key] = kept.get(key, frozenset()) | texts
-            origin.setdefault(key, file.name)
+            kept[key] |= texts
         for key, loaded in file.follows.items():
-            if loaded:
-                follows[key] = _choices(file.conditions.get(key, frozenset()), loaded)
+            members = chain.from_iterable(map(_members, file.conditions[key]))
+            follows[key] = frozenset([*members, *filter(None, (f.only for f in loaded))])
             names = [follow.file(logged[key]) for follow in loaded if key in logged]
             queue += [name for name in names if name and _path(folder, name).is_file()]
-    whole = {
-        key: replaced.get(key, frozenset()) | kept.get(key, frozenset()) for key in replaced | kept
-    }
+    whole = {key: replaced.get(key, frozenset()) | kept[key] for key in {**replaced, **kept}}
     return Layers(whole, origin, follows)
-
-
-def _choices(texts: Iterable[str], follows: Iterable[Follow]) -> frozenset[str]:
-    """Return the values of a key that load further files."""
-    members = [member for text in texts for member in _members(text)]
-    return frozenset([*members, *(follow.only for follow in follows if follow.only)])
 
 
 def _members(condition: str) -> list[Any]:
@@ -395,28 +371,26 @@ def read_file(folder: Path, name: str, division: str) -> CheckerFile:
     """
     blocks = _blocks(_path(folder, name))
     keys = {block["NAME"]: block for kind, block in blocks if kind == "KEY"}
-    file = CheckerFile(name)
     state = State({"submission_division": division} if division else {})
     strange = list(_begin([block for kind, block in blocks if kind == "BEGIN"], state))
-    odd = {
-        key: [
-            part
-            for part in _statements(block.get("POST", ""))
-            if not _ENQUEUE.fullmatch(ast.unparse(part)) and not _defined(key, part, state)
-        ]
-        for key, block in keys.items()
-    }
+    follows: dict[str, list[Follow]] = defaultdict(list)
+    odd: dict[str, list[str]] = defaultdict(list)
     for key, block in keys.items():
-        file.follows[key] = tuple(_follows(block.get("POST", "")))
-        texts = joined([*_conditions(block, state), *_computed(key, odd[key], state)])
-        file.conditions[key] = frozenset(
-            _with_files(text, folder, file.follows[key]) for text in texts
-        )
+        for part in _statements(block.get("POST", "")):
+            if match := _ENQUEUE.fullmatch(text := ast.unparse(part)):
+                follows[key].append(Follow(match["path"], match["only"], bool(match["lower"])))
+            elif not _defined(key, part, state):
+                odd[key].append(f"does {text}")
+    own = {key: (*_conditions(keys[key], state), *odd[key], *_computed(key, state)) for key in keys}
     ends = [text for kind, block in blocks if kind == "END" for text in _end(block, state)]
-    of_run = [*((WHOLE_LOG, text) for text in (*strange, *ends)), *_of_run(keys, state)]
-    for key, text in of_run:
-        file.kept[key] = file.kept.get(key, frozenset()) | {text}
-    return file
+    kept: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for key, text in (*((WHOLE_LOG, text) for text in (*strange, *ends)), *_of_run(keys, state)):
+        kept[key] |= {text}
+    conditions = {
+        key: frozenset(_with_files(text, folder, follows.get(key, [])) for text in joined(texts))
+        for key, texts in own.items()
+    }
+    return CheckerFile(conditions, kept, follows)
 
 
 def _blocks(path: Path) -> list[tuple[str, Document]]:
@@ -473,12 +447,6 @@ def _texts(entry: Any) -> list[str]:
     return [] if entry is None else [entry] if isinstance(entry, str) else list(entry)
 
 
-def _follows(code: str) -> Iterator[Follow]:
-    for statement in _statements(code):
-        if match := _ENQUEUE.fullmatch(ast.unparse(statement)):
-            yield Follow(match["path"], match["only"], bool(match["lower"]))
-
-
 # ---- state --------------------------------------------------------------------------------
 
 
@@ -533,12 +501,11 @@ def _assigned(statement: ast.stmt) -> Iterator[str]:
                 yield name
 
 
-def _computed(key: str, odd: Iterable[ast.stmt], state: State) -> Iterator[str]:
-    """Yield what the code after a record does beyond noting its value, as it may fail."""
-    yield from (f"does {ast.unparse(statement)}" for statement in odd)
+def _computed(key: str, state: State) -> Iterator[str]:
+    """Yield what the code after a record computes beyond noting its value, as it may fail."""
     for definition in (part for parts in state.definitions.values() for part in parts):
         if definition.key == key and definition.expression is not None:
-            text = rewritten(definition.expression, state, key)
+            text = ast.unparse(Rewriter(state).follow(definition.expression, key))
             if any(sign in text for sign in ("/", "*", "math.")):
                 yield f"computes {text}"
 

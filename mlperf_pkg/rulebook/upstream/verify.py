@@ -11,9 +11,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,7 @@ from mlperf_pkg.infra.resources import data_folder, official_folder
 from mlperf_pkg.rulebook.constraints import needed_in_words
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain import loaded
-from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Rcp, Round, Rule
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.rulebook.upstream import theirs as upstream
@@ -113,8 +113,9 @@ def verify(
     names, needed = upstream.benchmarks_and_runs(root)
     for round_ in all_rounds:
         if (round_.usage, round_.ruleset) in upstream.rulesets(root):
-            differences += _benchmarks(root, round_, names.get(round_.usage, {}))
-            differences += _round(root, round_, needed.get(round_.usage, {}))
+            allowed = names.get(round_.usage, {}).get(round_.name, ())
+            differences += _around(root, round_, allowed, needed.get(round_.usage, {}))
+            differences += _rules(root, round_)
     remaining = (_beyond(item, entries) if item.kind == "rule" else item for item in differences)
     return [item for item in remaining if item.upstream or item.rulebook]
 
@@ -137,132 +138,76 @@ def _rulesets(root: Path, all_rounds: Iterable[Round]) -> Iterator[Difference]:
     ours = {(round_.usage, round_.ruleset) for round_ in all_rounds}
     theirs = set(upstream.rulesets(root)) - NOT_COVERED.keys()
     for usage, ruleset in sorted(ours ^ theirs):
-        only = ("a folder of rules",)
-        new = (usage, ruleset) in theirs
-        yield Difference(
-            kind="ruleset",
-            usage=usage,
-            round=ruleset.rpartition(".")[0],
-            key=ruleset,
-            file=f"compliance_checker/{usage}_{ruleset}",
-            where=(),
-            upstream=only if new else (),
-            rulebook=() if new else ("a round",),
-        )
+        name, file = ruleset.rpartition(".")[0], f"compliance_checker/{usage}_{ruleset}"
+        sides = ((), ("a round",)) if (usage, ruleset) in ours else (("a folder of rules",), ())
+        yield Difference("ruleset", usage, name, ruleset, file, (), *sides)
 
 
-def _round(root: Path, round_: Round, needed: Mapping[str, int]) -> Iterator[Difference]:
-    merged: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
-    for name in round_.benchmarks:
-        benchmark = loaded(round_, name)
-        yield from _counts(round_, benchmark, needed.get(benchmark.name))
-        for division in DIVISIONS:
-            for key, theirs, ours, file in _compared(root, round_, division, benchmark):
-                places = merged.setdefault((key, theirs, ours), [])
-                places.append((f"{division} {name}", file))
-    for (key, theirs, ours), places in merged.items():
-        files = {file for _, file in places}
-        yield Difference(
-            kind="rule",
-            usage=round_.usage,
-            round=round_.name,
-            key=key,
-            file=f"compliance_checker/{files.pop() if len(files) == 1 else _folder(round_)}",
-            where=tuple(dict.fromkeys(where for where, _ in places)),
-            upstream=theirs,
-            rulebook=ours,
-        )
-
-
-def _benchmarks(
-    root: Path, round_: Round, of_rounds: Mapping[str, list[str]]
+def _around(
+    root: Path, round_: Round, allowed: Iterable[str], needed: Mapping[str, int]
 ) -> Iterator[Difference]:
-    about = partial(Difference, usage=round_.usage, round=round_.name, where=())
-    names = set(of_rounds.get(round_.name, ()))
-    for name in sorted(names ^ set(round_.benchmarks)):
-        yield about(
-            kind="benchmarks",
-            key=name,
-            file="benchmark_meta.py",
-            upstream=(name,) if name in names else (),
-            rulebook=() if name in names else (name,),
-        )
-    if round_.version < _FIRST_WITH_REFERENCE:
-        return
-    files = points_folder(root, round_).glob("rcps_*.json")
-    for name in sorted(set(round_.benchmarks) - {path.stem[len("rcps_") :] for path in files}):
-        benchmark = load_benchmark(round_.usage, round_.name, name)
-        if benchmark and benchmark.rcp is Rcp.SKIPPED:
-            continue
-        yield about(
-            kind="reference",
-            key=name,
-            file=f"rcp_checker/{round_.usage}_{round_.ruleset}/rcps_{name}.json",
-            upstream=(),
-            rulebook=("reference convergence points",),
-        )
+    """Yield the differences in the benchmarks of a round, their reference points and runs."""
+    place, meta = (round_.usage, round_.name), "benchmark_meta.py"
+    for name in sorted(set(allowed) ^ set(round_.benchmarks)):
+        sides = ((), (name,)) if name in round_.benchmarks else ((name,), ())
+        yield Difference("benchmarks", *place, name, meta, (), *sides)
+    for name in sorted(round_.benchmarks) if round_.version >= _FIRST_WITH_REFERENCE else ():
+        path = points_folder(root, round_) / f"rcps_{name}.json"
+        if loaded(round_, name).rcp is not Rcp.SKIPPED and not path.is_file():
+            file, ours = path.relative_to(root).as_posix(), ("reference convergence points",)
+            yield Difference("reference", *place, name, file, (), (), ours)
+    for name in round_.benchmarks:
+        count, required = needed.get(name), loaded(round_, name).runs.required
+        if count != required:
+            theirs = () if count is None else (f"{count} runs",)
+            yield Difference("runs", *place, name, meta, (), theirs, (f"{required} runs",))
 
 
-def _counts(round_: Round, benchmark: Benchmark, needed: int | None) -> Iterator[Difference]:
-    if needed != benchmark.runs.required:
-        yield Difference(
-            kind="runs",
-            usage=round_.usage,
-            round=round_.name,
-            key=benchmark.name,
-            file="benchmark_meta.py",
-            where=(),
-            upstream=() if needed is None else (f"{needed} runs",),
-            rulebook=(f"{benchmark.runs.required} runs",),
-        )
+def _rules(root: Path, round_: Round) -> Iterator[Difference]:
+    merged: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
+    for name, division in product(round_.benchmarks, DIVISIONS):
+        for *sides, file in dict.fromkeys(_of_runs(root, round_, division, loaded(round_, name))):
+            merged.setdefault(tuple(sides), []).append((f"{division} {name}", file))
+    for (key, theirs, ours), places in merged.items():
+        where, files = (tuple(dict.fromkeys(names)) for names in zip(*places, strict=True))
+        file = f"compliance_checker/{files[0] if len(files) == 1 else _folder(round_)}"
+        yield Difference("rule", round_.usage, round_.name, key, file, where, theirs, ours)
 
 
-_Compared: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...], str]
-"""A key, the conditions on it that only the official side or only ours has, and its file."""
-
-
-def _compared(
+def _of_runs(
     root: Path, round_: Round, division: str, benchmark: Benchmark
-) -> Iterable[_Compared]:
-    """Return the keys with other conditions on either side, for all variants of a run."""
-    variants = _choices(root, round_, division, benchmark)
-    runs = (_compared_run(root, round_, division, benchmark.name, chosen) for chosen in variants)
-    return dict.fromkeys(chain.from_iterable(runs))
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...], str]]:
+    """Yield, for all variants of a run, each key on which only one side has some conditions.
+
+    With it, the conditions of the official side alone, those of ours alone, and the official file.
+    """
+    identity = {"submission_division": division, "submission_benchmark": benchmark.name}
+    layers_of = partial(upstream.layers, root, _folder(round_))
+    fallback = f"{_folder(round_)}/{division}_{benchmark.name}.yaml"
+    for chosen in _choices(benchmark, layers_of(frozenset(identity.items())).follows):
+        layers = layers_of(frozenset({*identity.items(), *chosen}))
+        ours = official_rules(round_.usage, round_.name, division, benchmark.name, chosen)
+        for key in sorted(layers.conditions.keys() | ours.keys()):
+            theirs, mine = layers.conditions.get(key, frozenset()), ours.get(key, frozenset())
+            if theirs != mine:
+                sides = tuple(sorted(theirs - mine)), tuple(sorted(mine - theirs))
+                yield key, *sides, layers.files.get(key, fallback)
 
 
 def _choices(
-    root: Path, round_: Round, division: str, benchmark: Benchmark
-) -> Iterator[Mapping[str, str]]:
+    benchmark: Benchmark, follows: Mapping[str, frozenset[str]]
+) -> Iterator[frozenset[tuple[str, str]]]:
     """Yield no choice, and then each value of each key that chooses a variant on either side."""
-    yield {}
-    layers = upstream.layers(root, _folder(round_), _logged(division, benchmark.name, {}))
-    ours = {key: set(map(str, choices)) for key, choices in benchmark.variants.items()}
-    for key in sorted(ours.keys() | layers.follows.keys()):
+    yield frozenset()
+    ours = {key: frozenset(map(str, choices)) for key, choices in benchmark.variants.items()}
+    for key in sorted(ours.keys() | follows.keys()):
         if not key.startswith("submission_"):
-            values = ours.get(key, set()) | layers.follows.get(key, frozenset())
-            yield from ({key: value} for value in sorted(values))
-
-
-def _compared_run(
-    root: Path, round_: Round, division: str, name: str, chosen: Mapping[str, str]
-) -> Iterator[_Compared]:
-    layers = upstream.layers(root, _folder(round_), _logged(division, name, chosen))
-    ours = official_rules(round_.usage, round_.name, division, name, frozenset(chosen.items()))
-    fallback = f"{_folder(round_)}/{division}_{name}.yaml"
-    for key in sorted(layers.conditions.keys() | ours.keys()):
-        theirs, mine = layers.conditions.get(key, frozenset()), ours.get(key, frozenset())
-        if theirs != mine:
-            only_theirs, only_ours = tuple(sorted(theirs - mine)), tuple(sorted(mine - theirs))
-            yield key, only_theirs, only_ours, layers.files.get(key, fallback)
+            for value in sorted(ours.get(key, frozenset()) | follows.get(key, frozenset())):
+                yield frozenset({(key, value)})
 
 
 def _folder(round_: Round) -> str:
     return f"{round_.usage}_{round_.ruleset}"
-
-
-def _logged(division: str, benchmark: str, chosen: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    identity = {"submission_division": division, "submission_benchmark": benchmark}
-    return frozenset({**identity, **chosen}.items())
 
 
 _NAME = re.compile(r"'(\w+)'")
@@ -278,13 +223,10 @@ def official_rules(
         UserError: the rulebook has no such round.
     """
     table = rule_table(usage, round_name, division, benchmark, chosen)
+    whole = {key: [compiled.rule for compiled in of.rules] for key, of in table.keys.items()}
     rules = {
-        key: [
-            compiled.rule
-            for compiled in key_rules.rules
-            if compiled.rule.official and compiled.rule.severity is Severity.ERROR
-        ]
-        for key, key_rules in table.keys.items()
+        key: [rule for rule in of_key if rule.official and rule.severity is Severity.ERROR]
+        for key, of_key in whole.items()
     }
     of_keys = {
         key: joined(_merged_lists(part for rule in key_rules for part in _conditions(rule)))

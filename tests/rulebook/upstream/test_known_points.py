@@ -23,13 +23,8 @@ def copy(tmp_path: Path) -> Path:
 # ---- today --------------------------------------------------------------------------------
 
 
-def test_the_installed_points_have_the_known_mistakes() -> None:
-    result = review()
-    assert (result.new, result.stale) == ((), ())
-    assert not result.fails
-
-
-def test_every_known_mistake_has_a_reason() -> None:
+def test_the_installed_points_have_the_known_mistakes_with_reasons() -> None:
+    assert not review().fails
     assert [entry for entry in known_points() if len(entry.reason) < 20] == []
 
 
@@ -38,28 +33,19 @@ def test_every_known_mistake_has_a_reason() -> None:
 
 def test_a_new_mistake_is_reported(copy: Path) -> None:
     change(copy, GPT3, "1157627904", "11576279040")
+    change(copy, GPT3, '"gpt3"', '"gpt"')
     result = review(copy)
-    assert [(item.kind, item.point) for item in result.new] == [(Kind.OUTLIER, "gpt3_ref_1536")]
+    assert {item.kind for item in result.new} == {Kind.OUTLIER, Kind.MISNAMED}
     assert (result.stale, result.fails, len(result.known)) == ((), True, 83)
 
 
-def test_a_corrected_mistake_is_reported(copy: Path) -> None:
+def test_mistakes_that_are_gone_are_reported(copy: Path) -> None:
     change(copy, GPT3, TYPO, "1207959552")
-    result = review(copy)
-    (stale,) = result.stale
-    assert (result.new, result.fails, len(result.known)) == ((), True, 82)
-    assert (stale.kind, stale.point) == ("outlier", "gpt3_ref_3072")
-    assert str(stale.problem("gone")).startswith(f"rules/{LEDGER}:")
-
-
-def test_a_point_that_is_gone_is_reported(copy: Path) -> None:
     (copy / "rcp_checker/training_5.1.0/rcps_bert.json").unlink()
-    assert {(entry.kind, entry.benchmark) for entry in review(copy).stale} == {("unused", "bert")}
-
-
-def test_another_mistake_of_a_known_point_is_new(copy: Path) -> None:
-    change(copy, GPT3, '"gpt3"', '"gpt"')
-    assert [item.kind for item in review(copy).new] == [Kind.MISNAMED]
+    result = review(copy)
+    gone = {(entry.kind, entry.benchmark) for entry in result.stale}
+    assert (result.new, result.fails, gone) == ((), True, {("outlier", "gpt3"), ("unused", "bert")})
+    assert str(result.stale[0].problem("gone")).startswith(f"rules/{LEDGER}:")
 
 
 def test_what_is_known_of_a_round_without_points_is_not_stale(copy: Path) -> None:
@@ -87,9 +73,7 @@ WRONG = {
     "no points": ("outlier:\n- reason: A typo.\n", 2, "has no points"),
     "a place": (entry(place="4.1/gpt3"), 4, "expected a benchmark of a round"),
     "a name of sets": (entry(sets="{near: [A/x]}"), 5, "unknown field 'near'"),
-    "an empty list of sets": (entry(sets="{at: []}"), 5, "at"),
     "a set twice": (entry(sets="{at: [A/x, A/x]}"), 5, "no entry twice"),
-    "a set that is a number": (entry(sets="{at: [3]}"), 5, "expected a string"),
     "a point twice": (entry() + "      x: {}\n", 6, "'x' is given twice, first on line 5"),
     "not YAML": ("outlier: ]", 1, "not valid YAML"),
     "in two groups": (entry() + entry().replace("outlier:\n", ""), 9, "outlier of x is listed twice, first at"),
@@ -115,11 +99,8 @@ def test_rules_of_the_user_add_to_the_list(tmp_path: Path) -> None:
     with rules_read_from(written(rules, entry(sets="{at: [ACME/big]}"))):
         result = review(data)
     (known_point,) = result.known
-    assert (result.new, known_point.at, known_point.sets) == (
-        (),
-        ("ACME/big",),
-        (("training", "4.1", "gpt3", "ACME/big"),),
-    )
+    assert (result.new, known_point.at) == ((), ("ACME/big",))
+    assert known_point.sets == (("training", "4.1", "gpt3", "ACME/big"),)
     assert review(data).new
 
 

@@ -25,10 +25,8 @@ POINTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "more than three times the median": (point([10, 10, 10, 10, 10, 30.1]), {"outlier": "30.1, 3.0 times the median"}),
     "less than a third of the median": (point([90, 90, 90, 90, 90, 29]), {"outlier": "29, 0.3 times the median"}),
     "two outliers": (point([1000, 1000, 1000, 1000, 9000, 1]), {"outlier": "9,000, 9.0 times the median; 1, 0.0 times the median"}),
-    "zero": (point([9, 9, 9, 9, 9, 0]), {"outlier": "0, 0.0 times the median"}),
     "a median of zero": (point([0, 0, 0, 0, 0, 3]), {"outlier": "3"}),
     "2N - 1 runs": (point(RUNS[:5]), {"few_runs": "5 runs"}),
-    "2N + 1 runs": (point([*RUNS, 12]), {}),
     "equal runs": (point([7] * 6), {"equal_runs": "6 runs, all at 7"}),
     "one run": (point([7]), {"few_runs": "1 runs", "equal_runs": "1 runs, all at 7"}),
     "another benchmark": (point(RUNS, Benchmark="gpt_3"), {"misnamed": "the benchmark gpt_3"}),
@@ -39,19 +37,17 @@ def test_mistakes_of_a_point(tmp_path: Path) -> None:
     for record, expected in POINTS.values():
         problems = linted(points_in(tmp_path, {"gpt3_ref_64": record}))
         assert {str(problem.kind): problem.found for problem in problems} == expected
-        assert {(problem.point, problem.batch_size) for problem in problems} <= {
-            ("gpt3_ref_64", 64)
-        }
 
 
 def test_a_mistake_names_its_place_and_what_is_expected(tmp_path: Path) -> None:
-    (problem,) = linted(points_in(tmp_path, {"good": point(RUNS), "bad": point(RUNS[:4], BS=96)}))
+    points = {"good": point(RUNS), "\x1b[31m": point(RUNS[:4], BS=96)}
+    (problem,) = linted(points_in(tmp_path, points))
     assert problem == PointProblem(
         kind=problem.kind,
         usage="training",
         round="4.1",
         benchmark="gpt3",
-        point="bad",
+        point="\\x1b[31m",
         batch_size=96,
         file="rcp_checker/training_4.1.0/rcps_gpt3.json",
         found="4 runs",
@@ -65,7 +61,7 @@ def test_a_mistake_names_its_place_and_what_is_expected(tmp_path: Path) -> None:
         ("bert", 19, ["few_runs"]),
         ("bert", 20, []),
         ("resnet", 10, ["unused"]),
-        ("gpt3", 6, []),
+        ("unheard_of", 1, ["equal_runs", "unused"]),  # without a number of runs
     ],
 )
 def test_the_number_of_runs_is_that_of_the_benchmark(
@@ -76,34 +72,17 @@ def test_the_number_of_runs_is_that_of_the_benchmark(
     assert [str(problem.kind) for problem in linted(folder)] == kinds
 
 
-def test_a_point_of_an_unknown_benchmark_is_checked_without_a_number_of_runs(
-    tmp_path: Path,
-) -> None:
-    file = "training_4.1.0/rcps_new.json"
-    folder = points_in(tmp_path, {"x": point([1, 1, 9], Benchmark="new")}, file=file)
-    assert [str(problem.kind) for problem in linted(folder)] == ["outlier", "unused"]
-
-
 def test_other_rounds_and_files_are_not_read(tmp_path: Path) -> None:
     folder_with(tmp_path, "broken", "training_9.9.0/rcps_gpt3.json")
     folder_with(tmp_path, "broken", "training_4.1.0/notes.json")
     assert linted(tmp_path) == []
 
 
-def test_names_of_strangers_are_made_visible(tmp_path: Path) -> None:
-    (problem,) = linted(points_in(tmp_path, {"\x1b[31m": point(RUNS[:4])}))
-    assert problem.point == "\\x1b[31m"
-
-
 # ---- files that cannot be read ------------------------------------------------------------
 
 BROKEN = {
     "empty": ("", "Expecting value"),
-    "a list": ("[]", "Expected `object`, got `array`"),
-    "a point that is a number": ('{"a": 3}', "Expected `object`, got `int`"),
-    "no batch size": (json.dumps({"a": {"Benchmark": "gpt3"}}), "missing required field `BS`"),
     "a batch size of zero": (json.dumps({"a": point(RUNS, BS=0)}), "`float` > 0.0"),
-    "no runs": (json.dumps({"a": point([])}), "length >= 1"),
     "no list of runs": (json.dumps({"a": {"Benchmark": "gpt3", "BS": 6}}), "a has no finite"),
     "not a number": (json.dumps({"a": point([float("nan")])}), "NaN is not a number of JSON"),
     "an infinite batch size": (json.dumps({"a": point(RUNS)}).replace("64", "1e999"), "finite"),
@@ -135,6 +114,3 @@ def test_something_other_than_a_file(tmp_path: Path, kind: str) -> None:
         path.symlink_to("nowhere")
     with pytest.raises(UserError, match=r"rcps_gpt3.json: not a file"):
         linted(tmp_path)
-
-
-# ---- today --------------------------------------------------------------------------------
