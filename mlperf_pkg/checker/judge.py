@@ -154,7 +154,7 @@ def _check_set(context: SetContext, plan: Plan, contents: Contents) -> SetResult
     """Judge a result set, unless a log or the system description of it could not be checked."""
     is_known = context.system is None or not context.system.unchecked
     if not is_known or not all(run.is_read for run in context.runs):
-        return unchecked_set(context, ())
+        return unchecked_set(context)
     return guarded(
         context.path,
         "judging this result set",
