@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
@@ -20,7 +19,7 @@ from mlperf_pkg.submission.membership import is_placeholder
 # ---- copies of one run, whatever was edited in them ---------------------------------------
 
 _NEIGHBOURS = 100  # in order of their values, that are compared
-_SERIES = {"evaluated": "evaluations", "losses": "losses"}
+_SERIES = ("evaluated", "losses")
 
 
 def is_known(run: Run) -> bool:
@@ -73,11 +72,9 @@ def evidence(run: Run, other: Run) -> str:
     """Return what shows that two logs are of one run."""
     if run.fingerprint is not None and run.fingerprint == other.fingerprint:
         return "every evaluation has the same value and time"
-    equal = [
-        f"{number} of {number} {word}"
-        for name, word in _SERIES.items()
-        if (number := equal_values(getattr(run, name), getattr(other, name)))
-    ]
+    words = zip(_SERIES, ("evaluations", "losses"), strict=True)
+    numbers = {word: equal_values(getattr(run, name), getattr(other, name)) for name, word in words}
+    equal = [f"{number} of {number} {word}" for word, number in numbers.items() if number]
     return f"{' and '.join(equal)} are equal to 1e-5"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.system_schema import logged_statuses, schema
+from mlperf_pkg.checks.descriptions import logged_statuses, schema
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set

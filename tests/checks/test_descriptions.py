@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from mlperf_logging.system_desc_checker import system_desc_checker
 
-from mlperf_pkg.checks import system_schema
+from mlperf_pkg.checks import descriptions
 from mlperf_pkg.checks.descriptions import SystemFile, check_system
 from mlperf_pkg.findings import Severity, Verdict, verdicts_of
 from mlperf_pkg.infra.resources import data_folder
@@ -388,15 +388,15 @@ def test_prices_are_of_our_own_systems() -> None:
     assert all(isinstance(price["price_usd"], int) for price in prices.values())
 
 
-FIELDS = sorted(system_schema.schema("system")["properties"])
+FIELDS = sorted(descriptions.schema("system")["properties"])
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["closed", "x"])
 VALUES: st.SearchStrategy[Any] = st.one_of(PLAIN, st.lists(PLAIN), st.just({}))
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES))
 def test_wrong_fields_are_those_of_json_schema(contents: dict[str, Any]) -> None:
-    validator = Draft202012Validator(system_schema.schema("system"))
+    validator = Draft202012Validator(descriptions.schema("system"))
     errors = [e for e in validator.iter_errors(contents) if e.validator != "required"]
     theirs = [(str(e.validator), str(e.path[0]), e.validator_value) for e in errors]
-    ours = list(system_schema.violations(contents))
+    ours = list(descriptions.violations(contents))
     assert sorted(ours, key=repr) == sorted(theirs, key=repr)

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_schema import whole_number
+from mlperf_pkg.checks.descriptions import whole_number
 from mlperf_pkg.commands.review.round import Round, failing, known_name
 from mlperf_pkg.commands.review.section import Cell, Section, column
 from mlperf_pkg.findings import Basis, Finding, Severity

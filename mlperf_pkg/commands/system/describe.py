@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checks import system_schema as schema
+from mlperf_pkg.checks import descriptions as schema
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import published_spelling
 from mlperf_pkg.commands.system.check import description_files
