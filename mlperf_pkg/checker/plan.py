@@ -4,7 +4,8 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
+from operator import attrgetter
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -71,6 +72,12 @@ class Choice(Struct, frozen=True):
     usage: str | None
     round: rounds.RoundChoice | None
 
+    @property
+    def named(self) -> tuple[str | None, str | None, str]:
+        """The usage, the name of the round, and the reason for it."""
+        round_ = self.round
+        return self.usage, round_.name if round_ else None, round_.reason if round_ else ""
+
 
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     """Plan the check of all inputs: each submission, result sets outside one, and raw logs.
@@ -82,23 +89,21 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     for submission in chain.from_iterable(input_.submissions for input_ in inputs):
         by_folder.setdefault(submission.place.path.parent, []).append(submission)
     for submissions in by_folder.values():
-        choices = [choice_for(item.place.path, options) for item in submissions]
         plans = [
-            _guarded_plan(item.result_sets, choice, item)
-            for item, choice in zip(submissions, choices, strict=True)
+            _guarded_plan(item.result_sets, choice_for(item.place.path, options), item)
+            for item in submissions
         ]
-        yield from map(_of_one_round, plans, repeat(plans))
+        yield from (_of_one_round(plan, plans) for plan in plans)
     by_tree: dict[Place, dict[str, ResultSet]] = {}
     for files in chain.from_iterable(input_.result_sets for input_ in inputs):
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
         yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))
     raw: dict[Path | None, list[Input]] = {}
-    for input_ in (input_ for input_ in inputs if input_.logs):
+    for input_ in filter(attrgetter("logs"), inputs):
         folder = input_.workspace.folder.resolve() if input_.workspace else None
         raw.setdefault(folder, []).append(input_)
-    for of_workspace in raw.values():
-        yield _plan_raw_logs(of_workspace, options)
+    yield from (_plan_raw_logs(of_workspace, options) for of_workspace in raw.values())
 
 
 def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
@@ -120,11 +125,6 @@ def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
     return plan
 
 
-def with_curves(plan: Plan) -> Plan:
-    """Return the plan with logs whose runs have curves."""
-    return replace(plan, logs=tuple(replace(log, curve=True) for log in plan.logs))
-
-
 def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
     raw = {log.label: log for input_ in inputs for log in input_.logs}
     files = {log.label for input_ in inputs if input_.is_file for log in input_.logs}
@@ -135,25 +135,16 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
         options = _with_settings(options, workspace)
     folders = {place.folder for place in raw.values()}
     choices = {folder: choice_for(folder.path, options) for folder in folders}
-    usage = round_ = None
+    choice = Choice(None, None)
     if workspace:
         named = set(choices.values())
         choice = named.pop() if len(named) == 1 else Choice(options.usage, None)
         choice = _choice_of_logs(tuple(raw.values()), (), choice)
-        choices, usage, round_ = dict.fromkeys(folders, choice), choice.usage, choice.round
+        choices = dict.fromkeys(folders, choice)
     samples = bool(TRAIN_SAMPLES & options.flags)
-    return Plan(
-        submission=None,
-        sets=(),
-        usage=usage,
-        round=round_.name if round_ else None,
-        reason=round_.reason if round_ else "",
-        logs=tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values()),
-        flags=options.flags,
-        workspace=workspace,
-        raw=raw,
-        files=frozenset(files),
-    )
+    logs = tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values())
+    plan = Plan(None, (), *choice.named, logs, flags=options.flags, workspace=workspace)
+    return replace(plan, raw=raw, files=frozenset(files))
 
 
 def _with_settings(options: Options, workspace: Workspace) -> Options:
@@ -183,15 +174,17 @@ def _plan_sets(
     choice = _choice_of_logs(places, [files.benchmark for files in sets], choice)
     train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
-    name, reason = (choice.round.name, choice.round.reason) if choice.round else (None, "")
-    return Plan(submission, sets, choice.usage, name, reason, logs)
+    return Plan(submission, sets, *choice.named, logs)
 
 
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
-    inferred = None if choice.usage else _infer_usage(places, benchmarks, choice.round)
+    round_, inferred = choice.round, None
+    if not choice.usage:  # by the first log that names a benchmark, or else by the folders
+        names = chain(map(_benchmark_of, places), benchmarks)
+        usages = (rounds.usage_with(name, round_.name if round_ else None) for name in names)
+        inferred = next(filter(None, usages), None)
     usage = choice.usage or (inferred.usage if inferred else rounds.TRAINING)
-    round_ = choice.round
     if round_ is None and places:
         round_ = _latest_round(places, usage)
     if round_ and inferred and usage != rounds.TRAINING:
@@ -204,16 +197,6 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
     if round_ is None:
         return LogFile(source, usage, None, train_samples)
     return LogFile(source, usage, round_.name, train_samples, round_.reason, round_.sureness)
-
-
-def _infer_usage(
-    places: Sequence[Place], benchmarks: Sequence[str], choice: rounds.RoundChoice | None
-) -> rounds.BenchmarkUsage | None:
-    """Return the usage by the first log that names a benchmark, or else by the folders."""
-    names = chain((_benchmark_of(place) for place in places), benchmarks)
-    round_name = choice.name if choice else None
-    usages = (rounds.usage_with(name, round_name) for name in names)
-    return next(filter(None, usages), None)
 
 
 def _benchmark_of(place: Place) -> str:
@@ -236,14 +219,15 @@ def choice_for(folder: AnyPath, options: Options) -> Choice:
     """Choose usage and round by the options, or else by the names in the path of a folder."""
     named = rounds.round_of_tree(_names(folder))
     usage = options.usage or options.config.usage or (named[0] if named else None)
+    choice = None
     if options.round:
-        return Choice(usage, rounds.RoundChoice(options.round))
-    if options.config.round:
-        return Choice(usage, rounds.RoundChoice(options.config.round, f"as {options.origin} says"))
-    if named:
+        choice = rounds.RoundChoice(options.round)
+    elif options.config.round:
+        choice = rounds.RoundChoice(options.config.round, f"as {options.origin} says")
+    elif named:
         reason = f"from the folder name v{named[1]}"
-        return Choice(usage, rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED))
-    return Choice(usage, None)
+        choice = rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED)
+    return Choice(usage, choice)
 
 
 def _names(folder: AnyPath) -> Iterator[str]:
