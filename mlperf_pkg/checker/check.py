@@ -23,7 +23,7 @@ from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.results.report import table_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.find import each_once, find_input, labels
+from mlperf_pkg.submission.find import find_input, find_inputs
 from mlperf_pkg.submission.model import Input
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
         UserError: an argument does not exist, cannot be read or holds no log; the rulebook does
             not have the round; a waiver has an unknown code.
     """
-    prefixes = labels(arguments)
-    inputs = [find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True)]
-    return check_inputs(each_once(arguments, inputs), options)
+    return check_inputs(find_inputs(arguments), options)
 
 
 def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:

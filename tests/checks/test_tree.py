@@ -239,7 +239,7 @@ def test_it_takes_no_round_before_2_0(tmp_path: Path) -> None:
 
 LOG = simulated()[0]
 READ = "mlperf_pkg.checker.reading.read_run"
-TAKE = "mlperf_pkg.submission.loose.Loose.take"
+TAKE = "mlperf_pkg.submission.find.Loose.take"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from backports import zstd
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.source import content_of
-from mlperf_pkg.submission import loose
+from mlperf_pkg.submission import find
 from mlperf_pkg.submission.find import find_input
 from mlperf_pkg.submission.model import Input, Why
 from tests.helpers.archives import tree_tar, tree_zip
@@ -116,7 +116,7 @@ def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             raise PermissionError
         return content_of(path, size)
 
-    monkeypatch.setattr(loose, "content_of", refuse)
+    monkeypatch.setattr(find, "content_of", refuse)
     reasons = unread(found(tmp_path, {"secret.log": LOG}))
     assert reasons == {"secret.log": ("no permission to read it", Why.PROBLEM)}
 
