@@ -65,15 +65,13 @@ def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[Judged
     if not contexts[1:]:
         return judged
 
-    def with_defect(finding: Unchecked) -> Sequence[JudgedPlan]:
-        findings = (*judged[0].findings, finding)
-        verdict = without_pass(judged[0].verdict, findings)
-        return [replace(judged[0], findings=findings, verdict=verdict), *judged[1:]]
-
-    def compared() -> Sequence[JudgedPlan]:
-        return _with_comparisons(judged, contexts, waivers)
-
-    return guarded(".", "comparing the result sets", compared, with_defect)
+    action = "comparing the result sets"
+    compared = guarded(".", action, _with_comparisons, judged, contexts, waivers)
+    if not isinstance(compared, Unchecked):
+        return compared
+    findings = (*judged[0].findings, compared)
+    verdict = without_pass(judged[0].verdict, findings)
+    return [replace(judged[0], findings=findings, verdict=verdict), *judged[1:]]
 
 
 def _report(

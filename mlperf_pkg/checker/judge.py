@@ -17,15 +17,7 @@ from mlperf_pkg.checks.runs import check_round_choice
 from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import (
-    Finding,
-    Unchecked,
-    Verdict,
-    Verdicts,
-    folded,
-    verdicts_of,
-    without_pass,
-)
+from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of, without_pass
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
@@ -72,15 +64,12 @@ def judge(plan: Plan, contents: Contents) -> JudgedPlan:
 
     If that raises an exception, the submission has the finding that it was not checked.
     """
-    return guarded(
-        plan.label or ".",
-        "judging this submission" if plan.submission else "judging these logs",
-        lambda: _judge_all(plan, contents),
-        lambda finding: _unjudged(plan, contents, finding),
-    )
+    action = "judging this submission" if plan.submission else "judging these logs"
+    judged = guarded(plan.label or ".", action, _judge_all, plan, contents)
+    return judged if isinstance(judged, JudgedPlan) else _unjudged(plan, contents, judged)
 
 
-def _unjudged(plan: Plan, contents: Contents, finding: Unchecked) -> JudgedPlan:
+def _unjudged(plan: Plan, contents: Contents, finding: Finding) -> JudgedPlan:
     findings = [f for run in contents.runs.values() for f in folded(run.findings)]
     return JudgedPlan(plan, verdicts_of([finding]), (), (), (*findings, *folded([finding])))
 
@@ -130,13 +119,10 @@ def _judge_submission(
     label, waivers = submission.place.label or ".", contents.waivers
     systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in submission.systems)
     contexts, sets = _check_sets(plan, _contexts(plan, round_, contents, systems), contents)
-    found: list[Finding] = guarded(
-        label,
-        "checking the files of this submission",
-        lambda: list(_findings_around_sets(submission, systems, round_)),
-        lambda finding: [finding],
-    )
-    around, descriptions = waivers.waive(found), {system.path for system in systems}
+    action = "checking the files of this submission"
+    found = guarded(label, action, _findings_around_sets, submission, systems, round_)
+    around = waivers.waive([found] if isinstance(found, Finding) else found)
+    descriptions = {system.path for system in systems}
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
     # What is around result sets may fail a submission; it passes only by a result set.
     verdict = Verdicts.worst([verdict.failures, *(result.row.verdict for result in sets)])
@@ -166,12 +152,9 @@ def _check_set(context: SetContext, plan: Plan, contents: Contents) -> SetResult
     is_unknown = context.system is not None and context.system.unchecked
     if is_unknown or not all(run.is_read for run in context.runs):
         return unchecked_set(context)
-    return guarded(
-        context.path,
-        "judging this result set",
-        lambda: check_globbed_set(context, plan.sets, contents.runs),
-        lambda finding: unchecked_set(context, (finding,)),
-    )
+    action = "judging this result set"
+    judged = guarded(context.path, action, check_globbed_set, context, plan.sets, contents.runs)
+    return judged if isinstance(judged, SetResult) else unchecked_set(context, (judged,))
 
 
 def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -229,14 +212,15 @@ def _text_of(readme: Place) -> str:
 
 def _findings_around_sets(
     submission: Submission, systems: Sequence[SystemFile], round_: Round
-) -> Iterator[Finding]:
-    """Yield the findings of a submission outside its result sets."""
-    yield from tree.findings_of_systems(submission, systems, round_.version)
-    yield from tree.check_contents(submission)
-    yield from tree.check_tree(submission, round_.usage, round_.benchmarks)
+) -> list[Finding]:
+    """Return the findings of a submission outside its result sets."""
+    findings = list(tree.findings_of_systems(submission, systems, round_.version))
+    findings += tree.check_contents(submission)
+    findings += tree.check_tree(submission, round_.usage, round_.benchmarks)
     if round_.version >= tree.FIRST_ROUND:
         label = submission.place.label
-        yield from tree.check_repository(submission.name, label, submission.entries)
+        findings += tree.check_repository(submission.name, label, submission.entries)
+    return findings
 
 
 def _check_system(place: Place, round_: Round) -> SystemFile:
@@ -245,12 +229,8 @@ def _check_system(place: Place, round_: Round) -> SystemFile:
             data = stream.read(MAX_BYTES + 1)
         return check_system(place.label, data, round_.usage, round_.name)
 
-    return guarded(
-        place.label,
-        "checking this system description",
-        read_and_check,
-        lambda finding: unchecked_system(place.label, finding),
-    )
+    system = guarded(place.label, "checking this system description", read_and_check)
+    return system if isinstance(system, SystemFile) else unchecked_system(place.label, system)
 
 
 # ---- raw logs -----------------------------------------------------------------------------

@@ -159,12 +159,9 @@ def _guarded_plan(
     sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
 ) -> Plan:
     place = submission.place if submission else sets[0].place
-    return guarded(
-        place.label or ".",
-        "looking for its usage and round",
-        lambda: _plan_sets(sets, choice, submission),
-        lambda finding: Plan(submission, (), None, None, "", (), finding),
-    )
+    action = "looking for its usage and round"
+    plan = guarded(place.label or ".", action, _plan_sets, sets, choice, submission)
+    return plan if isinstance(plan, Plan) else Plan(submission, (), None, None, "", (), plan)
 
 
 def _plan_sets(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -164,13 +164,9 @@ def _read_batch(files: Sequence[File]) -> list[Run | PowerLog]:
 
 def _read(file: File) -> Run | PowerLog:
     """Read one file; if that fails, return the finding that it does."""
-    kind = "log" if isinstance(file, LogFile) else "power log"
-    return guarded(
-        file.source.label,
-        f"reading this {kind}",
-        lambda: _read_unguarded(file),
-        lambda finding: _unread(file, finding),
-    )
+    action = f"reading this {'log' if isinstance(file, LogFile) else 'power log'}"
+    read = guarded(file.source.label, action, _read_unguarded, file)
+    return _unread(file, read) if isinstance(read, Unchecked) else read
 
 
 def _unread(file: File, finding: Unchecked) -> Run | PowerLog:
@@ -195,14 +191,19 @@ def _read_unguarded(file: File) -> Run | PowerLog:
 # ---- guards -------------------------------------------------------------------------------
 
 _Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 _SHOWN = 200  # characters of the text of an exception, which may hold some of a hostile file
 
 
 def guarded(
-    path: str, action: str, function: Callable[[], _Result], instead: Callable[[Unchecked], _Result]
-) -> _Result:
-    """Return the result of a function, or ``instead`` with a finding that it raised an exception.
+    path: str,
+    action: str,
+    function: Callable[_Arguments, _Result],
+    *arguments: _Arguments.args,
+    **named: _Arguments.kwargs,
+) -> _Result | Unchecked:
+    """Return the result of a function, or the finding that it raised an exception.
 
     ``action`` says what the function does to ``path``: "reading this log". ``--debug`` shows the
     traceback.
@@ -211,14 +212,14 @@ def guarded(
         UserError: as the function; it is about the command, not about ``path``.
     """
     try:
-        return function()
+        return function(*arguments, **named)
     except UserError:
         raise
     except Exception as error:
         import logging  # noqa: PLC0415 - only a defect needs it
 
         logging.getLogger("mlperf_pkg").debug("%s: %s", visible(path), action, exc_info=True)
-        return instead(defect(path, action, error))
+        return defect(path, action, error)
 
 
 def defect(path: str, action: str, error: Exception) -> Unchecked:

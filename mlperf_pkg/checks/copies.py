@@ -271,9 +271,8 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         for c in contexts
     ]
     wrong = {(own, org) for own, org in named if own and org and own != org}
-    for index, (own, org) in enumerate(named):
-        if {(own, org), (org, own)} <= wrong and contexts[index].origin.has_folder:
-            context = contexts[index]
+    for index, (context, (own, org)) in enumerate(zip(contexts, named, strict=True)):
+        if {(own, org), (org, own)} <= wrong and context.origin.has_folder:
             message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
             names = {"found": context.runs[0].text("org"), "expected": context.submitter}
             yield index, context.finding("SET115", message, **names, severity=Severity.WARNING)
@@ -414,9 +413,7 @@ def _preview_finding(
 
     best, own = min(candidates, key=rank)
     is_proven = own.costs(score).is_matched
-    return preview.finding(
-        "SET152",
-        f"a Preview with {score.in_words}; Available in round {best.round.name} with {own.in_words}"
-        f" ({best.label}): the performance is {'' if is_proven else 'not '}matched",
-        **NOTE if is_proven else {},
-    )
+    available = f"Available in round {best.round.name} with {own.in_words} ({best.label})"
+    matched, weight = ("matched", NOTE) if is_proven else ("not matched", {})
+    message = f"a Preview with {score.in_words}; {available}: the performance is {matched}"
+    return preview.finding("SET152", message, **weight)

@@ -447,16 +447,12 @@ def _answers(description: _Description) -> Iterator[Finding]:
     left = [group for group in empty if any(letters(str(fields[f] or "")) for f in group)]
     by_most = [group for group in empty if group in left or _ANSWERED_BY_MOST.issuperset(group)]
     by_some = [group for group in empty if group not in by_most]
+    path, message = description.path, "empty or a placeholder: {expected:s}"
     for unanswered, weight in ((by_most, {}), (by_some, NOTE)):
         if unanswered:
-            yield system_finding(
-                "SYS202",
-                description.path,
-                min(description.line(group[0]) for group in unanswered),
-                "empty or a placeholder: {expected:s}",
-                expected=[" or ".join(group) for group in unanswered],
-                **weight,
-            )
+            line = min(description.line(group[0]) for group in unanswered)
+            expected = [" or ".join(group) for group in unanswered]
+            yield system_finding("SYS202", path, line, message, expected=expected, **weight)
 
 
 def _system_type(description: _Description) -> Iterator[Finding]:
@@ -497,18 +493,15 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     In HPC it may be that of one model of weak scaling.
     """
     match = _NUMBER_IN_NAME.search(PurePosixPath(description.path).stem.lower())
-    nodes, per_node = (
-        whole_number(description.fields.get(name))
-        for name in ("number_of_nodes", "accelerators_per_node")
-    )
+    fields = description.fields
+    names = ("number_of_nodes", "accelerators_per_node")
+    nodes, per_node = (whole_number(fields.get(name)) for name in names)
     if match and nodes and per_node is not None:
         number = int(next(filter(None, match.groups())))
         is_part = description.usage != TRAINING and number and nodes % number == 0
         if number not in (nodes, nodes * per_node) and not is_part:
-            message = (
-                f"the name of the file says {{expected}}; number_of_nodes is {{found}}, with"
-                f" {nodes * per_node} accelerators"
-            )
+            message = "the name of the file says {expected}; number_of_nodes is {found}"
+            message = f"{message}, with {nodes * per_node} accelerators"
             yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
 
@@ -529,17 +522,12 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
         return
     names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    message = f"{names[0]} is {{found}}; expected its value"
-    if len(left) > 1:
-        message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
-    lines = [line for path, _ in left if (line := description.document.line(path))]
-    finding = system_finding(
-        "SYS203",
-        description.path,
-        lines[0] if lines else None,
-        message,
-        found=left[0][1] if len(left) == 1 else names,
-    )
+    message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
+    if len(left) == 1:
+        message = f"{names[0]} is {{found}}; expected its value"
+    lines = [number for path, _ in left if (number := description.document.line(path))]
+    line, found = next(iter(lines), None), left[0][1] if len(left) == 1 else names
+    finding = system_finding("SYS203", description.path, line, message, found=found)
     place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
     yield replace(finding, places=(place,))
 
@@ -557,10 +545,8 @@ def _counts(description: _Description) -> Iterator[Finding]:
     """Check counts, of which the results table takes int(); the package checker accepts any."""
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
-            message = (
-                f"{field} is {{found}}; expected a whole number, without which the results"
-                f" table cannot count {counted}"
-            )
+            message = f"{field} is {{found}}; expected a whole number, without which the results"
+            message = f"{message} table cannot count {counted}"
             yield description.finding("SYS301", field, message)
 
 
@@ -602,16 +588,14 @@ COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_
 """Fields of ``PublishedSet`` and their names in a description."""
 
 
-def texts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the strings of a description by fields of ``PublishedSet``; missing ones are empty."""
-    contents = (system and system.contents) or {}
-    return {name: _stripped(contents.get(field)) for name, field in TEXTS.items()}
+def published_fields(system: SystemFile | None) -> dict[str, Any]:
+    """Return texts and numbers of a description by fields of ``PublishedSet``.
 
-
-def _counts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the numbers of a description by fields of ``PublishedSet``."""
+    Texts that are missing are empty.
+    """
     contents = (system and system.contents) or {}
-    return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
+    texts = {name: _stripped(contents.get(field)) for name, field in TEXTS.items()}
+    return texts | {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
 
 
 def as_published(
@@ -629,8 +613,7 @@ def as_published(
         path=row.path if set_name(row.path) else row.id,  # the path of raw logs does not name a set
         status=_stripped(contents.get("status")),
         accelerators=system.accelerators if system else None,
-        **texts_of(system),
-        **_counts_of(system),
+        **published_fields(system),
         global_batch_size=batch_size,
         runs=len(runs),
         score_minutes=row.score_minutes,
@@ -654,7 +637,7 @@ def differences(system: SystemFile, published: PublishedSet) -> list[str]:
 
     Its empty fields are not compared. Rounds spell the same availability in different ways.
     """
-    now = {**texts_of(system), **_counts_of(system), "status": system.status or ""}
+    now = published_fields(system) | {"status": system.status or ""}
     return published_differences(now, published)
 
 

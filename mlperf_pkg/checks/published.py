@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
+from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, published_fields
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import to_finite
@@ -178,7 +178,7 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     Of a set that ``is_published``, only a Preview is compared.
     """
     status = category((context.system and context.system.status) or "")
-    model = letters(texts_of(context.system)["accelerator_model"])
+    model = letters(published_fields(context.system)["accelerator_model"])
     if len(model) < _LEAST_LETTERS or not (status == PREVIEW or (status and not is_published)):
         return
     before = _earlier_availability(context, model)
@@ -216,7 +216,7 @@ def _earlier_availability(
     places += [
         (own.version, category(system.status or ""), system.path)
         for system in context.systems
-        if letters(texts_of(system)["accelerator_model"]) == model
+        if letters(published_fields(system)["accelerator_model"]) == model
     ]
     return sorted(places, key=itemgetter(0))
 
@@ -344,7 +344,7 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     system = context.system
     if not score or system is None or not system.accelerators:
         return
-    model = plain_name(texts_of(system)["accelerator_model"])
+    model = plain_name(published_fields(system)["accelerator_model"])
     accelerators = (system.accelerators, model, context.files.scaling_mode)
     rows = peers.by_accelerators.get(accelerators, ())
     scores = {row.score_minutes: row for row in rows if row.score_minutes}

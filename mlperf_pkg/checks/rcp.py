@@ -16,7 +16,7 @@ from mlperf_pkg.findings import NOTE, Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import JsonSyntaxError, is_number, parse_json, to_finite, to_float
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.report import RcpRow
-from mlperf_pkg.results.scoring import Span, weak_score
+from mlperf_pkg.results.scoring import weak_score
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import KEEP_SCALING
 
@@ -378,7 +378,7 @@ def summarized(
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:
     passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
-    spans = [Span(*run.official_span_ms) for run in passed if run.official_span_ms]
+    spans = [run.official_span_ms for run in passed if run.official_span_ms]
     if not spans or context.rules is None:
         return None
     minutes = weak_score(spans, (), context.rules.runs.required).minutes

@@ -214,7 +214,7 @@ def _product(value: float | None, factor: float | None) -> float | None:
 def _weak_score(context: SetContext) -> scoring.Score:
     """Score a weak set: from the first start to the last stop of the models that it trained."""
     trained = _trained_runs(context)
-    spans = [scoring.Span(run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
+    spans = [(run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
     failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
     required = context.rules.runs.required if context.rules else 1
     return scoring.weak_score(spans, failed, required)

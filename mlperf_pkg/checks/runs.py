@@ -123,19 +123,16 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     forgives, of_power = len(unconverged) <= allowed, power_files(context).findings
     for run in context.runs:
         accepted, forgiven = accepts and run in failed, forgives and run in unconverged
-        findings = (*_of_division(context, run), *of_power.get(run.path, ()))
+        power = of_power.get(run.path, [])
         if forgiven:  # the rules need only the energy of runs whose time counts
-            findings = tuple(
-                replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in findings
-            )
+            power = [replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in power]
+        of_run = [*_of_division(context, run), *power]
         if run.killed:
-            findings = tuple(_of_killed(findings, shown=not accepted))
+            of_run = list(_of_killed(of_run, shown=not accepted))
         if accepted:
-            findings = tuple(
-                f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in findings
-            )
+            of_run = [f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in of_run]
         counts = forgiven or context.is_converged(run)
-        yield from map(partial(_noted, run), findings) if counts else findings
+        yield from map(partial(_noted, run), of_run) if counts else of_run
 
 
 def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:

@@ -18,14 +18,7 @@ from mlperf_pkg.infra.paths import Entry
 from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.submission.model import (
-    SCALINGS,
-    Input,
-    ResultSet,
-    Submission,
-    Why,
-    is_result_log,
-)
+from mlperf_pkg.submission.model import SCALINGS, Input, ResultSet, Submission, Why, is_result_log
 
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 

@@ -441,12 +441,8 @@ class Loose(Struct):
     @property
     def contents(self) -> Input:
         """All that was taken."""
-        return Input(
-            submissions=tuple(self.submissions),
-            logs=tuple(self.logs),
-            unread=tuple(self.unread),
-            result_sets=tuple(self.result_sets),
-        )
+        unread, sets = tuple(self.unread), tuple(self.result_sets)
+        return Input(tuple(self.submissions), tuple(self.logs), unread=unread, result_sets=sets)
 
     def take(self, file: Place) -> None:
         """Take a file: by its name alone if it is that of a result, else by its content.

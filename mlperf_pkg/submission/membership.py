@@ -285,12 +285,11 @@ class _Finder:
         self._by_id: dict[str, list[str]] = {}
         self._by_id_letters: dict[str, list[str]] = {}
         self._by_any_letters: dict[str, list[str]] = {}
-        for system in systems:
-            id_letters, any_letters = letters(system.id), {letters(system.id), letters(system.name)}
-            self._by_id.setdefault(system.id.casefold(), []).append(system.id)
-            self._by_id_letters.setdefault(id_letters, []).append(system.id)
-            for text in any_letters - {""}:
-                self._by_any_letters.setdefault(text, []).append(system.id)
+        for id_, name in ((system.id, letters(system.name)) for system in systems):
+            self._by_id.setdefault(id_.casefold(), []).append(id_)
+            self._by_id_letters.setdefault(letters(id_), []).append(id_)
+            for text in {letters(id_), name} - {""}:
+                self._by_any_letters.setdefault(text, []).append(id_)
 
     def by_name(self, log: Stated) -> _Evidence | None:
         """Return the first evidence that names any system; None if none does."""
@@ -311,25 +310,19 @@ class _Finder:
         own = self._of_division(self._systems.values(), log)
         platform = {log.platform_letters} - {""}
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
-        fitting = _fitting(free, log)
+        why, fitting = "the number of nodes or accelerators", _fitting(free, log)
         if log.states_nothing and not log.names_platform:
-            return _evidence("the division", free, is_sure=len(free) == 1)
-        return _evidence("the number of nodes or accelerators", fitting, is_sure=len(fitting) == 1)
+            why, fitting = "the division", free
+        return _evidence(why, fitting, is_sure=len(fitting) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
         folder, _, _ = log.place.rpartition("/")
         if name := set_name(folder):
             yield "the place in the submission tree", [name.system]
-        mapping = self._config.systems
-        for field in ("logs", "platforms"):
-            yield (
-                f"{'a pattern' if field == 'logs' else 'a platform'} in {CONFIG_NAME}",
-                [
-                    id_
-                    for id_, of_system in mapping.items()
-                    if any(matches(log, field, text) for text in getattr(of_system, field))
-                ],
-            )
+        for field, kind in (("logs", "pattern"), ("platforms", "platform")):
+            texts = {id_: getattr(of, field) for id_, of in self._config.systems.items()}
+            ids = [id_ for id_, own in texts.items() if any(matches(log, field, t) for t in own)]
+            yield f"a {kind} in {CONFIG_NAME}", ids
         folders = [letters(stem_of(name)) for name in folder.split("/")]
         yield "the folder name", _named(self._by_id_letters, folders)
         names = [name.casefold() for name in log.platforms if log.names_platform]
@@ -340,9 +333,8 @@ class _Finder:
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
         candidates = list(systems)
         own = [system for system in candidates if system.division == log.division]
-        if own or not self._as_open:
-            return own
-        return [system for system in candidates if system.division == OPEN]
+        is_open = self._as_open and not own
+        return [system for system in candidates if system.division == OPEN] if is_open else own
 
 
 def _named(index: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Names of processors, accelerators and availabilities in their spellings."""
 
-from mlperf_pkg.checks.names import Likeness, likeness, published_spelling, words_of
 from mlperf_pkg.checks.descriptions import statuses
+from mlperf_pkg.checks.names import Likeness, likeness, published_spelling, words_of
 from mlperf_pkg.published.results import published_results
 from tests.helpers.published import published_set
 from tests.tools.names import FILE, text

@@ -12,7 +12,7 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import Report, ResultSetRow
-from mlperf_pkg.results.scoring import Score, Span, weak_score
+from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.model import KEEP_SCALING
@@ -243,16 +243,16 @@ MINUTE = 60_000.0
 
 def test_from_the_first_start_to_the_last_stop() -> None:
     for runs, required, score in [
-        ([Span(0, MINUTE), Span(MINUTE, 3 * MINUTE)], 2, Score(3.0)),
-        ([Span(5, 5 + MINUTE)], 1, Score(1.0)),
-        ([Span(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
+        ([(0, MINUTE), (MINUTE, 3 * MINUTE)], 2, Score(3.0)),
+        ([(5, 5 + MINUTE)], 1, Score(1.0)),
+        ([(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
         ([], 1, Score(None, (), "only 0 of 1 models were trained")),
     ]:
         assert weak_score(runs, [], required) == score
 
 
 def test_models_that_are_not_trained_are_dropped() -> None:
-    score = weak_score([Span(0, MINUTE)], [("b", True), ("c", False)], 1)
+    score = weak_score([(0, MINUTE)], [("b", True), ("c", False)], 1)
     assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
 
 

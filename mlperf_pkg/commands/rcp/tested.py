@@ -14,7 +14,7 @@ from mlperf_pkg.checks.rcp import Points, crash_of, rcp_row, rcp_test
 from mlperf_pkg.commands.rcp.reference import Origin, benchmarks_in, reference_of
 from mlperf_pkg.commands.rcp.table import number, size
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Verdict
+from mlperf_pkg.findings import Unchecked, Verdict
 from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import findings
@@ -112,12 +112,12 @@ def _test(context: SetContext, points: Points | None) -> RcpRow | None:
     """Return the test; None where it does not apply, or a log could not be read."""
     if not context.runs or not all(run.is_read for run in context.runs):
         return None
-    return guarded(
-        context.label,
-        "testing this result set",
-        lambda: rcp_row(context, rcp_test(context, points), points),
-        lambda _: None,
-    )
+
+    def tested() -> RcpRow | None:
+        return rcp_row(context, rcp_test(context, points), points)
+
+    row = guarded(context.label, "testing this result set", tested)
+    return None if isinstance(row, Unchecked) else row
 
 
 def _reason(context: SetContext, points: Points | None) -> str:
