@@ -191,37 +191,13 @@ def test_a_log_without_a_benchmark_is_of_the_round_of_its_time(
     [
         ("v2.0", RESNET, "2.0", None, ""),
         ("v2.0", (*moved(RESNET[:1], -YEAR), *RESNET[1:]), "2.0", None, ""),
-        (
-            "v2.0",
-            moved(RESNET, -YEAR),
-            "2.0",
-            "ROUND101",
-            "expected 2021-10-16 or later (round 2.0)",
-        ),
-        (
-            "v2.0",
-            moved(RESNET, YEAR),
-            "2.0",
-            "ROUND103",
-            "expected 2022-06-17 or earlier (round 2.0)",
-        ),
+        ("v2.0", moved(RESNET, -YEAR), "2.0", "ROUND101", "expected 2021-10-16 or later (round 2.0)"),
+        ("v2.0", moved(RESNET, YEAR), "2.0", "ROUND103", "expected 2022-06-17 or earlier (round 2.0)"),
         ("logs", moved(RESNET, -4 * YEAR), "0.7", "ROUND101", "or later (round 0.7)"),
-        (
-            "logs",
-            moved(RESNET, 9 * YEAR),
-            "4.0",
-            "ROUND102",
-            "expected 2024-06-07 or earlier (round 4.0): assuming the newest round",
-        ),
-        (
-            "logs",
-            timeless(RESNET),
-            "4.0",
-            "ROUND102",
-            "no run has a time; assuming the newest round, 4.0",
-        ),
+        ("logs", moved(RESNET, 9 * YEAR), "4.0", "ROUND102", "expected 2024-06-07 or earlier (round 4.0): assuming the newest round"),
+        ("logs", timeless(RESNET), "4.0", "ROUND102", "no run has a time; assuming the newest round, 4.0"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("kind", ["loose", "submission"])
 def test_a_doubtful_round_is_one_warning_that_names_the_option(
     tmp_path: Path,

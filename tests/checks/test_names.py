@@ -81,14 +81,10 @@ def test_spellings() -> None:
     for field, name, spelling in [
         ("accelerator_model_name", "nvidia h200 sxm5 141gb", "NVIDIA H200-SXM5-141GB"),
         ("host_processor_model_name", "AMD EPYC(TM) 9654", "AMD EPYC 9654"),
-        (
-            "host_processor_model_name",
-            "Intel Xeon Platinum 8480+",
-            "Intel(R) Xeon(R) Platinum 8480+",
-        ),
+        ("host_processor_model_name", "Intel Xeon Platinum 8480+", "Intel(R) Xeon(R) Platinum 8480+"),
         ("accelerator_model_name", "tpu", None),
         ("accelerator_model_name", "H300", None),
-    ]:
+    ]:  # fmt: skip
         assert published_spelling(field, name) == spelling
 
 

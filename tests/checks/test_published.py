@@ -120,12 +120,9 @@ def dressed_up(root: Path) -> None:
                 " number_of_nodes"
             ],
         ),
-        (
-            lambda root: (root / "Graphcore").rename(root / "Zebra"),
-            [f"{BROKEN} runs of Zebra"],
-        ),
+        (lambda root: (root / "Graphcore").rename(root / "Zebra"), [f"{BROKEN} runs of Zebra"]),
     ],
-)
+)  # fmt: skip
 def test_resubmitted(first: Path, change: Callable[[Path], object], expected: list[str]) -> None:
     root = resubmitted(first)
     change(root)

@@ -369,21 +369,11 @@ def test_explain() -> None:
             " size 192: RCP margin -3.4 % (reference mean 18.25, interpolated between x_ref_128 and"
             " x_ref_256).",
         ),
-        (
-            64,
-            [20] * 5,
-            "The mean to converge is 20, at least 15.2126 at batch"
-            " size 64: RCP margin +31.5 % (reference mean 15.75, from x_ref_128).",
-        ),
-        (
-            2048,
-            [20] * 5,
-            "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the"
-            " reference.",
-        ),
+        (64, [20] * 5, "The mean to converge is 20, at least 15.2126 at batch size 64: RCP margin +31.5 % (reference mean 15.75, from x_ref_128)."),
+        (2048, [20] * 5, "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the reference."),
         (128, None, "Insufficient convergence: convergence was not compared with the reference."),
         (128, [], "RCP found: convergence was not compared with the reference."),
-    ]
+    ]  # fmt: skip
     for batch_size, runs, text in rows:
         assert rcp.explain(judged(batch_size, runs), example(trimmed=True)) == text
 

@@ -121,18 +121,11 @@ def test_made_reports() -> None:
             runs=(run(), run(status=None, minutes=None, dropped="fastest", benchmark="", set=None)),
             findings=[finding(line=3, waiver=Waiver("agreed", "Jane", "2026-12-31"))],
         ),
-        report(
-            result_sets=(
-                result_set(path=".", system_by="the folder name"),
-                result_set(judged=False),
-            ),
-            findings=on_raw_set("alpha"),
-            configuration="systems: {}\n",
-        ),
+        report(result_sets=(result_set(path=".", system_by="the folder name"), result_set(judged=False)), findings=on_raw_set("alpha"), configuration="systems: {}\n"),
         report(findings=folded(MADE, "results/dgx/bert", [f.path for f in MADE])),
         report(round=None, usage="hpc and training", hidden=3),
         hostile.hostile(),
-    ]:
+    ]:  # fmt: skip
         assert errors_of(made) == []
 
 

@@ -47,14 +47,8 @@ def test_score() -> None:
         (result_set(5, 1, 3, 2, 4), Score(3, (("b", "fastest"), ("a", "slowest")))),
         (result_set(2, 2, 2, 2, 2), Score(2, (("a", "fastest"), ("e", "slowest")))),
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
-        (
-            [*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)],
-            Score(3, (("a", "fastest"), ("z", "has no time-to-train"))),
-        ),
-        (
-            [*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)],
-            Score(3, (("a", "fastest"), ("z", "did not converge"))),
-        ),
+        ([*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)], Score(3, (("a", "fastest"), ("z", "has no time-to-train")))),
+        ([*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)], Score(3, (("a", "fastest"), ("z", "did not converge")))),
         (
             result_set(5, None, 3, None, 4),
             Score(
@@ -63,28 +57,12 @@ def test_score() -> None:
                 "2 runs did not converge or have no time-to-train, at most 1 may",
             ),
         ),
-        (
-            result_set(3, 1, 2),
-            Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs"),
-        ),
-        (
-            result_set(6, 5, 4, 3, 2, 1),
-            Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required"),
-        ),
-        (
-            result_set(3, 1),
-            Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1"),
-        ),
-        (
-            result_set(3, None),
-            Score(
-                None,
-                (("b", "did not converge"),),
-                "2 of 5 runs: none is left after dropping 1 + 1",
-            ),
-        ),
+        (result_set(3, 1, 2), Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs")),
+        (result_set(6, 5, 4, 3, 2, 1), Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required")),
+        (result_set(3, 1), Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1")),
+        (result_set(3, None), Score(None, (("b", "did not converge"),), "2 of 5 runs: none is left after dropping 1 + 1")),
         ([], Score(None, (), "0 of 5 runs: none is left after dropping 1 + 1")),
-    ]:
+    ]:  # fmt: skip
         assert scoring.score(runs, drop=1, required=5) == score
         assert scoring.score(runs[::-1], drop=1, required=5) == score
 
@@ -203,13 +181,10 @@ def test_reasons() -> None:
         ([1, 2], "only 2 of 3 runs"),
         ([F, F, 4], "2 runs did not converge or have no time-to-train, at most 1 may"),
         ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
-        (
-            [1, 2, 3, 4],
-            "runs 1 to 3 are equally close to the median; the slower window is taken",
-        ),
+        ([1, 2, 3, 4], "runs 1 to 3 are equally close to the median; the slower window is taken"),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),
-    ]
+    ]  # fmt: skip
     for minutes, reason in rows:
         assert chosen(minutes).reason == reason
 

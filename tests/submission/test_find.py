@@ -197,16 +197,11 @@ BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
         (b"rcp-bypass\r\nseed-checker-bypass", BOTH, {"seed-checker-bypass"}, ("rcp-bypass",)),
         (b"rcp-bypass\nrcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
         (b"--rcp-bypass", {"rcp-bypass"}, set(), ("rcp-bypass",)),
-        (
-            b"--rcp-bert-train-samples\r\n",
-            {"rcp-bert-train-samples"},
-            set(),
-            ("rcp-bert-train-samples",),
-        ),
+        (b"--rcp-bert-train-samples\r\n", {"rcp-bert-train-samples"}, set(), ("rcp-bert-train-samples",)),
         (b" seed-checker-bypass", {"seed-checker-bypass"}, set(), ("seed-checker-bypass",)),
         (b"", set(), set(), ()),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
 def test_flags(
     tmp_path: Path,
