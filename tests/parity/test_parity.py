@@ -24,11 +24,7 @@ def test_official_verdicts_agree_on_mutated_logs() -> None:
 
 
 ONCE_DIFFERENT = {
-    "a key that is a list, before another record": (
-        "2.0",
-        b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}}'
-        b' :::MLLOG {"time_ms": 1, "key": "seed", "value": 1, "metadata": {}}\n',
-    ),
+    "a key that is a list, before another record": ("2.0", b':::MLLOG {"time_ms": 1, "key": [], "value": 1, "metadata": {}} :::MLLOG {"time_ms": 1, "key": "seed", "value": 1, "metadata": {}}\n'),
     "a time that is not a double": ("2.0", b':::MLLOG {"time_ms": 1%s, "key": "seed", "value": 1, "metadata": {}}\n' % (b"0" * 400)),
     "metrics to be joined without metadata": (
         "3.1",

@@ -355,20 +355,8 @@ def test_in_words() -> None:
 
 def test_explain() -> None:
     rows: list[tuple[int, list[float] | None, str]] = [
-        (
-            128,
-            [15, 15, 15, 16, 16],
-            "The mean to converge is 15.3333, at least 15.2126 at"
-            " batch size 128: RCP margin +0.8 % (reference mean 15.75, from x_ref_128)."
-            " Normalisation multiplies the score by 1.0272.",
-        ),
-        (
-            192,
-            [17] * 5,
-            "The mean to converge is 17; expected at least 17.6031 at batch"
-            " size 192: RCP margin -3.4 % (reference mean 18.25, interpolated between x_ref_128 and"
-            " x_ref_256).",
-        ),
+        (128, [15, 15, 15, 16, 16], "The mean to converge is 15.3333, at least 15.2126 at batch size 128: RCP margin +0.8 % (reference mean 15.75, from x_ref_128)." " Normalisation multiplies the score by 1.0272."),
+        (192, [17] * 5, "The mean to converge is 17; expected at least 17.6031 at batch size 192: RCP margin -3.4 % (reference mean 18.25, interpolated between x_ref_128 and" " x_ref_256)."),
         (64, [20] * 5, "The mean to converge is 20, at least 15.2126 at batch size 64: RCP margin +31.5 % (reference mean 15.75, from x_ref_128)."),
         (2048, [20] * 5, "Missing RCP, please submit RCP with BS = 2048: convergence was not compared with the reference."),
         (128, None, "Insufficient convergence: convergence was not compared with the reference."),

@@ -49,14 +49,7 @@ def test_score() -> None:
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
         ([*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)], Score(3, (("a", "fastest"), ("z", "has no time-to-train")))),
         ([*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)], Score(3, (("a", "fastest"), ("z", "did not converge")))),
-        (
-            result_set(5, None, 3, None, 4),
-            Score(
-                None,
-                (("b", "did not converge"), ("d", "did not converge")),
-                "2 runs did not converge or have no time-to-train, at most 1 may",
-            ),
-        ),
+        (result_set(5, None, 3, None, 4), Score(None, (("b", "did not converge"), ("d", "did not converge")), "2 runs did not converge or have no time-to-train, at most 1 may")),
         (result_set(3, 1, 2), Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs")),
         (result_set(6, 5, 4, 3, 2, 1), Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required")),
         (result_set(3, 1), Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1")),
