@@ -80,10 +80,7 @@ def test_a_defect_ends_the_check_of_one_thing(
     report = report_of(whole_round)
     assert of(report, "Alice") == of(expected, "Alice")
     [finding] = [finding for finding in report.findings if finding.code == "CHECK101"]
-    assert finding.path == path
-    assert type(error).__name__ in finding.text
-    assert finding.hint
-    assert "please report it" in finding.hint
+    assert (finding.path, type(error).__name__ in finding.text) == (path, True)
     assert report.has_errors
     assert report.verdict == type(report.verdict)(NOT_CHECKED, NOT_CHECKED)
     rows: list[Any] = [*report.result_sets, *report.runs, *report.systems]
