@@ -52,6 +52,8 @@ def unread(contents: Input) -> dict[str, tuple[str, Why]]:
         {"a.log": ZST},
         {"a": GZ},
         {"x.tar/a.log": LOG},
+        {"node_0.txt": LOG},
+        {"power/result_0/notes.txt": LOG},
     ],
     ids=", ".join,
 )
@@ -90,6 +92,7 @@ def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: lis
         ({"a.txt.gz": gzip.compress(b"hello")}, {"a.txt.gz": "no line holds ':::MLLOG '"}),
         ({"empty.txt": b"", "LICENSE": b"x", "data.csv.gz": gzip.compress(b"x")}, {}),
         ({"a.log.gz": GZ[:-9]}, {}),  # which the check of the log reports
+        ({"power/result_0/node_0.txt": b"no log"}, {}),
         ({"a.log.gz": GZ[:3] + b"x" * 99}, {"a.log.gz": "the gzip data is damaged"}),
         ({"a.gz": gzip.compress(XZ)}, {"a.gz": "compressed twice"}),
         ({"a.tar": tar(**{"b.zip": zipped(a=LOG)})}, {"a.tar/b.zip": "an archive in an archive"}),
@@ -139,17 +142,10 @@ def test_a_submission_in_an_archive(tmp_path: Path, name: str, top: str) -> None
 def test_a_round_in_an_archive(tmp_path: Path) -> None:
     root = write_submission(tmp_path / "tree")
     paths = [path for path in root.rglob("*") if path.is_file()]
-    files = {
-        f"v2.0/{name}/{path.relative_to(root)}": path.read_bytes()
-        for name in ("A", "B")
-        for path in paths
-    }
-    (tmp_path / "x.tar").write_bytes(tar(**files))
+    names = {f"v2.0/{name}/{path.relative_to(root)}": path for name in "AB" for path in paths}
+    (tmp_path / "x.tar").write_bytes(tar(**{name: p.read_bytes() for name, p in names.items()}))
     submissions = find_input(str(tmp_path / "x.tar")).submissions
-    assert [submission.place.label for submission in submissions] == [
-        "x.tar/v2.0/A",
-        "x.tar/v2.0/B",
-    ]
+    assert [s.place.label for s in submissions] == ["x.tar/v2.0/A", "x.tar/v2.0/B"]
 
 
 def test_archives_beside_submissions(tmp_path: Path) -> None:
