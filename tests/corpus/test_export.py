@@ -35,21 +35,3 @@ def test_keys_hold(tree: str, tmp_path: Path) -> None:
     Destination(tmp_path / "r.duckdb").write(Destination(path).read(), replace=False)
     with closing(duckdb.connect(tmp_path / "r.duckdb")) as database:
         assert database.execute(BY_KEYS).fetchone() == joined
-
-
-@pytest.mark.parametrize("ending", [".sqlite", ".parquet", ".csv"])
-def test_rounds_in_any_order_are_the_same_file(ending: str, tmp_path: Path) -> None:
-    trees = [CORPUS / tree for tree in ("v4.0", "hpc_v2.0", "v2.1")]
-    apart, backwards = tmp_path / f"apart{ending}", tmp_path / f"backwards{ending}"
-    for file, order in ((apart, trees), (backwards, trees[::-1])):
-        for tree in order:
-            assert call("export", tree, "-o", file, "--append").exit_code == 0
-    before = contents(apart)
-    assert contents(backwards) == before
-    assert call("export", trees[1], "-o", apart, "--replace").exit_code == 0
-    assert contents(apart) == before
-
-
-def contents(path: Path) -> list[bytes]:
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file.read_bytes() for file in files]

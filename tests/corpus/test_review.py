@@ -15,22 +15,15 @@ from tests.helpers.program import call
 pytestmark = needs_corpus
 
 UNKNOWN = "global_batch_size"  # of a folder, where nothing compares it
-SECTIONS = ["objections", "findings", "convergence", "assignments", "submitters"]
 
 
 @pytest.mark.parametrize("round_", SOME_ROUNDS)
 def test_a_round(round_: str, tmp_path: Path) -> None:
     result = call("review", CORPUS / round_, "-o", tmp_path / "review", "-j", "1")
-    lines = result.stdout.splitlines()
     assert result.exit_code in (0, 1)
-    assert len(lines) <= 60
-    assert max(map(len, lines[:-1])) <= 80
+    assert len(result.stdout.splitlines()) <= 60
     assert "internal error" not in result.stdout
     document = json.loads((tmp_path / "review/review.json").read_bytes())
-    names = [section["name"] for section in document["sections"]]
-    assert [name for name in names if name in SECTIONS] == SECTIONS
-    submitters = document["sections"][-1]["tables"][0]["rows"]
-    assert [row[0] for row in submitters] == [item["name"] for item in document["submitters"]]
     folders = {path.name for path in (CORPUS / round_).iterdir() if path.is_dir()}
     assert {folder for item in document["submitters"] for folder in item["folders"]} == folders
     assert all(len(item["name"]) > 2 and "+" not in item["name"] for item in document["submitters"])
