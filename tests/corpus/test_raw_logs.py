@@ -5,12 +5,13 @@ Three rounds are in every run, all with ``MLPERF_PKG_FULL=1``.
 
 import random
 import shutil
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.checker.check import check
-from mlperf_pkg.checker.values import Checked, Options
+from mlperf_pkg.checker.values import Options
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.corpus import CORPUS, SOME_ROUNDS, checked, needs_corpus, submissions_of
@@ -60,15 +61,6 @@ def identity(row: ResultSetRow) -> tuple[str, int, float | None]:
     return row.id, row.runs_found, row.unscaled_minutes
 
 
-def members(checked: Checked, sets: dict[str, str]) -> dict[str, set[str]]:
-    """Return the sets of the tree that the runs of each set are from."""
-    by_id: dict[str, set[str]] = {}
-    for run in checked.report.runs:
-        origin = sets[run.path.rpartition("/")[2].removesuffix(".log")]
-        by_id.setdefault(run.set or "", set()).add(origin)
-    return by_id
-
-
 @pytest.mark.parametrize("tree", SOME_ROUNDS)
 def test_raw_logs(tree: str, tmp_path: Path) -> None:
     identified = total = 0
@@ -82,15 +74,14 @@ def test_raw_logs(tree: str, tmp_path: Path) -> None:
             root = tmp_path / str(flat) / name
             sets = lay(CORPUS / name, root, flat=flat)
             raw = check([str(root / "logs")], options)
-            by_id = members(raw, sets)
             identities.append({(*identity(row), row.verdict) for row in raw.report.result_sets})
         assert identities[0] == identities[1]
-        errors: dict[str | None, set[str]] = {}
-        for finding in raw.report.findings:
-            if finding.is_error:
-                errors.setdefault(finding.set, set()).add(finding.code)
+        by_id: dict[str | None, set[str]] = defaultdict(set)  # the sets that the runs are from
+        for run in raw.report.runs:
+            by_id[run.set].add(sets[Path(run.path).stem])
+        errors = {(f.set, f.code) for f in raw.report.findings if f.is_error}
         for row in raw.report.result_sets:
-            codes = errors.get(row.id, set())
+            codes = {code for id_, code in errors if id_ == row.id}
             if codes & OPEN or by_id[row.id] == TWICE:
                 continue
             (origin,) = by_id[row.id]

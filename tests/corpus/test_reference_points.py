@@ -29,21 +29,17 @@ def touched() -> dict[Point, dict[str, set[str]]]:
     sets: dict[Point, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows("sets"):
         usage, name, benchmark = row["usage"], row["round"], row["benchmark"]
-        sizes = (
-            {float(row["global_batch_size"])} if row["global_batch_size"] else logged[row["set"]]
-        )
-        if row["division"] != "closed" or name == "0.7" or len(sizes) != 1:
-            continue
+        size = row["global_batch_size"]
+        sizes = {float(size)} if size else logged[row["set"]]
         rules = load_benchmark(usage, name, benchmark)
-        if rules is None or not rcp.is_covered(usage, benchmark):
+        is_tested = row["division"] == "closed" and name != "0.7" and len(sizes) == 1
+        if not is_tested or rules is None or not rcp.is_covered(usage, benchmark):
             continue
-        runs, drop = rules.runs.required, rules.runs.drop
+        counts = {"runs": rules.runs.required, "drop": rules.runs.drop}
         ruleset = load_round(usage, name).ruleset
-        points = rcp.reference_points(usage, ruleset, benchmark, runs=runs, drop=drop)
-        result = rcp.judge(rcp.prune(points), sizes.pop(), [1] * runs, runs=runs, drop=drop)
-        how = (
-            "between" if result.interpolated else "at" if result.message == rcp.FOUND else "smaller"
-        )
+        points = rcp.reference_points(usage, ruleset, benchmark, **counts)
+        result = rcp.judge(rcp.prune(points), sizes.pop(), [1] * counts["runs"], **counts)
+        how = {rcp.FOUND: "at", rcp.INTERPOLATED: "between"}.get(result.message, "smaller")
         folder = row["path"].replace("/results/", "/", 1).rpartition("/")[0]
         for point in result.points:
             sets[Point(usage, name, benchmark, point)][how].add(folder)
@@ -54,5 +50,5 @@ def test_every_known_mistake_lists_the_sets_that_it_touches() -> None:
     all_sets = touched()
     for entry in known_points():
         sets = all_sets[Point(entry.usage, entry.round, entry.benchmark, entry.point)]
-        listed_sets = {"at": entry.at, "between": entry.between, "smaller": entry.smaller}
-        assert {how: set(names) for how, names in listed_sets.items() if names} == sets
+        listed = {how: {*getattr(entry, how)} for how in ("at", "between", "smaller")}
+        assert {how: names for how, names in listed.items() if names} == sets
