@@ -1,7 +1,6 @@
 """The runs of a set against each other and their description; more of it in ``test_traps``."""
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,11 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import logged_statuses, statuses
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.readers import InstanceScale
-from mlperf_pkg.simulate import RunPlan, simulate_set
+from tests.checks.test_result_sets import models
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 
 pytestmark = pytest.mark.usefixtures("stored")
-
-
-@cache
-def deepcam() -> tuple[bytes, ...]:
-    """Logs that name two nodes of eight accelerators."""
-    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
-    return tuple(simulate_set(plan, seed=7))
 
 
 NODES = [  # scaling, nodes, accelerators of a node, the finding and its key
@@ -47,7 +39,7 @@ def test_nodes(
 ) -> None:
     root = tmp_path / "Graphcore"
     write_system(root / "systems", number_of_nodes=nodes, accelerators_per_node=accelerators)
-    write_set(root / "results" / SYSTEM / scaling / "deepcam", deepcam())
+    write_set(root / "results" / SYSTEM / scaling / "deepcam", models())
     findings = check([str(root)], Options("hpc", "2.0", jobs=1)).report.findings
     texts = [f"{f.severity} {f.basis} {f.text}" for f in findings if f.code == "SET142"]
     logged, described = (8, accelerators) if "per_node" in str(finding) else (2, nodes)

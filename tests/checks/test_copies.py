@@ -4,6 +4,7 @@ import gzip
 import json
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -16,7 +17,8 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.copies import MAX_TOGETHER, is_same_submitter
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.results.report import Report
-from mlperf_pkg.simulate import RunPlan, simulate_set
+from tests.checks.test_result_sets import models
+from tests.checks.test_traps import shifted
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.program import call
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
@@ -58,16 +60,8 @@ def two_systems(root: Path, change: Change = bytes, count: int = 5) -> Path:
 # ---- one submission: two systems -----------------------------------------------------------
 
 
-def same(log: bytes) -> bytes:
-    return log
-
-
 def reseeded(log: bytes) -> bytes:
     return edited(log, "seed", value=crc32(log))
-
-
-def shifted(log: bytes) -> bytes:
-    return joined([{**r, "time_ms": r["time_ms"] + 86_400_000} for r in records(log)])
 
 
 def renamed(log: bytes) -> bytes:
@@ -75,11 +69,16 @@ def renamed(log: bytes) -> bytes:
 
 
 COPIED = [
-    ("copied", same, 5, "(identical files)"),
+    ("copied", bytes, 5, "(identical files)"),
     ("other seeds", reseeded, 5, "(the files differ, 5 of 5 series are equal)"),
-    ("other times", shifted, 5, "(the files differ, 5 of 5 series are equal)"),
+    (
+        "other times",
+        partial(shifted, by_ms=86_400_000),
+        5,
+        "(the files differ, 5 of 5 series are equal)",
+    ),
     ("another platform", renamed, 3, "(the files differ, 3 of 3 series are equal)"),
-    ("one of five", same, 1, "(identical files)"),
+    ("one of five", bytes, 1, "(identical files)"),
 ]
 
 
@@ -220,11 +219,6 @@ def test_two_versions_of_a_tree(tmp_path: Path) -> None:
     report = report_of(*trees, round="2.0")
     assert [fact[:3] for fact in facts(report)] == [("SET150", "note", "advice")]
     assert "the same result set as " in copied(report)[0].text
-
-
-def models() -> tuple[bytes, ...]:
-    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
-    return tuple(simulate_set(plan, seed=7, runs=5))
 
 
 @pytest.mark.parametrize(("same_name", "severity"), [(True, "note"), (False, "error")])

@@ -36,24 +36,26 @@ def line(key: str, time_ms: Any, value: Any = None) -> bytes:
     return b":::MLLOG " + json.dumps(fields).encode() + b"\n"
 
 
-def node(
-    start: int = START,
-    seconds: int = 100,
-    watts: Any = 500.0,
-    step: int = 1,
-    missing: int = 0,
-    efficiency: Any = 0.9,
-    first: int = 0,
-    stamp: int | None = None,
-) -> bytes:
+def node(start: int = START, seconds: int = 100, **changes: Any) -> bytes:
     """A sample every ``step`` seconds, except the ``missing`` one and those before the ``first``.
 
     The time of the stop is ``stamp`` seconds after the start.
     """
-    times = [n for n in range(step, seconds + 1, step) if n != missing and n >= first]
-    stop = start + 1000 * (seconds if stamp is None else stamp)
-    head = line("power_measurement_start", start) + line("conversion_eff", start, efficiency)
-    reading = line("power_reading", "at", watts)
+    usual = {
+        "watts": 500.0,
+        "step": 1,
+        "missing": 0,
+        "efficiency": 0.9,
+        "first": 0,
+        "stamp": seconds,
+    }
+    fields: dict[str, Any] = usual | changes
+    seconds_ = range(fields["step"], seconds + 1, fields["step"])
+    times = [n for n in seconds_ if n != fields["missing"] and n >= fields["first"]]
+    stop = start + 1000 * fields["stamp"]
+    efficiency = line("conversion_eff", start, fields["efficiency"])
+    head = line("power_measurement_start", start) + efficiency
+    reading = line("power_reading", "at", fields["watts"])
     samples = (reading.replace(b'"at"', b"%d" % (start + 1000 * second)) for second in times)
     return b"".join([head, *samples, line("power_measurement_stop", stop)])
 
