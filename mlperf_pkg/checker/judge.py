@@ -200,14 +200,14 @@ def _code(submission: Submission) -> Mapping[str, Code] | None:
     code = {}
     for name in {result_set.benchmark for result_set in submission.result_sets} & files.keys():
         first = tree.readmes(readable.intersection(files[name]))[:_MAX_READMES]
-        is_told = any(tree.has_command(_text_of(submission.place.child(path))) for path in first)
+        is_told = any(map(_has_command, map(submission.place.child, first)))
         code[name] = Code(files[name], is_told)
     return code
 
 
-def _text_of(readme: Place) -> str:
+def _has_command(readme: Place) -> bool:
     with readme.source.open() as stream:
-        return stream.read(_MAX_README_BYTES).decode("utf-8", "replace")
+        return tree.has_command(stream.read(_MAX_README_BYTES).decode("utf-8", "replace"))
 
 
 def _findings_around_sets(

@@ -2,11 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -178,12 +179,13 @@ def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: 
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
     round_, inferred = choice.round, None
     if not choice.usage:  # by the first log that names a benchmark, or else by the folders
-        names = chain(map(_benchmark_of, places), benchmarks)
+        names = chain(_of_logs(benchmark_of, places), benchmarks)
         usages = (rounds.usage_with(name, round_.name if round_ else None) for name in names)
         inferred = next(filter(None, usages), None)
     usage = choice.usage or (inferred.usage if inferred else rounds.TRAINING)
-    if round_ is None and places:
-        round_ = _latest_round(places, usage)
+    if round_ is None and places:  # the latest one, as earlier logs may be submitted again
+        choices = list(_of_logs(infer_round, places, usage)) or [rounds.round_of_run(usage, 0, "")]
+        round_ = max(choices, key=attrgetter("precedence"))
     if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred)
     return Choice(usage, round_)
@@ -196,20 +198,16 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
     return LogFile(source, usage, round_.name, train_samples, round_.reason, round_.sureness)
 
 
-def _benchmark_of(place: Place) -> str:
-    try:
-        return benchmark_of(LogFile(place.source))
-    except OSError:  # which reading the log reports
-        return ""
+_Value = TypeVar("_Value")
 
 
-def _latest_round(places: Iterable[Place], usage: str) -> rounds.RoundChoice:
-    """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
-    choices = []
+def _of_logs(
+    function: Callable[[LogFile], _Value], places: Iterable[Place], usage: str | None = None
+) -> Iterator[_Value]:
+    """Yield what a function returns of each log that can be read; reading it reports others."""
     for place in places:
-        with suppress(OSError):  # which reading the log reports
-            choices.append(infer_round(LogFile(place.source, usage)))
-    return max(choices or [rounds.round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
+        with suppress(OSError):
+            yield function(LogFile(place.source, usage))
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:

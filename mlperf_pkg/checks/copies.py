@@ -139,7 +139,13 @@ def pairs_of(
         for first, second in product(order[:1], order[1:]) if is_star else combinations(order, 2):
             pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
             pair.others = max(pair.others, is_star * (len(order) - 2))
-            _add(pair, members[first][0], members[second], digests)
+            original, copies = members[first][0], members[second]
+            digest = digests.get(original.path)
+            pair.runs |= dict.fromkeys((run.path for run in copies), original.path)
+            pair.identical += sum(
+                digest == digests.get(r.path) for r in copies if digest is not None
+            )
+            pair.noisy += sum(run.fingerprint != original.fingerprint for run in copies)
     return list(pairs.values())
 
 
@@ -155,14 +161,6 @@ def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iter
                 if digest := digests.get(run.path):
                     by_digest.setdefault(digest, {}).setdefault(index, []).append(run)
         yield from (same for same in by_digest.values() if len(same) > 1)
-
-
-def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, bytes]) -> None:
-    digest = digests.get(original.path)
-    for run in runs:
-        pair.runs[run.path] = original.path
-        pair.identical += digest is not None and digest == digests.get(run.path)
-        pair.noisy += run.fingerprint != original.fingerprint
 
 
 # ---- whether two result sets may have the same runs ---------------------------------------

@@ -95,9 +95,8 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
         found, division, path = sorted(of_logs), context.division, context.system.path
         weight = NOTE if of_logs == {"closed"} and of_system == {"open"} else {}  # was moved
         message = f"the division is {' and '.join(found)} in the logs, but {division or 'missing'}"
-        yield context.finding(
-            "SET111", f"{message} in {path}", found=found, expected=division, **weight
-        )
+        message = f"{message} in {path}"
+        yield context.finding("SET111", message, found=found, expected=division, **weight)
 
 
 # ---- the runs that failed, and what the official checkers and the rules forgive -----------
@@ -155,9 +154,7 @@ def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
 def failed_runs(context: SetContext) -> list[Run]:
     """Return the runs that the official package checker counts as failed, also by their power."""
     of_power = power_files(context).findings
-    return [
-        run for run in context.runs if run.verdicts.official is Verdict.FAIL or run.path in of_power
-    ]
+    return [r for r in context.runs if r.verdicts.official is Verdict.FAIL or r.path in of_power]
 
 
 def _unconverged(context: SetContext) -> tuple[list[Run], int]:
@@ -216,9 +213,8 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
                 message = f"seed {{found}} is also logged in {path}, from another source line"
-                yield context.finding(
-                    "SEED104", message, found=seed.value, path=run.path, line=seed.line
-                )
+                place = {"path": run.path, "line": seed.line}
+                yield context.finding("SEED104", message, found=seed.value, **place)
 
 
 def _several_seeds(context: SetContext) -> Iterator[Finding]:
@@ -228,9 +224,8 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
             continue  # LOG111 reports the several runs
         if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
             message = "{found} different seeds are logged; expected one"
-            yield context.finding(
-                "SEED105", message, path=run.path, line=run.seeds[-1].line, found=count
-            )
+            place = {"path": run.path, "line": run.seeds[-1].line}
+            yield context.finding("SEED105", message, found=count, **place)
 
 
 def seed_findings(context: SetContext) -> Iterator[Finding]:

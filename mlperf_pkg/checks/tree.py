@@ -275,8 +275,15 @@ def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterato
             most = f"{MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)"
             message = f"the size is {{found:,}} bytes; expected at most {most}"
             yield finding_of("REPO102", message, path, found=entry.size, expected=MAX_BYTES)
-        if entry.link is not None:
-            yield from _link(path, entry.link, entry.resolves)
+        if not entry.resolves:
+            message = "a broken link: {found:s} does not exist"
+            yield finding_of("REPO103", message, path, found=entry.link)
+        elif entry.link is not None and not entry.link.startswith("/"):
+            # The official checker resolves its target in its own working directory.
+            message = "the repository checker reports this link to {found:s} as broken, as it looks"
+            message = f"{message} for the target in its own working directory"
+            hint = "replace the link by the file itself"
+            yield finding_of("REPO104", message, path, found=entry.link, hint=hint)
 
 
 def _name_for_git(name: str, path: str) -> Iterator[Finding]:
@@ -284,17 +291,6 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
         message = "the name starts with a dot or contains a space"
         hint = "rename it, or leave it out of the submission"
         yield finding_of("REPO101", message, path, found=name, hint=hint)
-
-
-def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
-    """Check a link; the official checker resolves its target in its own working directory."""
-    if not resolves:
-        yield finding_of("REPO103", "a broken link: {found:s} does not exist", path, found=target)
-    elif not target.startswith("/"):
-        message = "the repository checker reports this link to {found:s} as broken, as it looks for"
-        message = f"{message} the target in its own working directory"
-        hint = "replace the link by the file itself"
-        yield finding_of("REPO104", message, path, found=target, hint=hint)
 
 
 # ---- what is in an input and is not read: each such file is named once -------------------

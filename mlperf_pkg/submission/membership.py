@@ -206,15 +206,12 @@ def groups_of(
     for log in identified:
         evidence = named[log.place] or finder.by_numbers(log, claims)
         groups.setdefault(_key(log, evidence, only), []).append((log, evidence))
-    return [
-        Group(
-            logs=tuple(log for log, _ in members),
-            system=key.system,
-            candidates=() if key.system else members[0][1].ids,
-            why=", ".join(sorted({evidence.why for _, evidence in members})),
-        )
-        for key, members in sorted(groups.items(), key=_order)
-    ]
+    result = []
+    for key, members in sorted(groups.items(), key=_order):
+        candidates = () if key.system else members[0][1].ids
+        why = ", ".join(sorted({evidence.why for _, evidence in members}))
+        result.append(Group(tuple(log for log, _ in members), key.system, candidates, why))
+    return result
 
 
 class _Evidence(NamedTuple):
@@ -298,7 +295,7 @@ class _Finder:
                 own = self._of_division(named, log)
                 fitting = _fitting(own, log)
                 chosen = fitting if len(own) > 1 and fitting else own
-                return _evidence(why, chosen or named, is_sure=len(chosen) == 1)
+                return _Evidence(why, tuple(s.id for s in chosen or named), len(chosen) == 1)
         return None
 
     def by_numbers(self, log: Stated, claims: Mapping[str, set[str]]) -> _Evidence:
@@ -313,7 +310,7 @@ class _Finder:
         why, fitting = "the number of nodes or accelerators", _fitting(free, log)
         if log.states_nothing and not log.names_platform:
             why, fitting = "the division", free
-        return _evidence(why, fitting, is_sure=len(fitting) == 1)
+        return _Evidence(why, tuple(system.id for system in fitting), len(fitting) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
         folder, _, _ = log.place.rpartition("/")
@@ -345,10 +342,6 @@ def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:
     """Return the systems that fit the numbers of a log; prefer those with ``count`` nodes."""
     fitting = [system for system in systems if log.fits(system)]
     return [system for system in fitting if system.nodes == log.count] or fitting
-
-
-def _evidence(why: str, systems: Iterable[Described], *, is_sure: bool) -> _Evidence:
-    return _Evidence(why, tuple(system.id for system in systems), is_sure)
 
 
 def matches(log: Stated, field: str, pattern: str) -> bool:
