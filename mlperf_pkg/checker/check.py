@@ -183,10 +183,8 @@ def evaluations_of(run: Run) -> Iterator[LogEvaluation]:
     for evaluation in run.curve.evaluations if run.curve else ():
         # Divided as for the time-to-train.
         minutes = None if start_ms is None else (evaluation.time_ms - start_ms) / 60 / 1000
-        for metric, value in evaluation.values.items():
-            yield LogEvaluation(
-                evaluation.line, minutes, evaluation.position, evaluation.unit, metric, value
-            )
+        where = (evaluation.line, minutes, evaluation.position, evaluation.unit)
+        yield from (LogEvaluation(*where, *of_metric) for of_metric in evaluation.values.items())
 
 
 def _records(source: Source) -> Iterator[LogRecord]:

@@ -202,9 +202,7 @@ def copies_in(
         by_copy.setdefault(pair.copy.index, []).append(pair)
     measured = (context for context in contexts if context.files.power) if by_copy else ()
     with_power = {context.tree for context in measured}
-    return {
-        index: list(copies.findings_on(of_set, with_power)) for index, of_set in by_copy.items()
-    }
+    return {n: list(copies.findings_on(of_set, with_power)) for n, of_set in by_copy.items()}
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:

@@ -112,12 +112,8 @@ def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
 
     A submission may consist of logs that were submitted to the previous round as well.
     """
-    inferred = [
-        choice
-        for other in plans
-        if other.usage == plan.usage and other.logs and (choice := other.logs[0].choice)
-        if choice.sureness is rounds.Sureness.INFERRED
-    ]
+    others = (o.logs[0].choice for o in plans if o.usage == plan.usage and o.logs)
+    inferred = [c for c in others if c and c.sureness is rounds.Sureness.INFERRED]
     numbers = Counter(choice.name for choice in inferred)
     for name, later in pairwise(rounds_of(plan.usage) if plan.usage else ()):
         if name == plan.round and numbers[later] > numbers[name] > 0:
@@ -259,12 +255,8 @@ def load_rules(plans: Iterable[Plan]) -> None:
     """Load the rules, and whatever else all processes need, before they are forked."""
     import hashlib  # noqa: F401, PLC0415 - slow to import
 
-    benchmarks = {
-        (plan.usage, plan.round, files.benchmark)
-        for plan in plans
-        for files in plan.sets
-        if plan.usage and plan.round
-    }
+    known = ((p.usage, p.round, p.sets) for p in plans if p.usage and p.round)
+    benchmarks = {(usage, name, s.benchmark) for usage, name, sets in known for s in sets}
     for usage, round_name, benchmark in sorted(benchmarks):
         compile_tables(usage, round_name, benchmark)
         counts_samples(benchmark)

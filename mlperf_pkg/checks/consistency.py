@@ -134,9 +134,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     numbers = Counter(frozenset([(s.file, s.lineno) for s in run.seeds]) for run in context.runs)
     del numbers[frozenset()]  # runs without a seed
     if len(numbers) > 1:
-        texts = {
-            places: ", ".join(sorted(f"{f}:{line}" for f, line in places)) for places in numbers
-        }
+        texts = {key: ", ".join(sorted(f"{f}:{line}" for f, line in key)) for key in numbers}
         lines = [f"{texts[places]} ({counted(n, 'run')})" for places, n in numbers.most_common()]
         message = "seeds are logged by different lines of code: {found:s}"
         yield context.finding("SET127", message, found=lines)
@@ -302,13 +300,10 @@ def _disagrees(context: SetContext, logged: int | None, described: int | None) -
 
 def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
     """Return the numbers before the platforms of raw logs, if only another description has them."""
-    own = {system.nodes, system.accelerators}
+    own = {None, 0, system.nodes, system.accelerators}
     counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
-    return {
-        platform: count
-        for platform, count in counts.items()
-        if count and count not in own and _fitting(context, count)
-    }
+    others = ((platform, count) for platform, count in counts.items() if count not in own)
+    return {platform: count for platform, count in others if count and _fitting(context, count)}
 
 
 def _fitting(context: SetContext, nodes: int | None) -> str | None:

@@ -127,11 +127,8 @@ def pairs_of(
     If more than ``MAX_TOGETHER`` sets have a run in common, all are only paired with the first, so
     that the number of pairs is in proportion to that of the runs.
     """
-    owners = {
-        index: Owner(index, contexts[index], runs[0])
-        for members in groups
-        for index, runs in members.items()
-    }
+    shared = {index: runs[0] for members in groups for index, runs in members.items()}
+    owners = {index: Owner(index, contexts[index], run) for index, run in shared.items()}
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
@@ -142,9 +139,7 @@ def pairs_of(
             original, copies = members[first][0], members[second]
             digest = digests.get(original.path)
             pair.runs |= dict.fromkeys((run.path for run in copies), original.path)
-            pair.identical += sum(
-                digest == digests.get(r.path) for r in copies if digest is not None
-            )
+            pair.identical += sum(digest == digests.get(r.path) for r in copies if digest)
             pair.noisy += sum(run.fingerprint != original.fingerprint for run in copies)
     return list(pairs.values())
 

@@ -87,10 +87,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         return unchecked_system(path, unchecked_of("SYS001", error.message, path, line=error.line))
     except JsonSyntaxError as error:
         return unchecked_system(path, system_finding("SYS001", path, error.line, error.message))
-    findings = [
-        system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in document.problems
-    ]
-    contents = document.value
+    problems, contents = document.problems, document.value
+    findings = [system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in problems]
     if not isinstance(contents, dict):
         message = f"the file holds {shown(contents)}; expected an object of fields"
         findings.append(system_finding("SYS004", path, document.line(()), message))
@@ -649,11 +647,8 @@ def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
     """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
-    fields = [
-        field
-        for name, field in {**TEXTS, **COUNTS}.items()
-        if getattr(before, name) and getattr(before, name) != now[name]
-    ]
+    names = {name: field for name, field in {**TEXTS, **COUNTS}.items() if getattr(before, name)}
+    fields = [field for name, field in names.items() if getattr(before, name) != now[name]]
     old, new = category(before.status), category(now["status"])
     return [*fields, *(["status"] if old and old != new else [])]
 

@@ -195,11 +195,8 @@ def _official_minutes(context: SetContext) -> float | None:
     """Return the olympic mean of the logs that pass the official checker, before scaling."""
     if any(run.crash or run.unchecked for run in context.runs):
         return None
-    minutes = [
-        run.official_minutes
-        for run in context.runs
-        if run.verdicts.official is Verdict.PASS and run.official_minutes is not None
-    ]
+    passed = (r.official_minutes for r in context.runs if r.verdicts.official is Verdict.PASS)
+    minutes = [number for number in passed if number is not None]
     failed = len(context.runs) - len(minutes)
     return scoring.olympic_mean(minutes, context.drop, failed) if failed <= context.drop else None
 
@@ -313,10 +310,7 @@ def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet,
     files, name, system = context.files, context.submitter or "", context.files.system or ""
     if not context.origin.has_folder or {*"[*?"}.isdisjoint(name + system):
         return (files,)
-    return tuple(
-        other
-        for other in sets
-        if fnmatchcase(name, name)
-        and fnmatchcase(other.system or "", system)
-        and (other.scaling_mode, other.benchmark) == (files.scaling_mode, files.benchmark)
-    )
+    kind = (files.scaling_mode, files.benchmark)
+    alike = [other for other in sets if (other.scaling_mode, other.benchmark) == kind]
+    is_found = fnmatchcase(name, name)
+    return tuple(o for o in alike if is_found and fnmatchcase(o.system or "", system))

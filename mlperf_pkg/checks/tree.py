@@ -73,14 +73,10 @@ def _scaling_folders(
 
 def _folders_above_benchmarks(submission: Submission, *, is_hpc: bool) -> set[str]:
     """Return the folders that hold logs but are too high to be those of a benchmark."""
-    return {
-        entry.path.rpartition("/")[0]
-        for entry in submission.entries
-        if entry.path.count("/") < (_HPC_DEPTH if is_hpc else _DEPTH)
-        and not entry.folder
-        and entry.path.startswith("results/")
-        and is_result_log(entry.name)
-    }
+    results = (e.path for e in submission.entries if not e.folder and e.path.startswith("results/"))
+    high = (path for path in results if path.count("/") < (_HPC_DEPTH if is_hpc else _DEPTH))
+    split = (path.rpartition("/") for path in high)
+    return {folder for folder, _, name in split if is_result_log(name)}
 
 
 def _hidden_folders(submission: Submission, systems: set[str]) -> Iterator[Finding]:
@@ -221,11 +217,10 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     if code is None:
         yield _code_finding(context, "CODE101", f"no code in {folder}")
         return
-    if not readmes(code.files):
-        message = f"no README in {folder}; expected one with the command"
-        yield _code_finding(context, "CODE103", message)
-    elif not code.has_command:
+    if not code.has_command:
         message = f"no README in {folder} has a command; expected the one that runs the benchmark"
+        if not readmes(code.files):
+            message = f"no README in {folder}; expected one with the command"
         yield _code_finding(context, "CODE103", message)
     names = {PurePosixPath(path).name for path in code.files}
     if not any(name.startswith("run_and_time") for name in names):

@@ -67,9 +67,7 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     if len(failed) > drop:
         reason = f"{len(failed)} runs did not converge or have no time-to-train, at most {drop} may"
         return Score(None, failed, reason)
-    timed = sorted(
-        (run.minutes, run.path) for run in runs if run.converged and run.minutes is not None
-    )
+    timed = sorted((r.minutes, r.path) for r in runs if r.converged and r.minutes is not None)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))
     if mean is None:
         reason = f"{len(runs)} of {required} runs: none is left after dropping {drop} + {drop}"
