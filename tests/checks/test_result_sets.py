@@ -1,5 +1,6 @@
 """Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.checks.test_traps import code, diverged, killed
+from tests.checks.test_traps import SET, change, code, diverged, field, killed, log, rewrite
 from tests.helpers.broken_runs import every_log, slightly_fast
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.official import official_verdict
@@ -33,8 +34,6 @@ from tests.helpers.trees import (
 
 pytestmark = pytest.mark.usefixtures("stored")
 
-SET = f"results/{SYSTEM}/resnet"
-
 
 def checked(root: Path, round_: str = "2.0") -> Report:
     return check([str(root)], Options(round=round_)).report
@@ -49,31 +48,17 @@ def errors(report: Report) -> list[tuple[str, str, str]]:
     return sorted((f.code, f.basis.value, f.path) for f in unfolded(report.findings) if f.severity is Severity.ERROR)  # fmt: skip
 
 
-def log(root: Path, index: int) -> Path:
-    return root / SET / f"result_{index}.txt"
-
-
-def rewrite(root: Path, index: int, content: bytes) -> None:
-    log(root, index).write_bytes(content)
-
-
-def same_seed(root: Path) -> None:
-    for index in (0, 1):
-        rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5))
-
-
-def early(root: Path) -> None:
-    """All runs claim to have converged in half the epochs."""
-    for index in range(5):
-        fields = records(log(root, index).read_bytes())
-        for record in fields:
-            if record["key"] == "eval_accuracy":
-                record["metadata"]["epoch_num"] //= 2
-        rewrite(root, index, joined(fields))
+def halved(text: bytes) -> bytes:
+    """A run that claims to have converged in half the epochs."""
+    fields = records(text)
+    for record in fields:
+        if record["key"] == "eval_accuracy":
+            record["metadata"]["epoch_num"] //= 2
+    return joined(fields)
 
 
 @pytest.mark.parametrize(
-    ("flag", "change", "code"), [("rcp-bypass", early, "RCP102"), ("seed-checker-bypass", same_seed, None)]
+    ("flag", "change", "code"), [("rcp-bypass", change(SET, halved), "RCP102"), ("seed-checker-bypass", field("seed", 5, 0, 1), None)]
 )  # fmt: skip
 def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> None:
     change(write_submission(tmp_path))
@@ -108,7 +93,7 @@ def test_the_score(tmp_path: Path) -> None:
 
 def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
     write_submission(tmp_path)
-    rewrite(tmp_path, 2, diverged(102)(b""))
+    rewrite(tmp_path, diverged(102), 2)
     report = checked(tmp_path)
     minutes = sorted(run.minutes or 0 for run in report.runs if run.path != f"{SET}/result_2.txt")
     assert only(report).score_minutes == pytest.approx(sum(minutes[1:]) / 3, rel=1e-12)
@@ -141,21 +126,17 @@ def test_scaling_json_on_request(
 def bare(log: bytes) -> bytes:
     """The records of the seed, of the evaluations and of the end have no metadata."""
     keys = ("eval_accuracy", "run_stop", "seed")
-    fields = records(log)
-    for record in fields:
-        if record["key"] in keys:
-            del record["metadata"]
-    return joined(fields)
+    return joined([{k: v for k, v in r.items() if r["key"] not in keys or k != "metadata"} for r in records(log)])  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "verdict"), [(bare, "fail"), (killed, "pass")])
 def test_the_log_of_the_run_that_may_fail_is_one(tmp_path: Path, change: Any, verdict: str) -> None:
     """A killed run may lack records; those that its log has are whole."""
-    rewrite(write_submission(tmp_path), 0, change(log(tmp_path, 0).read_bytes()))
+    rewrite(write_submission(tmp_path), change, 0)
     report = checked(tmp_path)
     assert report.verdict.rules.value == verdict
-    by_rules = [f for f in report.findings if f.severity is Severity.ERROR and f.fails(Basis.RULES)]
-    assert [f.code for f in by_rules] == ["LOG102"] * (change is bare)
+    by_rules = [finding.code for finding in report.findings if finding.fails(Basis.RULES)]
+    assert by_rules == ["LOG102"] * (change is bare)
 
 
 @pytest.mark.parametrize("text", [None, '{"scaling_factor": 1.5}', '{"scaling_factor": 1}', "{"])
@@ -260,6 +241,15 @@ def models(runs: int = 5) -> tuple[bytes, ...]:
     return tuple(simulate_set(plan, seed=7, runs=runs))
 
 
+def of_models(folder: Path, logs: Mapping[str, tuple[bytes, ...]]) -> Path:
+    """A submission with sets of these scalings."""
+    root = folder / "Graphcore"
+    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    for scaling, of_set in logs.items():
+        write_set(root / "results" / SYSTEM / scaling / "deepcam", of_set)
+    return root
+
+
 def aborted(log: bytes) -> bytes:
     return edited(log, "run_stop", metadata={"status": "aborted"})
 
@@ -279,18 +269,11 @@ def one_seed(log: bytes) -> bytes:
     ],
 )
 def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    scalings: tuple[str, ...],
-    changed: int,
-    verdicts: tuple[str, str],
-    errors: list[str],
-) -> None:
-    root = tmp_path / "Graphcore"
-    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, scalings: tuple[str, ...], changed: int,
+    verdicts: tuple[str, str], errors: list[str],
+) -> None:  # fmt: skip
     logs = (*map(one_seed, models()[:changed]), *models()[changed:])
-    for scaling in scalings:
-        write_set(root / "results" / SYSTEM / scaling / "deepcam", logs)
+    root = of_models(tmp_path, dict.fromkeys(scalings, logs))
     report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
     codes = sorted(f"{f.code} {f.basis}" for f in report.findings if f.severity.value == "error")
     assert (report.verdict.official.value, report.verdict.rules.value) == verdicts
@@ -306,12 +289,8 @@ def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
 def test_all_models_of_weak_scaling_converge(
     scaling: str, stopped: int, severity: str | None, tmp_path: Path
 ) -> None:
-    root = tmp_path / "Graphcore"
-    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
     logs = (*map(aborted, models(7)[:stopped]), *models(7)[stopped:])
-    for name in ("strong", "weak"):
-        own = logs if name == scaling else models()
-        write_set(root / "results" / SYSTEM / name / "deepcam", own)
+    root = of_models(tmp_path, {"strong": models(), "weak": models(), scaling: logs})
     report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
     failed = [(f.severity, f.basis, f.found) for f in report.findings if f.code == "SET102"]
     basis = "both" if stopped > 1 else "rules"
