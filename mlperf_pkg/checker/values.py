@@ -62,18 +62,22 @@ def with_config(
     Raises:
         UserError: as ``read_config_file``.
     """
-    path, named = file or Path(CONFIG_NAME), file is not None
-    if not named and not path.exists():
+    path = file or Path(CONFIG_NAME)
+    if file is None and not (path.exists() and _is_outside(path, inputs, note)):
         return options
-    local = () if named else (argument for argument in inputs if not is_url(argument))
-    around = (arg for arg in local if path.resolve().is_relative_to(Path(arg).resolve()))
-    config, argument = read_config_file(path), next(around, None)
-    if argument is None:
-        return replace(options, config=config, origin=str(path), named=named)
-    if config.waivers:
-        where = f"{path} is inside the input {argument}"
-        note(f"{where}: its waivers are not read; to read them, use --config {path}")
-    return options
+    named = file is not None
+    return replace(options, config=read_config_file(path), origin=str(path), named=named)
+
+
+def _is_outside(file: Path, inputs: Sequence[str], note: Callable[[str], object]) -> bool:
+    here = file.absolute()
+    for argument in inputs:
+        if not is_url(argument) and here.resolve().is_relative_to(Path(argument).resolve()):
+            if read_config_file(file).waivers:
+                where = f"{file} is inside the input {argument}"
+                note(f"{where}: its waivers are not read; to read them, use --config {file}")
+            return False
+    return True
 
 
 class Checked(Struct, frozen=True):
