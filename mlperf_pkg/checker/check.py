@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files, with_curves
-from mlperf_pkg.checker.reading import File, Workers, read_all
+from mlperf_pkg.checker.plan import Plan, load_rules, names_of, plans_of, power_files
+from mlperf_pkg.checker.reading import File, read_all
 from mlperf_pkg.checker.values import UNREAD, Checked, Options
 from mlperf_pkg.checker.waivers import Waivers
 from mlperf_pkg.errors import UserError
@@ -23,7 +23,7 @@ from mlperf_pkg.log.record import printable, shown
 from mlperf_pkg.results.report import table_of
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.power import PowerLog
-from mlperf_pkg.submission.find import each_once, find_input, labels
+from mlperf_pkg.submission.find import find_input, find_inputs
 from mlperf_pkg.submission.model import Input
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def check(arguments: Sequence[str], options: Options) -> Checked:
         UserError: an argument does not exist, cannot be read or holds no log; the rulebook does
             not have the round; a waiver has an unknown code.
     """
-    prefixes = labels(arguments)
-    inputs = [find_input(arg, prefix) for arg, prefix in zip(arguments, prefixes, strict=True)]
-    return check_inputs(each_once(arguments, inputs), options)
+    return check_inputs(find_inputs(arguments), options)
 
 
 def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
@@ -57,7 +55,7 @@ def check_inputs(inputs: tuple[Input, ...], options: Options) -> Checked:
         inputs = tuple(input_.with_flags(options.flags) for input_ in inputs)
     plans = list(plans_of(inputs, options))
     if options.curves:
-        plans = list(map(with_curves, plans))
+        plans = [replace(p, logs=tuple(replace(log, curve=True) for log in p.logs)) for p in plans]
     runs: list[Run] = []
     judged = list(_judged(plans, options, waivers, runs))
     from mlperf_pkg.checker.fold import fold  # noqa: PLC0415 - see _judged
@@ -71,9 +69,9 @@ def _judged(
     """Judge each plan while the files of the next ones are read; add its runs to ``runs``."""
     names, ids = names_of(plans), set[str]()
     files: list[list[File]] = [[*plan.logs, *power_files(plan)] for plan in plans]
-    workers = Workers(options.jobs, options.scheduler, partial(load_rules, plans))
-    every_file = list(chain.from_iterable(files))
-    with closing(read_all(every_file, workers, options.observer)) as contents:
+    every_file, prepare = list(chain.from_iterable(files)), partial(load_rules, plans)
+    read = read_all(every_file, options.jobs, options.scheduler, prepare, options.observer)
+    with closing(read) as contents:
         for plan, own_files in zip(plans, files, strict=True):
             own = list(islice(contents, len(own_files)))
             # Imported here so that other processes read logs in the meantime.
@@ -83,8 +81,7 @@ def _judged(
             power_logs = {log.path: log for log in own if isinstance(log, PowerLog)}
             runs += own_runs
             by_path = {run.path: run for run in own_runs}
-            of_plan = Contents(by_path, power_logs, names, ids, options.partial)
-            yield judge(plan, of_plan, waivers)
+            yield judge(plan, Contents(by_path, power_logs, waivers, names, ids, options.partial))
 
 
 # ---- the log of a training run, for the Python API ----------------------------------------
@@ -186,10 +183,8 @@ def evaluations_of(run: Run) -> Iterator[LogEvaluation]:
     for evaluation in run.curve.evaluations if run.curve else ():
         # Divided as for the time-to-train.
         minutes = None if start_ms is None else (evaluation.time_ms - start_ms) / 60 / 1000
-        for metric, value in evaluation.values.items():
-            yield LogEvaluation(
-                evaluation.line, minutes, evaluation.position, evaluation.unit, metric, value
-            )
+        where = (evaluation.line, minutes, evaluation.position, evaluation.unit)
+        yield from (LogEvaluation(*where, *of_metric) for of_metric in evaluation.values.items())
 
 
 def _records(source: Source) -> Iterator[LogRecord]:

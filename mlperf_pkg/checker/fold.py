@@ -59,27 +59,19 @@ def fold(
     )
 
 
-_LEAST_SETS = 2  # that can be compared
-
-
 def _compared(judged: Sequence[JudgedPlan], waivers: Waivers) -> Sequence[JudgedPlan]:
     """Add the findings that compare result sets with each other."""
     contexts = [context for item in judged for context in item.contexts]
-    groups = copies.shared_runs(contexts)
-    if len(contexts) < _LEAST_SETS:
+    if not contexts[1:]:
         return judged
 
-    def with_defect(finding: Unchecked) -> Sequence[JudgedPlan]:
-        findings = (*judged[0].findings, finding)
-        verdict = without_pass(judged[0].verdict, findings)
-        return [replace(judged[0], findings=findings, verdict=verdict), *judged[1:]]
-
-    return guarded(
-        ".",
-        "comparing the result sets",
-        lambda: _with_comparisons(judged, groups, waivers),
-        with_defect,
-    )
+    action = "comparing the result sets"
+    compared = guarded(".", action, _with_comparisons, judged, contexts, waivers)
+    if not isinstance(compared, Unchecked):
+        return compared
+    findings = (*judged[0].findings, compared)
+    verdict = without_pass(judged[0].verdict, findings)
+    return [replace(judged[0], findings=findings, verdict=verdict), *judged[1:]]
 
 
 def _report(
@@ -165,22 +157,21 @@ def _run_row(run: Run, set_id: str | None, dropped: str | None) -> RunRow:
 
 
 def _with_comparisons(
-    judged: Sequence[JudgedPlan], groups: Sequence[copies.Members], waivers: Waivers
+    judged: Sequence[JudgedPlan], contexts: Sequence[SetContext], waivers: Waivers
 ) -> list[JudgedPlan]:
-    """Return the judged plans with the findings of comparisons; ``groups`` are shared runs."""
-    contexts = [context for item in judged for context in item.contexts]
+    """Return the judged plans with the findings of comparisons of their ``contexts``."""
+    groups = copies.shared_runs(contexts)
     runs = ((index, run) for group in groups for index in group for run in group[index])
     sources = {run.path: contexts[index].sources[run.path] for index, run in runs}
     pairs = find_pairs(contexts, groups, sources)
     findings = copies_in(contexts, pairs)
     copied = {owner.index for pair in pairs for owner in (pair.original, pair.copy)}
     seeds = (item for item in copies.check_seeds(contexts) if item[0] not in copied)
-    for index, finding in (*seeds, *copies.check_swapped(contexts)):
+    minutes = [result.row.score_minutes for item in judged for result in item.sets]
+    is_one_round = not copies.has_several_rounds(contexts)
+    previews = () if is_one_round else copies.check_previews(contexts, minutes)
+    for index, finding in (*seeds, *copies.check_swapped(contexts), *previews):
         findings.setdefault(index, []).append(finding)
-    if copies.has_several_rounds(contexts):
-        minutes = [result.row.score_minutes for item in judged for result in item.sets]
-        for index, finding in copies.check_previews(contexts, minutes):
-            findings.setdefault(index, []).append(finding)
     by_set = iter([waivers.waive(findings.get(index, ())) for index in range(len(contexts))])
     return [_with_findings(item, list(islice(by_set, len(item.sets)))) for item in judged]
 
@@ -211,9 +202,7 @@ def copies_in(
         by_copy.setdefault(pair.copy.index, []).append(pair)
     measured = (context for context in contexts if context.files.power) if by_copy else ()
     with_power = {context.tree for context in measured}
-    return {
-        index: list(copies.findings_on(of_set, with_power)) for index, of_set in by_copy.items()
-    }
+    return {n: list(copies.findings_on(of_set, with_power)) for n, of_set in by_copy.items()}
 
 
 def with_findings(result: SetResult, findings: Sequence[Finding]) -> SetResult:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.checker.plan import Plan
@@ -17,15 +17,7 @@ from mlperf_pkg.checks.runs import check_round_choice
 from mlperf_pkg.checks.workspace import proposed, raw_sets, unknown_code
 from mlperf_pkg.config import Config
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import (
-    Finding,
-    Unchecked,
-    Verdict,
-    Verdicts,
-    folded,
-    verdicts_of,
-    without_pass,
-)
+from mlperf_pkg.findings import Finding, Verdict, Verdicts, folded, verdicts_of, without_pass
 from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
@@ -39,16 +31,17 @@ _MAX_README_BYTES = 1 << 20
 
 
 class Contents(Struct, frozen=True):
-    """The runs and power logs by path, and the ``names`` of all result sets.
+    """The runs and power logs by path, the ``waivers``, and the ``names`` of all result sets.
 
     ``ids`` are those of the result sets that were judged before. ``partial`` is as in ``Options``.
     """
 
     runs: Mapping[str, Run]
     power_logs: Mapping[str, PowerLog]
-    names: frozenset[NameInRound] = frozenset()
-    ids: set[str] = field(default_factory=set)
-    partial: bool = False
+    waivers: Waivers
+    names: frozenset[NameInRound]
+    ids: set[str]
+    partial: bool
 
 
 class JudgedPlan(Struct, frozen=True):
@@ -66,48 +59,42 @@ class JudgedPlan(Struct, frozen=True):
     configuration: str = ""
 
 
-def judge(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
+def judge(plan: Plan, contents: Contents) -> JudgedPlan:
     """Judge one submission, or the raw logs of one argument.
 
     If that raises an exception, the submission has the finding that it was not checked.
     """
-    return guarded(
-        plan.label or ".",
-        "judging this submission" if plan.submission else "judging these logs",
-        lambda: _judge_all(plan, contents, waivers),
-        lambda finding: _unjudged(plan, contents, finding),
-    )
+    action = "judging this submission" if plan.submission else "judging these logs"
+    judged = guarded(plan.label or ".", action, _judge_all, plan, contents)
+    return judged if isinstance(judged, JudgedPlan) else _unjudged(plan, contents, judged)
 
 
-def _unjudged(plan: Plan, contents: Contents, finding: Unchecked) -> JudgedPlan:
+def _unjudged(plan: Plan, contents: Contents, finding: Finding) -> JudgedPlan:
     findings = [f for run in contents.runs.values() for f in folded(run.findings)]
     return JudgedPlan(plan, verdicts_of([finding]), (), (), (*findings, *folded([finding])))
 
 
-def _judge_all(plan: Plan, contents: Contents, waivers: Waivers) -> JudgedPlan:
+def _judge_all(plan: Plan, contents: Contents) -> JudgedPlan:
     if plan.unchecked:
         return _unjudged(plan, contents, plan.unchecked)
     round_ = load_round(plan.usage, plan.round) if plan.usage and plan.round else None
     if plan.raw:
-        judged = _judge_raw_logs(plan, round_, contents, waivers)
+        judged = _judge_raw_logs(plan, round_, contents)
     elif plan.submission is None:
-        contexts = tuple(_contexts(plan, round_, contents)) if round_ else ()
-        judged = _judge_sets(plan, contexts, contents, waivers)
+        judged = _judge_sets(plan, _contexts(plan, round_, contents) if round_ else (), contents)
     elif round_ is None:
-        judged = _judge_without_round(plan, plan.submission, waivers)
+        judged = _judge_without_round(plan, plan.submission, contents)
     else:
-        judged = _judge_submission(plan, plan.submission, round_, contents, waivers)
-    of_rounds = waivers.waive(check_round_choice(contents.runs.values()))
+        judged = _judge_submission(plan, plan.submission, round_, contents)
+    of_rounds = contents.waivers.waive(check_round_choice(contents.runs.values()))
     findings = (*judged.findings, *folded(of_rounds, plan.label, contents.runs))
     return replace(judged, verdict=without_pass(judged.verdict, findings), findings=findings)
 
 
-def _judge_sets(
-    plan: Plan, contexts: tuple[SetContext, ...], contents: Contents, waivers: Waivers
-) -> JudgedPlan:
+def _judge_sets(plan: Plan, unnamed: Iterable[SetContext], contents: Contents) -> JudgedPlan:
     """Judge result sets outside a submission, and the runs that are in none."""
-    runs, contexts = contents.runs.values(), tuple(_with_ids(contexts, contents.ids))
-    sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
+    contexts, sets = _check_sets(plan, unnamed, contents)
+    runs = contents.runs.values()
     findings = [finding for result in sets for finding in result.observations]
     in_sets = {path for result in sets for path in result.runs}
     findings += [f for run in runs if run.path not in in_sets for f in folded(run.findings)]
@@ -118,49 +105,56 @@ def _judge_sets(
     return JudgedPlan(plan, Verdicts.worst(verdicts), (), sets, tuple(findings), contexts)
 
 
-def _judge_without_round(plan: Plan, submission: Submission, waivers: Waivers) -> JudgedPlan:
+def _judge_without_round(plan: Plan, submission: Submission, contents: Contents) -> JudgedPlan:
     """Judge a submission without logs, for which no round is known."""
-    findings = folded(waivers.waive(tree.check_contents(submission)), submission.place.label or ".")
+    around = contents.waivers.waive(tree.check_contents(submission))
+    findings = folded(around, submission.place.label or ".")
     verdict = replace(verdicts_of(findings).failures, official=Verdict.NOT_CHECKED)
     return JudgedPlan(plan, verdict, (), (), tuple(findings))
 
 
 def _judge_submission(
-    plan: Plan, submission: Submission, round_: Round, contents: Contents, waivers: Waivers
+    plan: Plan, submission: Submission, round_: Round, contents: Contents
 ) -> JudgedPlan:
+    label, waivers = submission.place.label or ".", contents.waivers
     systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in submission.systems)
-    contexts = tuple(_with_ids(_contexts(plan, round_, contents, systems), contents.ids))
-    sets = tuple(waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
-    around = waivers.waive(
-        guarded(
-            submission.place.label or ".",
-            "checking the files of this submission",
-            lambda: list(_findings_around_sets(submission, systems, round_)),
-            lambda finding: [finding],
-        )
-    )
+    contexts, sets = _check_sets(plan, _contexts(plan, round_, contents, systems), contents)
+    action = "checking the files of this submission"
+    found = guarded(label, action, _findings_around_sets, submission, systems, round_)
+    around = waivers.waive([found] if isinstance(found, Finding) else found)
+    descriptions = {system.path for system in systems}
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
     # What is around result sets may fail a submission; it passes only by a result set.
     verdict = Verdicts.worst([verdict.failures, *(result.row.verdict for result in sets)])
-    descriptions = {system.path for system in systems}
-    of_tree = (finding for finding in around if finding.path not in descriptions)
-    findings = folded(of_tree, submission.place.label or ".")
+    findings = folded((finding for finding in around if finding.path not in descriptions), label)
     findings += _of_files(finding for finding in around if finding.path in descriptions)
     findings += [finding for result in sets for finding in result.observations]
     return JudgedPlan(plan, verdict, systems, sets, tuple(findings), contexts)
 
 
+def _check_sets(
+    plan: Plan, unnamed: Iterable[SetContext], contents: Contents
+) -> tuple[tuple[SetContext, ...], tuple[SetResult, ...]]:
+    """Judge result sets, each with an id that no other set has; return the sets with their ids."""
+    contexts = []
+    for context in unnamed:
+        own, round_ = context.identity, context.round.name
+        names = chain([own, f"{own}@{round_}"], (f"{own}@{round_}.{n}" for n in count(2)))
+        unique = next(name for name in names if name not in contents.ids)
+        contents.ids.add(unique)
+        contexts.append(replace(context, id=unique))
+    results = (contents.waivers.waive_set(_check_set(c, plan, contents)) for c in contexts)
+    return tuple(contexts), tuple(results)
+
+
 def _check_set(context: SetContext, plan: Plan, contents: Contents) -> SetResult:
     """Judge a result set, unless a log or the system description of it could not be checked."""
-    is_known = context.system is None or not context.system.unchecked
-    if not is_known or not all(run.is_read for run in context.runs):
-        return unchecked_set(context, ())
-    return guarded(
-        context.path,
-        "judging this result set",
-        lambda: check_globbed_set(context, plan.sets, contents.runs),
-        lambda finding: unchecked_set(context, (finding,)),
-    )
+    is_unknown = context.system is not None and context.system.unchecked
+    if is_unknown or not all(run.is_read for run in context.runs):
+        return unchecked_set(context)
+    action = "judging this result set"
+    judged = guarded(context.path, action, check_globbed_set, context, plan.sets, contents.runs)
+    return judged if isinstance(judged, SetResult) else unchecked_set(context, (judged,))
 
 
 def _of_files(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -200,35 +194,33 @@ def _contexts(
 
 def _code(submission: Submission) -> Mapping[str, Code] | None:
     """Read how to run the benchmarks that have results; None if there is no code."""
-    if submission.code is None:
+    if (files := submission.code) is None:
         return None
-    tested = {files.benchmark for files in submission.result_sets} & submission.code.keys()
     readable = {e.path for e in submission.entries if e.file and e.link is None and e.readable}
     code = {}
-    for name in tested:
-        paths = submission.code[name]
-        first = tree.readmes(readable.intersection(paths))[:_MAX_READMES]
-        is_told = any(tree.has_command(_text_of(submission.place.child(path))) for path in first)
-        code[name] = Code(paths, is_told)
+    for name in {result_set.benchmark for result_set in submission.result_sets} & files.keys():
+        first = tree.readmes(readable.intersection(files[name]))[:_MAX_READMES]
+        is_told = any(map(_has_command, map(submission.place.child, first)))
+        code[name] = Code(files[name], is_told)
     return code
 
 
-def _text_of(readme: Place) -> str:
+def _has_command(readme: Place) -> bool:
     with readme.source.open() as stream:
-        return stream.read(_MAX_README_BYTES).decode("utf-8", "replace")
+        return tree.has_command(stream.read(_MAX_README_BYTES).decode("utf-8", "replace"))
 
 
 def _findings_around_sets(
     submission: Submission, systems: Sequence[SystemFile], round_: Round
-) -> Iterator[Finding]:
-    """Yield the findings of a submission outside its result sets."""
-    yield from tree.findings_of_systems(submission, systems, round_.version)
-    yield from tree.check_contents(submission)
-    yield from tree.check_tree(submission, round_.usage, round_.benchmarks)
+) -> list[Finding]:
+    """Return the findings of a submission outside its result sets."""
+    findings = list(tree.findings_of_systems(submission, systems, round_.version))
+    findings += tree.check_contents(submission)
+    findings += tree.check_tree(submission, round_.usage, round_.benchmarks)
     if round_.version >= tree.FIRST_ROUND:
-        yield from tree.check_repository(
-            submission.name, submission.place.label, submission.entries
-        )
+        label = submission.place.label
+        findings += tree.check_repository(submission.name, label, submission.entries)
+    return findings
 
 
 def _check_system(place: Place, round_: Round) -> SystemFile:
@@ -237,29 +229,24 @@ def _check_system(place: Place, round_: Round) -> SystemFile:
             data = stream.read(MAX_BYTES + 1)
         return check_system(place.label, data, round_.usage, round_.name)
 
-    return guarded(
-        place.label,
-        "checking this system description",
-        read_and_check,
-        lambda finding: unchecked_system(place.label, finding),
-    )
+    system = guarded(place.label, "checking this system description", read_and_check)
+    return system if isinstance(system, SystemFile) else unchecked_system(place.label, system)
 
 
 # ---- raw logs -----------------------------------------------------------------------------
 
 
-def _judge_raw_logs(
-    plan: Plan, round_: Round | None, contents: Contents, waivers: Waivers
-) -> JudgedPlan:
+def _judge_raw_logs(plan: Plan, round_: Round | None, contents: Contents) -> JudgedPlan:
     """Judge raw logs, and the descriptions of their systems in a workspace."""
-    places = plan.workspace.systems if plan.workspace and round_ else ()
-    systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in places if round_)
-    contexts = tuple(_raw_sets(plan, contents, systems))
+    workspace, waive = plan.workspace, contents.waivers.waive_system
+    places = workspace.systems if workspace and round_ else ()
+    config = workspace.config if workspace else Config()
+    systems = tuple(waive(_check_system(place, round_)) for place in places if round_)
+    contexts = tuple(_raw_sets(plan, config, contents, systems))
     benchmarks = {context.files.benchmark for context in contexts}
-    config = plan.workspace.config if plan.workspace else Config()
     if problems := sorted(unknown_code(config, round_, benchmarks)) if round_ else []:
         raise UserError("\n".join(problems))
-    judged = _judge_sets(plan, contexts, contents, waivers)
+    judged = _judge_sets(plan, contexts, contents)
     used = {context.system.id for context in judged.contexts if context.system}
     shown = tuple(s for s in systems if s.id in used or s.contents is None)
     findings = [finding for system in shown for finding in system.findings]
@@ -267,22 +254,20 @@ def _judge_raw_logs(
     if round_:
         of_systems = known_verdicts(verdicts_of(findings), round_.usage, round_.name)
         verdict = Verdicts.worst([of_systems.failures, verdict])
-    findings = [*judged.findings, *_of_files(findings)]
     return replace(
         judged,
         systems=shown,
         verdict=verdict,
-        findings=tuple(findings),
+        findings=(*judged.findings, *_of_files(findings)),
         configuration=proposed(config, judged.contexts),
     )
 
 
 def _raw_sets(
-    plan: Plan, contents: Contents, systems: tuple[SystemFile, ...]
+    plan: Plan, config: Config, contents: Contents, systems: tuple[SystemFile, ...]
 ) -> Iterator[SetContext]:
     """Yield the result sets of raw logs."""
     workspace, sources = plan.workspace, plan.sources
-    config = workspace.config if workspace else Config()
     runs = {
         workspace.relative(place.path) if workspace else str(place.path): contents.runs[path]
         for path, place in plan.raw.items()
@@ -299,13 +284,3 @@ def _raw_sets(
             together=contents.names,
             sources=sources,
         )
-
-
-def _with_ids(contexts: Iterable[SetContext], taken: set[str]) -> Iterator[SetContext]:
-    """Yield the contexts with ids that no other set has; add these ids to ``taken``."""
-    for context in contexts:
-        own, round_ = context.identity, context.round.name
-        names = chain([own, f"{own}@{round_}"], (f"{own}@{round_}.{n}" for n in count(2)))
-        unique = next(name for name in names if name not in taken)
-        taken.add(unique)
-        yield replace(context, id=unique)

@@ -2,10 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -70,6 +72,12 @@ class Choice(Struct, frozen=True):
     usage: str | None
     round: rounds.RoundChoice | None
 
+    @property
+    def named(self) -> tuple[str | None, str | None, str]:
+        """The usage, the name of the round, and the reason for it."""
+        round_ = self.round
+        return self.usage, round_.name if round_ else None, round_.reason if round_ else ""
+
 
 def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     """Plan the check of all inputs: each submission, result sets outside one, and raw logs.
@@ -81,23 +89,21 @@ def plans_of(inputs: Sequence[Input], options: Options) -> Iterator[Plan]:
     for submission in chain.from_iterable(input_.submissions for input_ in inputs):
         by_folder.setdefault(submission.place.path.parent, []).append(submission)
     for submissions in by_folder.values():
-        choices = [choice_for(item.place.path, options) for item in submissions]
         plans = [
-            _guarded_plan(item.result_sets, choice, item)
-            for item, choice in zip(submissions, choices, strict=True)
+            _guarded_plan(item.result_sets, choice_for(item.place.path, options), item)
+            for item in submissions
         ]
-        yield from map(_of_one_round, plans, repeat(plans))
+        yield from (_of_one_round(plan, plans) for plan in plans)
     by_tree: dict[Place, dict[str, ResultSet]] = {}
     for files in chain.from_iterable(input_.result_sets for input_ in inputs):
         by_tree.setdefault(files.tree or files.place, {})[files.place.label] = files
     for tree, sets in by_tree.items():
         yield _guarded_plan(tuple(sets.values()), choice_for(tree.path, options))
     raw: dict[Path | None, list[Input]] = {}
-    for input_ in (input_ for input_ in inputs if input_.logs):
+    for input_ in filter(attrgetter("logs"), inputs):
         folder = input_.workspace.folder.resolve() if input_.workspace else None
         raw.setdefault(folder, []).append(input_)
-    for of_workspace in raw.values():
-        yield _plan_raw_logs(of_workspace, options)
+    yield from (_plan_raw_logs(of_workspace, options) for of_workspace in raw.values())
 
 
 def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
@@ -105,23 +111,14 @@ def _of_one_round(plan: Plan, plans: Sequence[Plan]) -> Plan:
 
     A submission may consist of logs that were submitted to the previous round as well.
     """
-    inferred = [
-        choice
-        for other in plans
-        if other.usage == plan.usage and other.logs and (choice := other.logs[0].choice)
-        if choice.sureness is rounds.Sureness.INFERRED
-    ]
+    others = (o.logs[0].choice for o in plans if o.usage == plan.usage and o.logs)
+    inferred = [c for c in others if c and c.sureness is rounds.Sureness.INFERRED]
     numbers = Counter(choice.name for choice in inferred)
     for name, later in pairwise(rounds_of(plan.usage) if plan.usage else ()):
         if name == plan.round and numbers[later] > numbers[name] > 0:
             choice = next(choice for choice in inferred if choice.name == later)
             return _guarded_plan(plan.sets, Choice(plan.usage, choice), plan.submission)
     return plan
-
-
-def with_curves(plan: Plan) -> Plan:
-    """Return the plan with logs whose runs have curves."""
-    return replace(plan, logs=tuple(replace(log, curve=True) for log in plan.logs))
 
 
 def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
@@ -134,25 +131,16 @@ def _plan_raw_logs(inputs: Sequence[Input], options: Options) -> Plan:
         options = _with_settings(options, workspace)
     folders = {place.folder for place in raw.values()}
     choices = {folder: choice_for(folder.path, options) for folder in folders}
-    usage = round_ = None
+    choice = Choice(None, None)
     if workspace:
         named = set(choices.values())
         choice = named.pop() if len(named) == 1 else Choice(options.usage, None)
         choice = _choice_of_logs(tuple(raw.values()), (), choice)
-        choices, usage, round_ = dict.fromkeys(folders, choice), choice.usage, choice.round
+        choices = dict.fromkeys(folders, choice)
     samples = bool(TRAIN_SAMPLES & options.flags)
-    return Plan(
-        submission=None,
-        sets=(),
-        usage=usage,
-        round=round_.name if round_ else None,
-        reason=round_.reason if round_ else "",
-        logs=tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values()),
-        flags=options.flags,
-        workspace=workspace,
-        raw=raw,
-        files=frozenset(files),
-    )
+    logs = tuple(_log_file(p, choices[p.folder], train_samples=samples) for p in raw.values())
+    plan = Plan(None, (), *choice.named, logs, flags=options.flags, workspace=workspace)
+    return replace(plan, raw=raw, files=frozenset(files))
 
 
 def _with_settings(options: Options, workspace: Workspace) -> Options:
@@ -167,12 +155,9 @@ def _guarded_plan(
     sets: tuple[ResultSet, ...], choice: Choice, submission: Submission | None = None
 ) -> Plan:
     place = submission.place if submission else sets[0].place
-    return guarded(
-        place.label or ".",
-        "looking for its usage and round",
-        lambda: _plan_sets(sets, choice, submission),
-        lambda finding: Plan(submission, (), None, None, "", (), finding),
-    )
+    action = "looking for its usage and round"
+    plan = guarded(place.label or ".", action, _plan_sets, sets, choice, submission)
+    return plan if isinstance(plan, Plan) else Plan(submission, (), None, None, "", (), plan)
 
 
 def _plan_sets(
@@ -182,17 +167,20 @@ def _plan_sets(
     choice = _choice_of_logs(places, [files.benchmark for files in sets], choice)
     train_samples = any(TRAIN_SAMPLES & files.flags for files in sets)
     logs = tuple(_log_file(place, choice, train_samples=train_samples) for place in places)
-    name, reason = (choice.round.name, choice.round.reason) if choice.round else (None, "")
-    return Plan(submission, sets, choice.usage, name, reason, logs)
+    return Plan(submission, sets, *choice.named, logs)
 
 
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
-    inferred = None if choice.usage else _infer_usage(places, benchmarks, choice.round)
+    round_, inferred = choice.round, None
+    if not choice.usage:  # by the first log that names a benchmark, or else by the folders
+        names = chain(_of_logs(benchmark_of, places), benchmarks)
+        usages = (rounds.usage_with(name, round_.name if round_ else None) for name in names)
+        inferred = next(filter(None, usages), None)
     usage = choice.usage or (inferred.usage if inferred else rounds.TRAINING)
-    round_ = choice.round
-    if round_ is None and places:
-        round_ = _latest_round(places, usage)
+    if round_ is None and places:  # the latest one, as earlier logs may be submitted again
+        choices = list(_of_logs(infer_round, places, usage)) or [rounds.round_of_run(usage, 0, "")]
+        round_ = max(choices, key=attrgetter("precedence"))
     if round_ and inferred and usage != rounds.TRAINING:
         round_ = round_.of_usage(inferred)
     return Choice(usage, round_)
@@ -205,44 +193,31 @@ def _log_file(place: Place, choice: Choice, *, train_samples: bool = False) -> L
     return LogFile(source, usage, round_.name, train_samples, round_.reason, round_.sureness)
 
 
-def _infer_usage(
-    places: Sequence[Place], benchmarks: Sequence[str], choice: rounds.RoundChoice | None
-) -> rounds.BenchmarkUsage | None:
-    """Return the usage by the first log that names a benchmark, or else by the folders."""
-    names = chain((_benchmark_of(place) for place in places), benchmarks)
-    round_name = choice.name if choice else None
-    usages = (rounds.usage_with(name, round_name) for name in names)
-    return next(filter(None, usages), None)
+_Value = TypeVar("_Value")
 
 
-def _benchmark_of(place: Place) -> str:
-    try:
-        return benchmark_of(LogFile(place.source))
-    except OSError:  # which reading the log reports
-        return ""
-
-
-def _latest_round(places: Iterable[Place], usage: str) -> rounds.RoundChoice:
-    """Return the latest round of the logs, as logs of earlier rounds may be submitted again."""
-    choices = []
+def _of_logs(
+    function: Callable[[LogFile], _Value], places: Iterable[Place], usage: str | None = None
+) -> Iterator[_Value]:
+    """Yield what a function returns of each log that can be read; reading it reports others."""
     for place in places:
-        with suppress(OSError):  # which reading the log reports
-            choices.append(infer_round(LogFile(place.source, usage)))
-    return max(choices or [rounds.round_of_run(usage, 0, "")], key=lambda choice: choice.precedence)
+        with suppress(OSError):
+            yield function(LogFile(place.source, usage))
 
 
 def choice_for(folder: AnyPath, options: Options) -> Choice:
     """Choose usage and round by the options, or else by the names in the path of a folder."""
     named = rounds.round_of_tree(_names(folder))
     usage = options.usage or options.config.usage or (named[0] if named else None)
+    choice = None
     if options.round:
-        return Choice(usage, rounds.RoundChoice(options.round))
-    if options.config.round:
-        return Choice(usage, rounds.RoundChoice(options.config.round, f"as {options.origin} says"))
-    if named:
+        choice = rounds.RoundChoice(options.round)
+    elif options.config.round:
+        choice = rounds.RoundChoice(options.config.round, f"as {options.origin} says")
+    elif named:
         reason = f"from the folder name v{named[1]}"
-        return Choice(usage, rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED))
-    return Choice(usage, None)
+        choice = rounds.RoundChoice(named[1], reason, rounds.Sureness.NAMED)
+    return Choice(usage, choice)
 
 
 def _names(folder: AnyPath) -> Iterator[str]:
@@ -279,12 +254,8 @@ def load_rules(plans: Iterable[Plan]) -> None:
     """Load the rules, and whatever else all processes need, before they are forked."""
     import hashlib  # noqa: F401, PLC0415 - slow to import
 
-    benchmarks = {
-        (plan.usage, plan.round, files.benchmark)
-        for plan in plans
-        for files in plan.sets
-        if plan.usage and plan.round
-    }
+    known = ((p.usage, p.round, p.sets) for p in plans if p.usage and p.round)
+    benchmarks = {(usage, name, s.benchmark) for usage, name, sets in known for s in sets}
     for usage, round_name, benchmark in sorted(benchmarks):
         compile_tables(usage, round_name, benchmark)
         counts_samples(benchmark)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
@@ -45,36 +44,43 @@ class Observer(Protocol):
         """Report that a file of this size in bytes was read."""
 
 
-class Workers(Struct, frozen=True):
-    """The processes that read: ``jobs`` of this machine, or the workers of a Dask cluster.
-
-    ``jobs`` None is one per processor; ``scheduler`` is the address of the cluster's scheduler.
-    ``prepare`` is called once before processes are forked, to do what each would do otherwise.
-    """
-
-    jobs: int | None
-    scheduler: str | None
-    prepare: Callable[[], None]
-
-
 def read_all(
-    files: Sequence[File], workers: Workers, observer: Observer | None
+    files: Sequence[File],
+    jobs: int | None,
+    scheduler: str | None,
+    prepare: Callable[[], None],
+    observer: Observer | None,
 ) -> Generator[Run | PowerLog]:
     """Yield what each file holds, in the order of ``files``, while processes read the next ones.
 
-    What cannot be read, for whatever reason, has a finding that says so.
+    These are ``jobs`` processes of this machine, None for one per processor, or the workers of the
+    Dask cluster with the address ``scheduler``. ``prepare`` is called once before processes are
+    forked, to do what each would do otherwise. What cannot be read, for whatever reason, has a
+    finding that says so.
 
     Raises:
         UserError: the rulebook lacks the round of a log; the cluster does not answer.
     """
-    if workers.scheduler is not None:
+    # A cluster may have any number of workers.
+    processes = None if scheduler is not None else jobs or os.cpu_count() or 1
+    if scheduler is not None:
         files = [replace(file, source=file.source.shared()) for file in files]
     sizes = [size_of(file.source) for file in files]
     if observer:
         observer.begin(len(files), sum(sizes))
-    # A cluster may have any number of workers.
-    processes = None if workers.scheduler is not None else workers.jobs or os.cpu_count() or 1
-    with _mapper(workers, files, sum(sizes), processes) as mapper:
+    with ExitStack() as stack:
+        mapper: Mapper | None = None  # where this process alone is as fast
+        if scheduler is not None:
+            from mlperf_pkg.infra.cluster import cluster
+
+            mapper = stack.enter_context(cluster(scheduler))
+        elif min(processes or 1, len(files)) > 1 and sum(sizes) >= PARALLEL_FROM_BYTES:
+            from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
+
+            prepare()
+            # Clients of stores use threads, which do not survive a fork.
+            is_forked = not any(file.source.stored for file in files)
+            mapper = stack.enter_context(pool(min(processes or 1, len(files)), forked=is_forked))
         yield from _read_batches(files, sizes, processes, mapper, observer)
 
 
@@ -158,13 +164,9 @@ def _read_batch(files: Sequence[File]) -> list[Run | PowerLog]:
 
 def _read(file: File) -> Run | PowerLog:
     """Read one file; if that fails, return the finding that it does."""
-    kind = "log" if isinstance(file, LogFile) else "power log"
-    return guarded(
-        file.source.label,
-        f"reading this {kind}",
-        lambda: _read_unguarded(file),
-        lambda finding: _unread(file, finding),
-    )
+    action = f"reading this {'log' if isinstance(file, LogFile) else 'power log'}"
+    read = guarded(file.source.label, action, _read_unguarded, file)
+    return _unread(file, read) if isinstance(read, Unchecked) else read
 
 
 def _unread(file: File, finding: Unchecked) -> Run | PowerLog:
@@ -186,40 +188,22 @@ def _read_unguarded(file: File) -> Run | PowerLog:
         return unread_run(file, finding_of("LOG113", message, file.source.label, found=reason))
 
 
-@contextmanager
-def _mapper(
-    workers: Workers, files: Sequence[File], size: int, processes: int | None
-) -> Iterator[Mapper | None]:
-    """Start the workers; None where this process alone is as fast."""
-    if workers.scheduler is not None:
-        from mlperf_pkg.infra.cluster import cluster
-
-        with cluster(workers.scheduler) as mapper:
-            yield mapper
-        return
-    processes = min(processes or 1, len(files))
-    if processes < 2 or size < PARALLEL_FROM_BYTES:  # noqa: PLR2004
-        yield None
-        return
-    from mlperf_pkg.infra.parallel import pool  # noqa: PLC0415 - small checks need none
-
-    workers.prepare()
-    # Clients of stores use threads, which do not survive a fork.
-    with pool(processes, forked=not any(file.source.stored for file in files)) as mapper:
-        yield mapper
-
-
 # ---- guards -------------------------------------------------------------------------------
 
 _Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 _SHOWN = 200  # characters of the text of an exception, which may hold some of a hostile file
 
 
 def guarded(
-    path: str, action: str, function: Callable[[], _Result], instead: Callable[[Unchecked], _Result]
-) -> _Result:
-    """Return the result of a function, or ``instead`` with a finding that it raised an exception.
+    path: str,
+    action: str,
+    function: Callable[_Arguments, _Result],
+    *arguments: _Arguments.args,
+    **named: _Arguments.kwargs,
+) -> _Result | Unchecked:
+    """Return the result of a function, or the finding that it raised an exception.
 
     ``action`` says what the function does to ``path``: "reading this log". ``--debug`` shows the
     traceback.
@@ -228,14 +212,14 @@ def guarded(
         UserError: as the function; it is about the command, not about ``path``.
     """
     try:
-        return function()
+        return function(*arguments, **named)
     except UserError:
         raise
     except Exception as error:
         import logging  # noqa: PLC0415 - only a defect needs it
 
         logging.getLogger("mlperf_pkg").debug("%s: %s", visible(path), action, exc_info=True)
-        return instead(defect(path, action, error))
+        return defect(path, action, error)
 
 
 def defect(path: str, action: str, error: Exception) -> Unchecked:
@@ -245,10 +229,6 @@ def defect(path: str, action: str, error: Exception) -> Unchecked:
         return unchecked_of("TREE114", "cannot be read: {found:s}; not checked", path, found=reason)
     text = visible(f"{type(error).__name__}: {error}".removesuffix(": "))
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    return unchecked_of(
-        "CHECK101",
-        f"not checked: internal error of mlperf-pkg while {action}: {{found:s}}",
-        path,
-        found=shown,
-        hint="please report it with the output of 'mlperf-pkg --debug ...'",
-    )
+    message = f"not checked: internal error of mlperf-pkg while {action}: {{found:s}}"
+    hint = "please report it with the output of 'mlperf-pkg --debug ...'"
+    return unchecked_of("CHECK101", message, path, found=shown, hint=hint)

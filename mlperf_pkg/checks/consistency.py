@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.descriptions import SystemFile, logged_statuses
 from mlperf_pkg.checks.names import are_alike
-from mlperf_pkg.checks.system_schema import logged_statuses
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
@@ -36,6 +35,7 @@ def originals(runs: Sequence[Run]) -> list[int]:
     chance.
     """
     first = list(range(len(runs)))
+    by_times: dict[bytes, int] = {}
 
     def root(index: int) -> int:
         while first[index] != index:
@@ -47,7 +47,6 @@ def originals(runs: Sequence[Run]) -> list[int]:
         least, most = sorted((root(index), root(other)))
         first[most] = least
 
-    by_times: dict[bytes, int] = {}
     for index, run in enumerate(runs):
         if run.fingerprint is not None:
             join(by_times.setdefault(run.fingerprint, index), index)
@@ -107,17 +106,13 @@ def check_batch_size(context: SetContext) -> Iterator[Finding]:
     if len(sizes) > 1:
         message = "the runs have different batch sizes: {found:s}; expected {expected}"
         yield context.finding("SET108", message, found=sizes, expected="one global_batch_size")
+    message = "the RCP checker reads the batch size {found:s} from a record that only contains"
+    message = f"{message} the string global_batch_size; expected {{expected}}"
     for run in context.runs:
-        text = as_count(run.convergence.batch_size)
-        if run.batch_sizes and text not in run.batch_sizes and not run.convergence.crash:
-            yield context.finding(
-                "RCP104",
-                "the RCP checker reads the batch size {found:s} from a record that only contains"
-                " the string global_batch_size; expected {expected}",
-                path=run.path,
-                found=text,
-                expected=run.batch_sizes[0],
-            )
+        text, logged = as_count(run.convergence.batch_size), run.batch_sizes
+        if logged and text not in logged and not run.convergence.crash:
+            fields = {"found": text, "expected": logged[0]}
+            yield context.finding("RCP104", message, path=run.path, **fields)
 
 
 def check_configuration(context: SetContext) -> Iterator[Finding]:
@@ -127,9 +122,8 @@ def check_configuration(context: SetContext) -> Iterator[Finding]:
     platforms = [name for name in spellings.values() if name and not is_placeholder(name)]
     if len(platforms) > 1:
         message = "the runs have different platforms: {found:s}; expected {expected}"
-        yield context.finding(
-            "SET121", message, found=sorted(platforms), expected="one submission_platform"
-        )
+        fields = {"found": sorted(platforms), "expected": "one submission_platform"}
+        yield context.finding("SET121", message, **fields)
     if differences := different_hyperparameters(runs):
         message = "the runs have different hyperparameters: {found:s}; expected {expected}"
         yield context.finding("SET122", message, found=differences, expected="one value of each")
@@ -140,9 +134,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     numbers = Counter(frozenset([(s.file, s.lineno) for s in run.seeds]) for run in context.runs)
     del numbers[frozenset()]  # runs without a seed
     if len(numbers) > 1:
-        texts = {
-            places: ", ".join(sorted(f"{f}:{line}" for f, line in places)) for places in numbers
-        }
+        texts = {key: ", ".join(sorted(f"{f}:{line}" for f, line in key)) for key in numbers}
         lines = [f"{texts[places]} ({counted(n, 'run')})" for places, n in numbers.most_common()]
         message = "seeds are logged by different lines of code: {found:s}"
         yield context.finding("SET127", message, found=lines)
@@ -187,16 +179,13 @@ def check_names(context: SetContext) -> Iterator[Finding]:
     submitter = context.submitter
     if not submitter or "org" in placeholders or context.in_workspace:
         return
-    if others := sorted(org for org in names["org"] if org and not are_alike(org, submitter)):
-        pairs = combinations(names["org"] - {""}, 2)
-        is_mixed = not all(are_alike(org, other) for org, other in pairs)
-        yield context.finding(
-            "SET115",
-            "submission_org is {found:s}; expected {expected}, the name of the submission folder",
-            found=others,
-            expected=submitter,
-            **{"severity": Severity.WARNING} if is_mixed else NOTE,
-        )
+    organisations = names["org"] - {""}
+    if others := sorted(org for org in organisations if not are_alike(org, submitter)):
+        is_one = all(are_alike(org, other) for org, other in combinations(organisations, 2))
+        weight = NOTE if is_one else {"severity": Severity.WARNING}
+        message = "submission_org is {found:s}; expected {expected}, the name of the submission"
+        message = f"{message} folder"
+        yield context.finding("SET115", message, found=others, expected=submitter, **weight)
 
 
 # ---- the system that its description describes --------------------------------------------
@@ -218,21 +207,11 @@ def check_status(context: SetContext) -> Iterator[Finding]:
     for run in context.runs if expected else ():
         status = run.text("status")
         if status in _CLAIMS and status not in expected:
-            yield context.finding(
-                "SET140",
-                f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}",
-                path=run.path,
-                found=status,
-                expected=system.status,
-                **{} if _promises_more(expected[0], status) else NOTE,
-            )
-
-
-def _promises_more(described: str, logged: str) -> bool:
-    """Return whether a description promises more than a log, or cannot mean the same."""
-    if _CLAIMS[described] == _CLAIMS[logged]:
-        return logged != _DEFAULT_STATUS
-    return _CLAIMS[described] > _CLAIMS[logged]
+            more = _CLAIMS[expected[0]] - _CLAIMS[status]  # that the description promises
+            weight = {} if more > 0 or (more == 0 and status != _DEFAULT_STATUS) else NOTE
+            message = f"submission_status is {{found:s}}; expected {{expected}} as in {system.path}"
+            fields = {"path": run.path, "found": status, "expected": system.status}
+            yield context.finding("SET140", message, **fields, **weight)
 
 
 def check_platform(context: SetContext) -> Iterator[Finding]:
@@ -240,23 +219,17 @@ def check_platform(context: SetContext) -> Iterator[Finding]:
     system = context.system
     if system is None:
         return
-    platforms = {run.text("platform") for run in context.runs} - {""}
-    others = {
-        text: _other_system(context, system, text) for text in platforms if not is_placeholder(text)
-    }
-    for run in context.runs:
-        platform = run.text("platform")
+    platforms = {run.path: run.text("platform") for run in context.runs}
+    named = {text for text in platforms.values() if text and not is_placeholder(text)}
+    others = {text: _other_system(context, system, text) for text in named}
+    for path, platform in platforms.items():
         if other := others.get(platform):
-            path, is_name, is_own_part = other
-            yield context.finding(
-                "SET141",
-                f"submission_platform is {{found}}, {'' if is_name else 'part of '}the name"
-                f" of {path}; expected {{expected}}",
-                path=run.path,
-                found=platform,
-                expected=system.id,
-                **{} if is_name and not is_own_part else NOTE,
-            )
+            other_path, is_name, is_own_part = other
+            name = f"{'' if is_name else 'part of '}the name of {other_path}"
+            message = f"submission_platform is {{found}}, {name}; expected {{expected}}"
+            weight = {} if is_name and not is_own_part else NOTE
+            fields = {"path": path, "found": platform, "expected": system.id}
+            yield context.finding("SET141", message, **fields, **weight)
 
 
 def _other_system(
@@ -300,28 +273,22 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
     counts = _counts_of_others(context, system)
     per_node = system.accelerators and system.accelerators // system.nodes
     for run in context.runs:
-        nodes = run.nodes
-        if nodes is None or context.weak:  # of one model
-            nodes = counts.get(run.text("platform"), nodes)
-        numbers: tuple[int | None, int | None] = nodes, system.nodes
-        key = "number_of_nodes is" if nodes == run.nodes else "submission_platform begins with"
-        hint = _fitting(context, nodes)
-        if not _disagrees(context, *numbers):
-            accelerators = run.instance_scale and run.nodes and run.instance_scale // run.nodes
-            key, numbers, hint = "accelerators_per_node is", (accelerators, per_node), None
+        found = run.nodes
+        if found is None or context.weak:  # of one model
+            found = counts.get(run.text("platform"), found)
+        expected: int | None = system.nodes
+        key = "number_of_nodes is" if found == run.nodes else "submission_platform begins with"
+        hint = _fitting(context, found)
+        if not _disagrees(context, found, expected):
+            found = run.instance_scale and run.nodes and run.instance_scale // run.nodes
+            key, expected, hint = "accelerators_per_node is", per_node, None
             # A node without accelerators counts as one, as in the log.
-            if not _disagrees(context, accelerators, 1 if per_node == 0 else per_node):
+            if not _disagrees(context, found, 1 if per_node == 0 else per_node):
                 continue
-        is_same_scale = run.instance_scale == (system.accelerators or system.nodes)
-        yield context.finding(
-            "SET142",
-            f"{key} {{found}} in the log; expected {{expected}}, as in {system.path}",
-            path=run.path,
-            found=numbers[0],
-            expected=numbers[1],
-            hint=hint,
-            **NOTE if is_same_scale else {},
-        )
+        weight = NOTE if run.instance_scale == (system.accelerators or system.nodes) else {}
+        message = f"{key} {{found}} in the log; expected {{expected}}, as in {system.path}"
+        fields = {"path": run.path, "found": found, "expected": expected, "hint": hint}
+        yield context.finding("SET142", message, **fields, **weight)
 
 
 def _disagrees(context: SetContext, logged: int | None, described: int | None) -> bool:
@@ -333,13 +300,10 @@ def _disagrees(context: SetContext, logged: int | None, described: int | None) -
 
 def _counts_of_others(context: SetContext, system: SystemFile) -> dict[str, int]:
     """Return the numbers before the platforms of raw logs, if only another description has them."""
-    own = {system.nodes, system.accelerators}
+    own = {None, 0, system.nodes, system.accelerators}
     counts = {log.platform: log.count for log in context.group.logs} if context.group else {}
-    return {
-        platform: count
-        for platform, count in counts.items()
-        if count and count not in own and _fitting(context, count)
-    }
+    others = ((platform, count) for platform, count in counts.items() if count not in own)
+    return {platform: count for platform, count in others if count and _fitting(context, count)}
 
 
 def _fitting(context: SetContext, nodes: int | None) -> str | None:

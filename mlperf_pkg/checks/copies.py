@@ -64,19 +64,9 @@ class Owner(Struct, frozen=True, dict=True):
     run: Run
 
     @cached_property
-    def tree(self) -> Place:
-        """The folder of its submission."""
-        return self.context.tree
-
-    @cached_property
     def submitter(self) -> str:
         """The name of the folder of its submission."""
-        return self.context.submitter or self.tree.name
-
-    @property
-    def benchmark(self) -> str:
-        """The benchmark of its folder."""
-        return self.context.files.benchmark
+        return self.context.submitter or self.context.tree.name
 
     @property
     def round(self) -> tuple[str, str]:
@@ -137,11 +127,8 @@ def pairs_of(
     If more than ``MAX_TOGETHER`` sets have a run in common, all are only paired with the first, so
     that the number of pairs is in proportion to that of the runs.
     """
-    owners = {
-        index: Owner(index, contexts[index], runs[0])
-        for members in groups
-        for index, runs in members.items()
-    }
+    shared = {index: runs[0] for members in groups for index, runs in members.items()}
+    owners = {index: Owner(index, contexts[index], run) for index, run in shared.items()}
     pairs: dict[tuple[int, int], Pair] = {}
     for members in _of_one_run(groups, digests):
         order = sorted(members, key=lambda index: owners[index].rank)
@@ -149,7 +136,11 @@ def pairs_of(
         for first, second in product(order[:1], order[1:]) if is_star else combinations(order, 2):
             pair = pairs.setdefault((first, second), Pair(owners[first], owners[second], {}))
             pair.others = max(pair.others, is_star * (len(order) - 2))
-            _add(pair, members[first][0], members[second], digests)
+            original, copies = members[first][0], members[second]
+            digest = digests.get(original.path)
+            pair.runs |= dict.fromkeys((run.path for run in copies), original.path)
+            pair.identical += sum(digest == digests.get(r.path) for r in copies if digest)
+            pair.noisy += sum(run.fingerprint != original.fingerprint for run in copies)
     return list(pairs.values())
 
 
@@ -167,14 +158,6 @@ def _of_one_run(groups: Sequence[Members], digests: Mapping[str, bytes]) -> Iter
         yield from (same for same in by_digest.values() if len(same) > 1)
 
 
-def _add(pair: Pair, original: Run, runs: Sequence[Run], digests: Mapping[str, bytes]) -> None:
-    digest = digests.get(original.path)
-    for run in runs:
-        pair.runs[run.path] = original.path
-        pair.identical += digest is not None and digest == digests.get(run.path)
-        pair.noisy += run.fingerprint != original.fingerprint
-
-
 # ---- whether two result sets may have the same runs ---------------------------------------
 
 _COPIED, _RESUBMITTED = "SET150", "SET151"
@@ -187,23 +170,17 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
     originals, those with the fewest runs share a finding.
     """
     by_runs = sorted(pairs, key=lambda pair: (-len(pair.runs), pair.original.context.path))
-    is_many = len(pairs) > MAX_MESSAGES
-    apart = MAX_MESSAGES - 1 if is_many else len(by_runs)
-    for pair in by_runs[:apart]:
-        yield from _findings(_opinion(pair, with_power), [pair])
-    if is_many:
-        rest = by_runs[apart:]
-        opinions = (_opinion(pair, with_power) for pair in rest)
-        worst = min(opinions, key=lambda opinion: tuple(Severity).index(opinion.severity))
-        name = f"{rest[0].original.context.label} and {len(rest) - 1} more result sets"
+    apart = MAX_MESSAGES - 1 if len(pairs) > MAX_MESSAGES else len(pairs)
+    opinions = [(_opinion(pair, with_power), pair.runs) for pair in by_runs]
+    if rest := opinions[apart:]:
+        worst = min((f for f, _ in rest), key=lambda f: tuple(Severity).index(f.severity))
+        name = f"{by_runs[apart].original.context.label} and {len(rest) - 1} more result sets"
         weight = {"severity": worst.severity, "basis": worst.basis}
-        yield from _findings(finding_of(_COPIED, _copied(name), "", **weight), rest)
-
-
-def _findings(opinion: Finding, pairs: Sequence[Pair]) -> Iterator[Finding]:
-    runs = {copy: original for pair in pairs for copy, original in pair.runs.items()}
-    for copy, original in runs.items():
-        yield replace(opinion, path=copy, found=original)
+        runs = {copy: original for _, of_pair in rest for copy, original in of_pair.items()}
+        opinions[apart:] = [(finding_of(_COPIED, _copied(name), "", **weight), runs)]
+    for opinion, of_opinion in opinions:
+        for copy, original in of_opinion.items():
+            yield replace(opinion, path=copy, found=original)
 
 
 def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
@@ -212,7 +189,7 @@ def _opinion(pair: Pair, with_power: Collection[Place]) -> Finding:
     if not (original.context.origin.has_name and copy.context.origin.has_name):
         return finding_of(_COPIED, f"the same runs as {name}", "", **NOTE)
     is_same = is_same_submitter(copy.submitter, original.submitter)
-    if is_same and copy.benchmark == original.benchmark:
+    if is_same and copy.context.files.benchmark == original.context.files.benchmark:
         if reason := _reason(pair, with_power):
             return finding_of(_COPIED, reason, "", **NOTE)
         if copy.round != original.round:
@@ -233,7 +210,7 @@ def _reason(pair: Pair, with_power: Collection[Place]) -> str | None:
     before, after = original.context.system, copy.context.system
     is_described_alike = before and after and not different_fields(before, after)
     is_same = copy.round == original.round and (len(systems) == 1 or is_described_alike)
-    if is_same and not {copy.tree, original.tree}.isdisjoint(with_power):
+    if is_same and not {copy.context.tree, original.context.tree}.isdisjoint(with_power):
         return f"the same runs as {name}, with power measured differently"
     return None
 
@@ -243,19 +220,17 @@ def _copied(name: str) -> str:
 
 
 def _resubmitted(original: Owner, copy: Owner, name: str) -> Finding:
-    text = f"resubmitted from {name}"
     before, after = original.context.system, copy.context.system
+    weight = {} if copy.context.is_written(_RESUBMITTED) else NOTE
     if not (before and after and before.contents and after.contents):
-        return finding_of(_RESUBMITTED, f"{text}; system descriptions not compared", "", **NOTE)
-    if category(before.status or "") == PREVIEW != category(after.status or ""):
-        text = f"{text}, a Preview; expected new runs to prove it"
+        remark, weight = "; system descriptions not compared", NOTE
+    elif category(before.status or "") == PREVIEW != category(after.status or ""):
+        remark = ", a Preview; expected new runs to prove it"
     elif fields := different_fields(before, after):
-        text = f"{text}; expected the same system description; different: {in_words(fields, 's')}"
+        remark = f"; expected the same system description; different: {in_words(fields, 's')}"
     else:
-        text = f"{text}, with the same system description"
-        return finding_of(_RESUBMITTED, text, "", **NOTE)
-    is_written = copy.context.is_written(_RESUBMITTED)
-    return finding_of(_RESUBMITTED, text, "", **{} if is_written else NOTE)
+        remark, weight = ", with the same system description", NOTE
+    return finding_of(_RESUBMITTED, f"resubmitted from {name}{remark}", "", **weight)
 
 
 def different_fields(before: SystemFile, after: SystemFile) -> list[str]:
@@ -289,9 +264,8 @@ def check_swapped(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding
         for c in contexts
     ]
     wrong = {(own, org) for own, org in named if own and org and own != org}
-    for index, (own, org) in enumerate(named):
-        if {(own, org), (org, own)} <= wrong and contexts[index].origin.has_folder:
-            context = contexts[index]
+    for index, (context, (own, org)) in enumerate(zip(contexts, named, strict=True)):
+        if {(own, org), (org, own)} <= wrong and context.origin.has_folder:
             message = "submission_org is {found:s}, and in the logs of that submitter {expected}"
             names = {"found": context.runs[0].text("org"), "expected": context.submitter}
             yield index, context.finding("SET115", message, **names, severity=Severity.WARNING)
@@ -396,8 +370,7 @@ def check_previews(
         elif status in AVAILABLE:
             rounds = available.setdefault(_key(context), {})
             rounds.setdefault(context.round.name, []).append(scored)
-    for index, preview in previews.items():
-        context, performance = preview
+    for index, (context, performance) in previews.items():
         if candidates := _proofs(context, available.get(_key(context), {})):
             yield index, _preview_finding(context, performance, candidates)
 
@@ -411,18 +384,15 @@ def _key(context: SetContext) -> tuple[str, ...]:
 
 def _proofs(preview: SetContext, by_round: dict[str, list[_Scored]]) -> list[_Scored]:
     """Return the results with other runs from the first later round that has any."""
-    for name in sorted(by_round, key=version_of):
-        if version_of(name) > preview.round.version:
-            scored = by_round[name][:_MOST]
-            fresh = [s for s in scored if not _have_a_run_in_common(preview, s[0])]
-            if fresh:
-                return fresh
-    return []
+    number = len(preview.runs)
 
+    def is_fresh(scored: _Scored) -> bool:
+        indexes = originals([*preview.runs, *scored[0].runs])[number:]
+        return all(index >= number for index in indexes)
 
-def _have_a_run_in_common(first: SetContext, second: SetContext) -> bool:
-    number = len(first.runs)
-    return any(index < number for index in originals([*first.runs, *second.runs])[number:])
+    later = (name for name in by_round if version_of(name) > preview.round.version)
+    results = (by_round[name][:_MOST] for name in sorted(later, key=version_of))
+    return next(filter(None, (list(filter(is_fresh, scored)) for scored in results)), [])
 
 
 def _preview_finding(
@@ -436,9 +406,7 @@ def _preview_finding(
 
     best, own = min(candidates, key=rank)
     is_proven = own.costs(score).is_matched
-    return preview.finding(
-        "SET152",
-        f"a Preview with {score.in_words}; Available in round {best.round.name} with {own.in_words}"
-        f" ({best.label}): the performance is {'' if is_proven else 'not '}matched",
-        **NOTE if is_proven else {},
-    )
+    available = f"Available in round {best.round.name} with {own.in_words} ({best.label})"
+    matched, weight = ("matched", NOTE) if is_proven else ("not matched", {})
+    message = f"a Preview with {score.in_words}; {available}: the performance is {matched}"
+    return preview.finding("SET152", message, **weight)

@@ -1,8 +1,14 @@
-"""System descriptions: ``<submitter>/systems/<system_desc_id>.json``, and the rules on a field."""
+"""System descriptions: ``<submitter>/systems/<system_desc_id>.json``, and the rules on a field.
+
+What they must contain is in the schemas in ``rules/systems/``: the required fields are the same in
+every round; the names of availabilities are not.
+"""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,23 +17,6 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import published_spelling
-from mlperf_pkg.checks.system_schema import (
-    SIMILAR,
-    STRICT_FROM,
-    has_fixed_statuses,
-    is_answer,
-    is_text,
-    is_to_fill_in,
-    logged_statuses,
-    needing_answer,
-    one_of,
-    optional_fields,
-    schema,
-    shown,
-    system_finding,
-    violations,
-    whole_number,
-)
 from mlperf_pkg.findings import (
     MAX_LINES,
     NOTE,
@@ -38,12 +27,14 @@ from mlperf_pkg.findings import (
     Unchecked,
     in_order,
     values_of,
+    word,
 )
 from mlperf_pkg.infra.json_values import JsonDocument, JsonLimitError, JsonSyntaxError, read_json
+from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import letters, nearest
 from mlperf_pkg.published.model import PublishedSet
 from mlperf_pkg.results.report import ResultSetRow
-from mlperf_pkg.rulebook.load import unchecked_of
+from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.model import version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
 from mlperf_pkg.run.model import Run
@@ -96,10 +87,8 @@ def check_system(path: str, data: bytes, usage: str, round_: str) -> SystemFile:
         return unchecked_system(path, unchecked_of("SYS001", error.message, path, line=error.line))
     except JsonSyntaxError as error:
         return unchecked_system(path, system_finding("SYS001", path, error.line, error.message))
-    findings = [
-        system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in document.problems
-    ]
-    contents = document.value
+    problems, contents = document.problems, document.value
+    findings = [system_finding(_PROBLEMS[p.kind], path, p.line, p.message) for p in problems]
     if not isinstance(contents, dict):
         message = f"the file holds {shown(contents)}; expected an object of fields"
         findings.append(system_finding("SYS004", path, document.line(()), message))
@@ -118,7 +107,7 @@ def _system_file(
     path: str, contents: dict[str, Any] | None, findings: Iterable[Finding]
 ) -> SystemFile:
     fields = contents or {}
-    texts = {name: value for name, value in fields.items() if is_text(value)}
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     nodes = whole_number(fields.get("number_of_nodes"))
     per_node = whole_number(fields.get("accelerators_per_node"))
     return SystemFile(
@@ -133,6 +122,178 @@ def _system_file(
         findings=in_order(findings),
         nodes=nodes,
     )
+
+
+# ---- the schemas -------------------------------------------------------------------------
+
+FILL_IN = "FILL IN"
+"""The start of every value that ``system init`` leaves to a human."""
+
+SIMILAR = 0.85
+"""The similarity, up to 1, of a field or a status and its misspelling."""
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "object": (dict,),
+    "array": (list,),
+}
+_FIXED_FROM = (4, 0)  # the first round whose availabilities the official checker checks
+STRICT_FROM = (6, 1)  # the first round for which what published submissions often lack counts
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """Return one schema: ``system``, ``availability_0.7`` or ``availability_4.0``."""
+    file = data_folder("rules") / "systems" / f"{name}.schema.json"
+    contents: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return contents
+
+
+def violations(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the fields of a wrong type or value: the keyword, the field, and what is expected.
+
+    The library ``jsonschema`` finds the same, but takes longer to import than a check takes.
+    """
+    for name, (options, type_, types) in _allowed_values().items():
+        if name not in fields:
+            continue
+        value = fields[name]
+        if options is not None and value not in options:
+            yield "enum", name, options
+        if types and (not isinstance(value, types) or isinstance(value, bool)):
+            yield "type", name, type_
+
+
+@cache
+def _allowed_values() -> Mapping[str, tuple[list[Any] | None, Any, tuple[type, ...]]]:
+    """Return the values of each field: some options, or a type as the schema and Python name it."""
+    definitions = schema("system")["$defs"]
+    allowed = {}
+    for name, field in schema("system")["properties"].items():
+        definition = definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+        type_ = definition.get("type", [])
+        names = [type_] if isinstance(type_, str) else type_
+        types = tuple(python_type for name in names for python_type in _TYPES[name])
+        allowed[name] = definition.get("enum"), type_, types
+    return allowed
+
+
+def required_fields() -> Sequence[str]:
+    """Return the fields that every description has, in their order."""
+    fields: list[str] = schema("system")["required"]
+    return fields
+
+
+@cache
+def needing_answer(round_: str | None = None, *, preview: bool = False) -> Sequence[Sequence[str]]:
+    """Return groups of fields; at least one field of each group must not be empty.
+
+    The rules of earlier rounds, and those for a ``preview``, ask for fewer; None is the newest.
+    """
+    groups: list[list[str]] = schema("system")["x-needs-answer"]
+    optional = optional_fields(round_, preview=preview)
+    return [group for group in groups if not optional.issuperset(group)]
+
+
+@cache
+def optional_fields(round_: str | None = None, *, preview: bool = False) -> frozenset[str]:
+    """Return the fields that the rules of a round do not require; None is the newest round."""
+    optional = set(schema("system")["x-optional-for-preview"] if preview else ())
+    for first, fields in schema("system")["x-asked-from"].items():
+        if round_ and version_of(round_) < version_of(first):
+            optional.update(fields)
+    return frozenset(optional)
+
+
+def meaning(field: str) -> str:
+    """Return what a field means, in a sentence."""
+    text: str = schema("system")["properties"][field]["description"]
+    return text
+
+
+def has_fixed_statuses(usage: str, round_: str) -> bool:
+    """Return whether the official checker accepts only four availabilities."""
+    return usage == "training" and version_of(round_) >= _FIXED_FROM
+
+
+def statuses(usage: str, round_: str) -> Sequence[str]:
+    """Return the availabilities of a round."""
+    is_fixed = has_fixed_statuses(usage, round_)
+    name = "availability_4.0" if is_fixed else "availability_0.7"
+    names: list[str] = schema(name)["properties"]["status"]["enum"]
+    return names
+
+
+def spelled_statuses() -> dict[str, str]:
+    """Return the availabilities of all rounds, in lower case, each as the newest spells it."""
+    names: dict[str, str] = schema("availability_4.0")["x-formerly"]
+    return names
+
+
+def logged_statuses(status: str) -> Sequence[str]:
+    """Return what logs of a system with an availability of any round name; empty for other text."""
+    names: list[str] = schema("availability_0.7")["x-logged"].get(status.strip().lower(), [])
+    return names
+
+
+def status_of_round(status: str, usage: str, round_: str) -> str | None:
+    """Return an availability of any round as another round spells it; None where it has none."""
+    names = {name.lower(): name for name in statuses(usage, round_)}
+    if has_fixed_statuses(usage, round_):
+        names = spelled_statuses() | names
+    return names.get(status.strip().lower())
+
+
+# ---- values -------------------------------------------------------------------------------
+
+_MAX_COUNT = 10**9
+
+
+def system_finding(code: str, path: str, line: int | None, message: str, **fields: Any) -> Finding:
+    """Return a finding on a description; ``fields`` are as for ``finding_of``.
+
+    Any report can hold its value: it is not nested, not NaN, and has no half of a character.
+    """
+    value = fields.get("found")
+    is_not_finite = isinstance(value, float) and not math.isfinite(value)
+    if isinstance(value, str):
+        fields["found"] = _printable(value)
+    elif isinstance(value, dict | list) or is_not_finite:
+        fields["found"] = shown(value)
+    return finding_of(code, message, path, line=line, **fields)
+
+
+def is_answer(value: Any) -> bool:
+    """Return whether a value answers its field: it is neither empty nor a placeholder."""
+    if isinstance(value, str):
+        return not re.match(schema("system")["x-placeholder"], value.lower(), re.DOTALL)
+    return value not in (None, {}, [])
+
+
+def is_to_fill_in(value: Any) -> bool:
+    """Return whether ``system init`` left the value to a human."""
+    return isinstance(value, str) and value.startswith(FILL_IN)
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a count as the result summarizer's int() reads it, within reason."""
+    try:
+        number = int(value) if isinstance(value, str | float) else value
+    except (ValueError, OverflowError):  # OverflowError: infinity
+        return None
+    if type(number) is not int or (isinstance(value, float) and number != value):
+        return None
+    return number if 0 <= number <= _MAX_COUNT else None
+
+
+def shown(value: Any) -> str:
+    """Return a value as JSON, shortened, for a message."""
+    return _printable(word(value))
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # ---- rules on the fields ------------------------------------------------------------------
@@ -178,6 +339,11 @@ class _Description(Struct, frozen=True):
         fields = {"found": self.fields.get(field), **fields}
         return system_finding(code, self.path, self.line(field), message, **fields)
 
+    def one_of(self, code: str, field: str, options: Sequence[str], **fields: Any) -> Finding:
+        """Return a finding about the value of a field, which is none of its options."""
+        message = f"{field} is {{found}}; expected {' or '.join(map(shown, options))}"
+        return self.finding(code, field, message, expected=options, **fields)
+
 
 def _check_fields(description: _Description) -> Iterator[Finding]:
     """Yield the findings about the fields, each value's once.
@@ -201,7 +367,7 @@ def _file_name(description: _Description) -> Iterator[Finding]:
 
 def _required_fields(description: _Description) -> Iterator[Finding]:
     """Check that fields exist and have the right type, and that the checkers know the division."""
-    for field in schema("system")["required"]:
+    for field in required_fields():
         if field not in description.fields:
             yield _missing(description, field)
     for keyword, field, expected in violations(description.fields):
@@ -216,30 +382,22 @@ def _required_fields(description: _Description) -> Iterator[Finding]:
 
 
 def _missing(description: _Description, field: str) -> Finding:
-    """Return a finding at the line of a field of a similar name, if there is one."""
+    """Return a finding at the line of a field of a similar name, if there is one.
+
+    The rules require one of the two counts of processors, and neither in a Preview; those of
+    earlier rounds required fewer fields.
+    """
     properties = schema("system")["properties"]
     unknown = [name for name in description.fields if name not in properties]
     similar = nearest(field, unknown, SIMILAR)
-    return system_finding(
-        "SYS101",
-        description.path,
-        description.document.line(() if similar is None else (similar,)),
-        "missing fields: {expected:s}",
-        basis=Basis.OFFICIAL if _may_be_missing(description, field) else Basis.BOTH,
-        expected=field,
-        hint=None if similar is None else f"rename {shown(similar)}",
-    )
-
-
-def _may_be_missing(description: _Description, field: str) -> bool:
-    """Return whether the rules allow a field to be missing.
-
-    One of the two counts is enough, a Preview needs none, and earlier rounds required fewer fields.
-    """
+    line = description.document.line(() if similar is None else (similar,))
+    hint = None if similar is None else f"rename {shown(similar)}"
     optional = optional_fields(description.round, preview=description.is_preview)
-    if field in optional or field not in _PROCESSOR_COUNTS:
-        return field in optional
-    return any(name in description.fields for name in _PROCESSOR_COUNTS)
+    if any(name in description.fields for name in _PROCESSOR_COUNTS):
+        optional = optional.union(_PROCESSOR_COUNTS)
+    basis = Basis.OFFICIAL if field in optional else Basis.BOTH
+    message, fields = "missing fields: {expected:s}", {"expected": field, "hint": hint}
+    return system_finding("SYS101", description.path, line, message, basis=basis, **fields)
 
 
 def _unknown_division(description: _Description, options: Sequence[str]) -> Finding:
@@ -247,16 +405,11 @@ def _unknown_division(description: _Description, options: Sequence[str]) -> Find
 
     The examples of the rules are spelt "Closed" and "Open".
     """
-    value = description.fields["division"]
-    similar = nearest(value.strip(), options) if is_text(value) else None
-    return description.finding(
-        "SYS201",
-        "division",
-        f"division is {{found}}; expected {one_of(options)}",
-        expected=options,
-        hint=f"did you mean {similar}?" if similar else None,
-        **NOTE if is_text(value) and value.lower() in options else {},
-    )
+    value = description.text("division")
+    similar = nearest(value, options)
+    hint = f"did you mean {similar}?" if similar else None
+    weight = NOTE if str(description.fields["division"]).lower() in options else {}
+    return description.one_of("SYS201", "division", options, hint=hint, **weight)
 
 
 def _status(description: _Description) -> Iterator[Finding]:
@@ -264,34 +417,20 @@ def _status(description: _Description) -> Iterator[Finding]:
     if "status" not in description.fields:
         return
     status = description.fields["status"]
-    category = status.strip().lower() if is_text(status) else status
+    category = status.strip().lower() if isinstance(status, str) else status
     categories = schema("availability_0.7")["properties"]["status"]["enum"]
-    is_known = category in categories
+    is_known, options = category in categories, statuses(description.usage, description.round)
     if has_fixed_statuses(description.usage, description.round):
-        if status not in schema("availability_4.0")["properties"]["status"]["enum"]:
-            yield _not_fixed_status(description, category, is_known=is_known)
+        if status not in options:  # the rules allow any name of a category
+            formerly = spelled_statuses() | {option.lower(): option for option in options}
+            similar = nearest(category, formerly, SIMILAR) if isinstance(category, str) else None
+            hint = f"did you mean {shown(formerly[similar])}?" if similar else None
+            basis = Basis.OFFICIAL if is_known else Basis.BOTH
+            yield description.one_of("SYS103", "status", options, basis=basis, hint=hint)
     elif not is_known and is_answer(status):
-        message = (
-            "status is {found}; expected a category such as available, onprem, cloud, preview"
-            " or research"
-        )
+        message = "status is {found}; expected a category such as available, onprem, cloud, preview"
+        message = f"{message} or research"
         yield description.finding("SYS104", "status", message, expected=categories)
-
-
-def _not_fixed_status(description: _Description, category: Any, *, is_known: bool) -> Finding:
-    """Return a finding: the rules allow any name of a category, the checker only four values."""
-    fixed = schema("availability_4.0")
-    options = fixed["properties"]["status"]["enum"]
-    formerly = {**fixed["x-formerly"], **{option.lower(): option for option in options}}
-    similar = nearest(category, formerly, SIMILAR) if is_text(category) else None
-    return description.finding(
-        "SYS103",
-        "status",
-        f"status is {{found}}; expected {one_of(options)}",
-        basis=Basis.OFFICIAL if is_known else Basis.BOTH,
-        expected=options,
-        hint=f"did you mean {shown(formerly[similar])}?" if similar else None,
-    )
 
 
 def _answers(description: _Description) -> Iterator[Finding]:
@@ -306,16 +445,12 @@ def _answers(description: _Description) -> Iterator[Finding]:
     left = [group for group in empty if any(letters(str(fields[f] or "")) for f in group)]
     by_most = [group for group in empty if group in left or _ANSWERED_BY_MOST.issuperset(group)]
     by_some = [group for group in empty if group not in by_most]
+    path, message = description.path, "empty or a placeholder: {expected:s}"
     for unanswered, weight in ((by_most, {}), (by_some, NOTE)):
         if unanswered:
-            yield system_finding(
-                "SYS202",
-                description.path,
-                min(description.line(group[0]) for group in unanswered),
-                "empty or a placeholder: {expected:s}",
-                expected=[" or ".join(group) for group in unanswered],
-                **weight,
-            )
+            line = min(description.line(group[0]) for group in unanswered)
+            expected = [" or ".join(group) for group in unanswered]
+            yield system_finding("SYS202", path, line, message, expected=expected, **weight)
 
 
 def _system_type(description: _Description) -> Iterator[Finding]:
@@ -356,18 +491,15 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
     In HPC it may be that of one model of weak scaling.
     """
     match = _NUMBER_IN_NAME.search(PurePosixPath(description.path).stem.lower())
-    nodes, per_node = (
-        whole_number(description.fields.get(name))
-        for name in ("number_of_nodes", "accelerators_per_node")
-    )
+    fields = description.fields
+    names = ("number_of_nodes", "accelerators_per_node")
+    nodes, per_node = (whole_number(fields.get(name)) for name in names)
     if match and nodes and per_node is not None:
         number = int(next(filter(None, match.groups())))
         is_part = description.usage != TRAINING and number and nodes % number == 0
         if number not in (nodes, nodes * per_node) and not is_part:
-            message = (
-                f"the name of the file says {{expected}}; number_of_nodes is {{found}}, with"
-                f" {nodes * per_node} accelerators"
-            )
+            message = "the name of the file says {expected}; number_of_nodes is {found}"
+            message = f"{message}, with {nodes * per_node} accelerators"
             yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
 
@@ -388,17 +520,12 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
         return
     names = [".".join(path)[:_LONGEST_NAME] for path, _ in left[:_MOST_NAMED]]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    message = f"{names[0]} is {{found}}; expected its value"
-    if len(left) > 1:
-        message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
-    lines = [line for path, _ in left if (line := description.document.line(path))]
-    finding = system_finding(
-        "SYS203",
-        description.path,
-        lines[0] if lines else None,
-        message,
-        found=left[0][1] if len(left) == 1 else names,
-    )
+    message = f"{len(left)} fields are not filled in: {', '.join(names)}{more}"
+    if len(left) == 1:
+        message = f"{names[0]} is {{found}}; expected its value"
+    lines = [number for path, _ in left if (number := description.document.line(path))]
+    line, found = next(iter(lines), None), left[0][1] if len(left) == 1 else names
+    finding = system_finding("SYS203", description.path, line, message, found=found)
     place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
     yield replace(finding, places=(place,))
 
@@ -416,10 +543,8 @@ def _counts(description: _Description) -> Iterator[Finding]:
     """Check counts, of which the results table takes int(); the package checker accepts any."""
     for field, counted in _COUNTS.items():
         if field in description.fields and whole_number(description.fields[field]) is None:
-            message = (
-                f"{field} is {{found}}; expected a whole number, without which the results"
-                f" table cannot count {counted}"
-            )
+            message = f"{field} is {{found}}; expected a whole number, without which the results"
+            message = f"{message} table cannot count {counted}"
             yield description.finding("SYS301", field, message)
 
 
@@ -461,16 +586,14 @@ COUNTS = {"accelerators_per_node": "accelerators_per_node", "nodes": "number_of_
 """Fields of ``PublishedSet`` and their names in a description."""
 
 
-def texts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the strings of a description by fields of ``PublishedSet``; missing ones are empty."""
-    contents = (system and system.contents) or {}
-    return {name: _stripped(contents.get(field)) for name, field in TEXTS.items()}
+def published_fields(system: SystemFile | None) -> dict[str, Any]:
+    """Return texts and numbers of a description by fields of ``PublishedSet``.
 
-
-def _counts_of(system: SystemFile | None) -> dict[str, Any]:
-    """Return the numbers of a description by fields of ``PublishedSet``."""
+    Texts that are missing are empty.
+    """
     contents = (system and system.contents) or {}
-    return {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
+    texts = {name: _stripped(contents.get(field)) for name, field in TEXTS.items()}
+    return texts | {name: whole_number(contents.get(field)) for name, field in COUNTS.items()}
 
 
 def as_published(
@@ -488,8 +611,7 @@ def as_published(
         path=row.path if set_name(row.path) else row.id,  # the path of raw logs does not name a set
         status=_stripped(contents.get("status")),
         accelerators=system.accelerators if system else None,
-        **texts_of(system),
-        **_counts_of(system),
+        **published_fields(system),
         global_batch_size=batch_size,
         runs=len(runs),
         score_minutes=row.score_minutes,
@@ -513,7 +635,7 @@ def differences(system: SystemFile, published: PublishedSet) -> list[str]:
 
     Its empty fields are not compared. Rounds spell the same availability in different ways.
     """
-    now = {**texts_of(system), **_counts_of(system), "status": system.status or ""}
+    now = published_fields(system) | {"status": system.status or ""}
     return published_differences(now, published)
 
 
@@ -525,11 +647,8 @@ def differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def published_differences(now: Mapping[str, Any], before: PublishedSet) -> list[str]:
     """Return the fields of ``PublishedSet``, named as in descriptions, that differ from ``now``."""
-    fields = [
-        field
-        for name, field in {**TEXTS, **COUNTS}.items()
-        if getattr(before, name) and getattr(before, name) != now[name]
-    ]
+    names = {name: field for name, field in {**TEXTS, **COUNTS}.items() if getattr(before, name)}
+    fields = [field for name, field in names.items() if getattr(before, name) != now[name]]
     old, new = category(before.status), category(now["status"])
     return [*fields, *(["status"] if old and old != new else [])]
 

@@ -6,6 +6,7 @@ Sources: mlperf_logging.package_checker, PowerChecker; power_measurement.adoc.
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct, field
@@ -44,36 +45,38 @@ def power_files(context: SetContext) -> PowerFiles:
     """Check the names and the number of the files in a set's ``power`` folder, if it has one."""
     if context.files.power is None or context.rules is None:
         return PowerFiles()
+    findings: defaultdict[str, list[Finding]] = defaultdict(list)
     try:
-        return PowerFiles(_findings_by_run(context, context.files.power.results or {}))
+        for run, finding in _findings_of_runs(context, context.files.power.results or {}):
+            findings[run.path].append(finding)
     except _CrashError as error:
         return PowerFiles(crash=str(error))
+    return PowerFiles(findings)
 
 
-def _findings_by_run(
+def _findings_of_runs(
     context: SetContext, results: Mapping[str, tuple[str, ...] | None]
-) -> Mapping[str, list[Finding]]:
-    findings: defaultdict[str, list[Finding]] = defaultdict(list)
-    counts: dict[str, list[int]] = {kind: [] for kind in _KINDS}
-    measured: list[str] = []
+) -> Iterator[tuple[Run, Finding]]:
+    counts: dict[str, list[tuple[str, int]]] = {kind: [] for kind in _KINDS}
     for run in context.runs:
         name = _result_name(run)
         if name not in results:
             message = "no folder power/{found:s}: the run has no power logs"
-            findings[run.path].append(_finding(context, "POW101", message, found=name))
+            yield run, _finding(context, "POW101", message, found=name)
             continue
-        measured.append(name)
         if (names := results[name]) is None:
             raise _CrashError(f"power/{name} is not a folder")
         for kind in _KINDS:
             numbers = _numbers(names, kind)
-            counts[kind].append(len(numbers))
-            if any(not 0 <= number < len(numbers) for number in numbers):
-                findings[run.path].append(_misnumbered(context, name, kind, numbers))
+            counts[kind].append((name, len(numbers)))
+            expected = list(range(len(numbers)))
+            if not {*numbers} <= {*expected}:
+                message = f"files {kind}_<number>.txt with the numbers {{found:s}}"
+                message = f"{message}; expected numbers from 0 to {len(numbers) - 1}"
+                fields = {"found": sorted(numbers), "expected": expected}
+                yield run, _finding(context, "POW102", message, name, **fields)
     for kind in _KINDS:
-        for run, finding in _unequal_counts(context, measured, kind, counts[kind]):
-            findings[run.path].append(finding)
-    return findings
+        yield from _unequal_counts(context, kind, counts[kind])
 
 
 def _result_name(run: Run) -> str:
@@ -93,7 +96,7 @@ def _numbers(names: Sequence[str], kind: str) -> list[int]:
 
 
 def _unequal_counts(
-    context: SetContext, measured: Sequence[str], kind: str, counts: Sequence[int]
+    context: SetContext, kind: str, counts: Sequence[tuple[str, int]]
 ) -> Iterator[tuple[Run, Finding]]:
     """Yield runs with more or fewer files than most runs.
 
@@ -101,32 +104,15 @@ def _unequal_counts(
     """
     if not counts:
         raise _CrashError("no run has a folder in power/")
-    usual = Counter(counts).most_common(1)[0][0]
-    for run, name, count in zip(context.runs, measured, counts, strict=False):
+    usual = Counter(count for _, count in counts).most_common(1)[0][0]
+    message = f"{{found}} files {kind}_<number>.txt; expected {{expected}}, as most runs have"
+    for run, (name, count) in zip(context.runs, counts, strict=False):
         if count != usual:
-            blamed = _result_name(run)
-            shifted = blamed != name
-            finding = _finding(
-                context,
-                "POW103",
-                f"{{found}} files {kind}_<number>.txt; expected {{expected}}, as most runs have"
-                f"{f'; the official checker blames {blamed}' if shifted else ''}",
-                name,
-                basis=Basis.OFFICIAL if shifted else Basis.BOTH,
-                found=count,
-                expected=usual,
-            )
-            yield run, finding
-
-
-def _misnumbered(context: SetContext, name: str, kind: str, numbers: Sequence[int]) -> Finding:
-    message = (
-        f"files {kind}_<number>.txt with the numbers {{found:s}};"
-        f" expected numbers from 0 to {len(numbers) - 1}"
-    )
-    return _finding(
-        context, "POW102", message, name, found=sorted(numbers), expected=list(range(len(numbers)))
-    )
+            basis, remark, blamed = Basis.BOTH, "", _result_name(run)
+            if blamed != name:
+                basis, remark = Basis.OFFICIAL, f"; the official checker blames {blamed}"
+            fields = {"basis": basis, "found": count, "expected": usual}
+            yield run, _finding(context, "POW103", f"{message}{remark}", name, **fields)
 
 
 def _finding(
@@ -179,41 +165,30 @@ def _all_nodes(context: SetContext, run: Run, logs: Sequence[PowerLog]) -> Itera
     if nodes > 1 and measured and not switches:
         message = "no file sw_<number>.txt; expected one for the interconnect of {expected:s}"
         yield _finding(context, "POW207", message, name, expected=f"{nodes} nodes")
-    if measured == nodes:
-        return
-    yield _finding(
-        context,
-        "POW205",
-        "the number of files node_<number>.txt is {found}; expected {expected}, one for each node",
-        name,
-        severity=Severity.ERROR if measured < nodes else Severity.WARNING,
-        found=measured,
-        expected=nodes,
-    )
+    if measured != nodes:
+        message = "the number of files node_<number>.txt is {found}; expected {expected}, one for"
+        severity = Severity.ERROR if measured < nodes else Severity.WARNING
+        fields = {"severity": severity, "found": measured, "expected": nodes}
+        yield _finding(context, "POW205", f"{message} each node", name, **fields)
 
 
 def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
-        is_much = slowest.missing > _TOLERATED
-        message = (
-            "{found} % of the samples are missing" if is_much else "{found:.1f} s without a sample"
-        )
-        yield finding_of(
-            "POW201",
-            f"{message}; expected one per second",
-            slowest.path,
-            severity=Severity.ERROR if is_much else Severity.WARNING,
-            found=round(100 * slowest.missing) if is_much else slowest.longest_gap_ms / 1000,
-            expected=power.MAX_GAP_MS / 1000,
-        )
+        message, found = "{found:.1f} s without a sample", slowest.longest_gap_ms / 1000
+        severity = Severity.WARNING
+        if slowest.missing > _TOLERATED:
+            message, found = "{found} % of the samples are missing", round(100 * slowest.missing)
+            severity = Severity.ERROR
+        message = f"{message}; expected one per second"
+        fields = {"severity": severity, "found": found, "expected": power.MAX_GAP_MS / 1000}
+        yield finding_of("POW201", message, slowest.path, **fields)
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:
         message = "{found} samples; expected at least {expected}"
-        yield finding_of(
-            "POW202", message, shortest.path, found=shortest.readings, expected=_MIN_READINGS
-        )
+        counts = {"found": shortest.readings, "expected": _MIN_READINGS}
+        yield finding_of("POW202", message, shortest.path, **counts)
 
 
 def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
@@ -232,17 +207,14 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
         missing_ms, is_late = max((late_ms, True), (early_ms, False))
         if missing_ms > tolerance_ms:
             is_stamp, is_much = tolerance_ms == _ROUNDING_MS, missing_ms > _TOLERATED * length_ms
-            weight = {"severity": Severity.ERROR if is_much else Severity.WARNING}
             subject = "the measurement" if is_stamp else "the samples"
-            yield finding_of(
-                "POW203",
-                f"{subject} {'start' if is_late else 'end'}{'s' * is_stamp} {{found:,.3f}} s"
-                f" {'after run_start' if is_late else 'before run_stop'}"
-                f"{', but its samples cover the run' * is_stamp}; expected to cover all of the run",
-                log.path,
-                found=missing_ms / 1000,
-                **NOTE if is_stamp else weight,
-            )
+            verb, end = ("start", "after run_start") if is_late else ("end", "before run_stop")
+            message = f"{subject} {verb}{'s' * is_stamp} {{found:,.3f}} s {end}"
+            message += ", but its samples cover the run" * is_stamp
+            message += "; expected to cover all of the run"
+            weight = {"severity": Severity.ERROR if is_much else Severity.WARNING}
+            weight = NOTE if is_stamp else weight
+            yield finding_of("POW203", message, log.path, found=missing_ms / 1000, **weight)
             return
 
 
@@ -252,14 +224,10 @@ def _values(logs: Sequence[PowerLog]) -> Iterator[Finding]:
         if log.impossible:
             key, value = log.impossible
             is_share = key == "conversion_eff"
-            yield finding_of(
-                "POW206",
-                f"{key} is {{found}}; expected {{expected:s}}",
-                log.path,
-                found=value,
-                expected="a number above 0 and at most 1" if is_share else "a number of watts",
-                **NOTE if power.is_possible(key, value) else {},
-            )
+            expected = "a number above 0 and at most 1" if is_share else "a number of watts"
+            message = f"{key} is {{found}}; expected {{expected:s}}"
+            weight = NOTE if power.is_possible(key, value) else {}
+            yield finding_of("POW206", message, log.path, found=value, expected=expected, **weight)
             return
         if log.watts == 0 and log.readings and not log.switch:
             message = "the samples have a mean of {found} watts; expected more"
@@ -284,24 +252,18 @@ def energy(context: SetContext) -> Energy:
     """
     if context.files.power is None or context.files.power.results is None:
         return Energy()
-    runs = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
-    minutes = {run.path: m for run in runs if (m := run.official_minutes) is not None}
-    timed = sorted(
-        (run for run in runs if run.path in minutes), key=lambda run: (minutes[run.path], run.path)
-    )
-    for run in timed:
-        if crash := _energy_crash(context.power_of(run)):
-            return Energy(crash=f"{run.path}: {crash}")
-    joules = [
-        power.joules(context.power_of(run), minutes[run.path] * _MS_PER_MINUTE) for run in timed
-    ]
+    passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
+    timed = [(m, run.path, run) for run in passed if (m := run.official_minutes) is not None]
+    joules = []
+    for minutes, path, run in sorted(timed, key=itemgetter(0, 1)):
+        if crash := _energy_crash(logs := context.power_of(run)):
+            return Energy(crash=f"{path}: {crash}")
+        joules.append(power.joules(logs, minutes * _MS_PER_MINUTE))
     if context.weak:
         return Energy(olympic_mean(joules, 1, 1))
     failed = len(context.runs) - len(joules)
     kept = joules[context.drop : len(joules) - context.drop + failed]
-    if not kept or failed > context.drop:
-        return Energy()
-    return Energy(sum(kept) / len(kept))
+    return Energy(sum(kept) / len(kept)) if kept and failed <= context.drop else Energy()
 
 
 def _energy_crash(logs: Sequence[PowerLog]) -> str | None:

@@ -1,6 +1,6 @@
 """Rules on a set and the published results: logs of earlier rounds, and values unlike all."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import takewhile
 from operator import attrgetter, itemgetter
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checks.consistency import broken_keys
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, texts_of
+from mlperf_pkg.checks.descriptions import PREVIEW, category, differences, published_fields
 from mlperf_pkg.checks.names import are_alike, plain_name
 from mlperf_pkg.findings import NOTE, Finding, Verdict, in_words
 from mlperf_pkg.infra.json_values import to_finite
@@ -34,21 +34,14 @@ from mlperf_pkg.results import wording
 from mlperf_pkg.rulebook.load import finding_of, target_of
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.run.model import Run
 
 _BY_VALUES = "the first values of their series are equal to 1e-5"
 _BY_MEAN = "the number of runs and their mean are the same"
+PublishedRuns: TypeAlias = Mapping[str, tuple[Sequence[PublishedName], str]]
+"""The published sets that have a run, the first first, and how it was found in another log.
 
-
-class Origin(Struct, frozen=True):
-    """The published sets that have a run, the first first, and how it was found in another log."""
-
-    names: tuple[PublishedName, ...]
-    how: str = ""
-
-
-PublishedRuns: TypeAlias = Mapping[str, Origin]
-"""Where the runs of a set were published, by their paths; nothing of those that were not."""
+They are by the paths of the runs; nothing is there of those that were not published.
+"""
 
 
 def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns | None:
@@ -73,16 +66,16 @@ def published_runs(context: SetContext, minutes: float | None) -> PublishedRuns 
     end_ms, runs = results.provenance.end_ms, [r for r in context.runs if r.start_ms is not None]
     old = [run.path for run in runs if (run.start_ms or 0) <= end_ms]
     sources = {path: context.sources[path] for path in old if path in context.sources}
-    digests, origins = digests_of(sources), {}
+    digests, origins = digests_of(sources), dict[str, tuple[Sequence[PublishedName], str]]()
     for run in runs:
         fingerprint = run_hash(run.fingerprint) if run.fingerprint else None
         digest = digests.get(run.path)
         same = results.names_with(log_hash(digest)) if digest else ()
         alike = results.names_of_run(fingerprint, run.evaluated, run.losses)
-        if names := tuple(sorted({*same, *alike}, key=attrgetter("index"))):
-            origins[run.path] = Origin(names, "" if names[0] in same else _BY_VALUES)
-    if not origins and (names := results.names_scored(own.usage, len(context.runs), minutes)):
-        return {run.path: Origin(names, _BY_MEAN) for run in runs}
+        if names := sorted({*same, *alike}, key=attrgetter("index")):
+            origins[run.path] = names, "" if names[0] in same else _BY_VALUES
+    if not origins and (scored := results.names_scored(own.usage, len(context.runs), minutes)):
+        return {run.path: (scored, _BY_MEAN) for run in runs}
     return origins
 
 
@@ -92,10 +85,10 @@ def check_published(context: SetContext, published: PublishedRuns) -> Iterator[F
     A set that is checked together with the one that had its runs is compared with that itself.
     """
     by_name: dict[PublishedName, dict[str, str]] = {}
-    for path, origin in published.items():
-        name = _published_as(context, origin.names)
+    for path, (names, how) in published.items():
+        name = _published_as(context, names)
         if name and (name.usage, name.round, name.name) not in context.together:
-            by_name.setdefault(name, {})[path] = origin.how
+            by_name.setdefault(name, {})[path] = how
     for name, hows in by_name.items():
         usage = "" if name.usage == TRAINING else f"{name.usage} "
         where, fields = f"{usage}{name.round} as {name.name}", _fields(context, name)
@@ -185,19 +178,19 @@ def check_availability(context: SetContext, *, is_published: bool) -> Iterator[F
     Of a set that ``is_published``, only a Preview is compared.
     """
     status = category((context.system and context.system.status) or "")
-    model = letters(texts_of(context.system)["accelerator_model"])
+    model = letters(published_fields(context.system)["accelerator_model"])
     if len(model) < _LEAST_LETTERS or not (status == PREVIEW or (status and not is_published)):
         return
-    before, own = _earlier_availability(context, model), context.round
-    available = [where for version, kind, where in before if kind in _AVAILABLE]
-    rounds = {version for version, *_ in before if version < own.version}
+    before = _earlier_availability(context, model)
+    available = [where for _, kind, where in before if kind in _AVAILABLE]
+    rounds = [version for version, *_ in before if version < context.round.version]
     if status == PREVIEW and available:
         message = "a Preview with accelerators that are Available in {found:s}"
         yield context.finding("SET164", message, found=available[-1])
     elif status in _AVAILABLE and not available and rounds:
-        research = [where for v, kind, where in before if kind == _RESEARCH and v == max(rounds)]
+        research = (where for v, kind, where in before if (v, kind) == (rounds[-1], _RESEARCH))
         message = "Available with accelerators that are Research in {found:s}; expected {expected}"
-        for where in research[:1]:
+        if where := next(research, None):
             expected = "the submission after next, or 221 days"
             yield context.finding("SET164", message, found=where, expected=expected)
 
@@ -223,7 +216,7 @@ def _earlier_availability(
     places += [
         (own.version, category(system.status or ""), system.path)
         for system in context.systems
-        if letters(texts_of(system)["accelerator_model"]) == model
+        if letters(published_fields(system)["accelerator_model"]) == model
     ]
     return sorted(places, key=itemgetter(0))
 
@@ -244,17 +237,13 @@ def check_unlike_published(context: SetContext, score: float | None) -> Iterator
     They are compared with those of the Closed sets of this benchmark in rounds with the same
     target. A set of several benchmarks is not compared.
     """
-    if not (context.origin.is_judged and context.closed_by_rules and context.rules):
-        return
-    if {run.benchmark for run in context.runs} != {context.files.benchmark}:
-        return
-    results = usable_results()
-    if results is None:
-        return
-    round_ = context.round
-    peers = _peers(results, round_.usage, round_.name, context.files.benchmark)
-    yield from _check_hyperparameters(context, peers)
-    yield from _check_score(context, score, peers)
+    round_, benchmark, results = context.round, context.files.benchmark, usable_results()
+    is_one = {run.benchmark for run in context.runs} == {benchmark}
+    is_compared = context.origin.is_judged and context.closed_by_rules and context.rules and is_one
+    if is_compared and results is not None:
+        peers = _peers(results, round_.usage, round_.name, benchmark)
+        yield from _check_hyperparameters(context, peers)
+        yield from _check_score(context, score, peers)
 
 
 # ---- what they are compared with ----------------------------------------------------------
@@ -304,19 +293,15 @@ class _Peers(Struct, frozen=True, dict=True):
 def _peers(results: PublishedResults, usage: str, round_name: str, benchmark: str) -> _Peers:
     """Return the Closed sets of a benchmark in rounds with the same target."""
     target = target_of(usage, round_name, benchmark)
-    targets: dict[str, bool] = {}
-    peers: dict[int, PublishedSet] = {}
-    for index, row in enumerate(results.sets):
-        if (row.benchmark, row.usage) != (benchmark, usage):
-            continue
-        if known_division(row.division) != "closed":
-            continue
-        if row.round not in targets:
-            older = target_of(usage, row.round, benchmark)
-            targets[row.round] = older is not None and older == target
-        if targets[row.round]:
-            peers[index] = row
-    return _Peers(results, benchmark, peers)
+    kind = (benchmark, usage, "closed")
+    sets = {
+        index: row
+        for index, row in enumerate(results.sets)
+        if (row.benchmark, row.usage, known_division(row.division)) == kind
+    }
+    older = {name: target_of(usage, name, benchmark) for name in {r.round for r in sets.values()}}
+    same = {name for name, of_round in older.items() if of_round is not None and of_round == target}
+    return _Peers(results, benchmark, {n: row for n, row in sets.items() if row.round in same})
 
 
 # ---- hyperparameters ----------------------------------------------------------------------
@@ -326,21 +311,16 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
     values = {pair for run in context.runs for pair in run.hyperparameters.items()}
     if not (values := values - peers.settings):  # the usual case, and fast
         return
-    limits = peers.limits
-    unlike = {
-        f"{key} {number:.6g}": f"{key} {_in_words(*limits[key])}"
-        for key, number in _own_numbers(context.runs, values)
-        if key in limits and not _is_near(number, *limits[key])
-    }
+    limits, broken, unlike = peers.limits, broken_keys(context.runs), {}
+    for key, value in sorted(values):  # but those of steps, and those that break a rule
+        number = None if key.endswith("_steps") or key in broken else _number(value)
+        if number is not None and key in limits and not _is_near(number, *limits[key]):
+            ends = " to ".join(f"{limit:.6g}" for limit in dict.fromkeys(limits[key]))
+            unlike[f"{key} {number:.6g}"] = f"{key} {ends}"
     if unlike:
-        message = (
-            f"{{found:s}}; all published sets of {context.files.benchmark} have {{expected:s}}"
-        )
+        benchmark = context.files.benchmark
+        message = f"{{found:s}}; all published sets of {benchmark} have {{expected:s}}"
         yield context.finding("SET162", message, found=list(unlike), expected=list(unlike.values()))
-
-
-def _in_words(least: float, greatest: float) -> str:
-    return f"{least:.6g}" if least == greatest else f"{least:.6g} to {greatest:.6g}"
 
 
 def _is_near(number: float, least: float, greatest: float) -> bool:
@@ -348,16 +328,6 @@ def _is_near(number: float, least: float, greatest: float) -> bool:
     lower = least / _FACTOR if least > 0 else least * _FACTOR
     upper = greatest * _FACTOR if greatest > 0 else greatest / _FACTOR
     return lower <= number <= upper
-
-
-def _own_numbers(
-    runs: Sequence[Run], values: Collection[tuple[str, str]]
-) -> list[tuple[str, float]]:
-    """Return the numbers to compare, without those of steps and those that break a rule."""
-    broken = broken_keys(runs)
-    keys = {key for key, _ in values if not key.endswith("_steps") and key not in broken}
-    numbers = ((key, _number(value)) for key, value in sorted(values) if key in keys)
-    return [(key, number) for key, number in numbers if number is not None]
 
 
 def _number(value: str) -> float | None:
@@ -374,7 +344,7 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     system = context.system
     if not score or system is None or not system.accelerators:
         return
-    model = plain_name(texts_of(system)["accelerator_model"])
+    model = plain_name(published_fields(system)["accelerator_model"])
     accelerators = (system.accelerators, model, context.files.scaling_mode)
     rows = peers.by_accelerators.get(accelerators, ())
     scores = {row.score_minutes: row for row in rows if row.score_minutes}
@@ -382,15 +352,14 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
         return
     fastest, slowest = min(scores), max(scores)
     if score * _FAST <= fastest:
-        words, ratio, limit = "fast as the fastest", fastest / score, fastest
+        words, row = f"{fastest / score:.1f} times as fast as the fastest", scores[fastest]
     elif score >= slowest * _SLOW:
-        words, ratio, limit = "slow as the slowest", score / slowest, slowest
+        words, row = f"{score / slowest:.1f} times as slow as the slowest", scores[slowest]
     else:
         return
-    row = scores[limit]
     message = (
-        f"the score is {{found:.3f}} minutes: {ratio:.1f} times as {words} published result on"
+        f"the score is {{found:.3f}} minutes: {words} published result on"
         f" {system.accelerators} {row.accelerator_model}, {{expected:.3f}} minutes"
         f" ({row.submitter} in {row.round})"
     )
-    yield context.finding("SET163", message, found=score, expected=limit)
+    yield context.finding("SET163", message, found=score, expected=row.score_minutes)

@@ -5,7 +5,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from mlperf_pkg.findings import NOTE, Basis, Finding, Severity, Verdict
 from mlperf_pkg.infra.json_values import JsonSyntaxError, is_number, parse_json, to_finite, to_float
 from mlperf_pkg.results import rcp, wording
 from mlperf_pkg.results.report import RcpRow
-from mlperf_pkg.results.scoring import Span, weak_score
+from mlperf_pkg.results.scoring import weak_score
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.submission.model import KEEP_SCALING
 
@@ -153,33 +153,25 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
         yield context.finding("RCP103", message)
         return
     if result.official_pass:
-        strict = rcp_test(context, strict=True) if _allowance(context) else result
-        yield from _check_allowance(context, result, strict)
+        yield from _check_allowance(context, result)
         return
-    bypassed = _is_bypassed(context, result)
     explanation = rcp.explain(result, _points_of(context)).removesuffix(".")
     if not explanation.startswith("RCP"):
         explanation = explanation[:1].lower() + explanation[1:]
-    failure = "RCP test failed, bypassed on request" if bypassed else "RCP test failed"
-    yield context.finding(
-        "RCP102" if bypassed else "RCP101",
-        f"{failure}: {explanation}",
-        basis=Basis.RULES if bypassed or not context.rcp_required else Basis.BOTH,
-        found=result.mean,
-        expected=result.minimum,
-        hint=None
-        if bypassed
-        else "a review decides; to ask for one, write rcp-bypass in package_checker_params",
-    )
-    margin = rcp.margin_percent(result)
-    if not bypassed and not context.is_written("RCP101") and (margin or 0.0) < -_MOST_APPROVED:
-        yield context.finding(
-            "RCP107",
-            "the mean to converge is {found:.1f} % below the smallest acceptable mean; expected at"
-            " most {expected} %, more than reviews have approved",
-            found=-(margin or 0.0),
-            expected=_MOST_APPROVED,
-        )
+    means = {"found": result.mean, "expected": result.minimum}
+    if _is_bypassed(context, result):
+        message = f"RCP test failed, bypassed on request: {explanation}"
+        yield context.finding("RCP102", message, basis=Basis.RULES, **means)
+        return
+    message = f"RCP test failed: {explanation}"
+    hint = "a review decides; to ask for one, write rcp-bypass in package_checker_params"
+    basis = Basis.BOTH if context.rcp_required else Basis.RULES
+    yield context.finding("RCP101", message, basis=basis, hint=hint, **means)
+    below = -(rcp.margin_percent(result) or 0.0)
+    if below > _MOST_APPROVED and not context.is_written("RCP101"):
+        message = "the mean to converge is {found:.1f} % below the smallest acceptable mean"
+        message = f"{message}; expected at most {{expected}} %, more than reviews have approved"
+        yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
 
 
 # ---- what the rules allow in one round, or only to sets that pass the test ----------------
@@ -191,26 +183,23 @@ _END_RATE, _END_RATE_ROUND, _END_RATE_BENCHMARK = 4e-5, (6, 0), "gpt_oss_20b"
 _END_SHARE = 0.1  # of the base learning rate
 
 
-def _check_allowance(
-    context: SetContext, result: rcp.RcpResult, strict: rcp.RcpResult | None
-) -> Iterator[Finding]:
-    """Check a set that passes, by the ``strict`` test without the allowance of one round.
+def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Finding]:
+    """Check a set that passes, by the strict test without the allowance of one round.
 
     Llama 3.1 405B was allowed to converge one evaluation early in round 5.0; the official checker
     subtracts this evaluation from the smallest acceptable mean in later rounds, too.
     """
-    if strict is None or strict.official_pass or context.round.version <= _ALLOWED_ROUND:
+    if context.round.version <= _ALLOWED_ROUND or not _allowance(context):
         return
-    is_bypassed = "rcp-bypass" in context.files.flags
-    yield context.finding(
-        "RCP105",
-        "the runs converge after {found:,.0f} samples on average; expected at least"
-        f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows one"
-        " evaluation of 46,080 samples less",
-        severity=Severity.WARNING if is_bypassed else Severity.ERROR,
-        found=result.mean,
-        expected=strict.minimum,
-    )
+    strict = rcp_test(context, strict=True)
+    if strict and not strict.official_pass:
+        is_bypassed = "rcp-bypass" in context.files.flags
+        severity = Severity.WARNING if is_bypassed else Severity.ERROR
+        message = "the runs converge after {found:,.0f} samples on average; expected at least"
+        message += f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
+        message += " one evaluation of 46,080 samples less"
+        means = {"found": result.mean, "expected": strict.minimum}
+        yield context.finding("RCP105", message, severity=severity, **means)
 
 
 def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Finding]:
@@ -220,13 +209,10 @@ def _check_end_rate(context: SetContext, result: rcp.RcpResult | None) -> Iterat
     if result is not None and result.official_pass:
         return
     if any(map(_has_special_end_rate, context.runs)):
-        yield context.finding(
-            "RCP106",
-            "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes;"
-            " expected {expected}",
-            found=_END_RATE,
-            expected="a tenth of opt_base_learning_rate",
-        )
+        message = "opt_end_learning_rate is {found}, which is allowed only if the RCP test passes"
+        message = f"{message}; expected {{expected}}"
+        tenth = "a tenth of opt_base_learning_rate"
+        yield context.finding("RCP106", message, found=_END_RATE, expected=tenth)
 
 
 def _has_special_end_rate(run: Run) -> bool:
@@ -284,48 +270,32 @@ def _tested(context: SetContext, result: rcp.RcpResult | None) -> Factors:
 def check_scaling(
     context: SetContext, result: rcp.RcpResult | None, unscaled: float | None
 ) -> Iterator[Finding]:
-    """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes."""
+    """Check that ``scaling.json`` has the factor of the RCP test; ``unscaled`` is in minutes.
+
+    The scores that both give are reported.
+    """
     if context.files.scaling is None:
         return
+    finding = partial(context.finding, path=f"{context.path}/scaling.json")
     try:
         value = _value(context.files.scaling)
     except JsonSyntaxError as error:
-        message = "not read: {found:s}"
-        yield _scaling_finding(context, "SET119", message, error.message, "JSON", line=error.line)
+        found = {"found": error.message, "expected": "JSON", "line": error.line}
+        yield finding("SET119", "not read: {found:s}", **found)
         return
-    factor = to_finite(value)
+    factor, own = to_finite(value), _tested(context, result).rules
     if factor is None:
         message = "scaling_factor is {found}; expected {expected}"
-        yield _scaling_finding(context, "SET119", message, value, "a number")
+        yield finding("SET119", message, found=value, expected="a number")
     elif factor < 1:
         message = "scaling_factor is {found}, which improves the score; expected {expected}"
-        yield _scaling_finding(context, "SET118", message, factor, "at least 1")
-    else:
-        yield from _check_own(context, factor, result, unscaled)
-
-
-def _check_own(
-    context: SetContext, factor: float, result: rcp.RcpResult | None, unscaled: float | None
-) -> Iterator[Finding]:
-    """Compare a factor with that of the RCP test, and report the scores that they give."""
-    own = _tested(context, result).rules
-    if math.isclose(factor, own, rel_tol=_PRECISION):
-        return
-    is_too_small = factor < own and context.round.normalised
-    minutes = [
-        f" ({wording.minutes(unscaled * f)} minutes)" if unscaled else "" for f in (factor, own)
-    ]
-    message = (
-        f"scaling_factor is {{found}}{minutes[0]}; the RCP test gives {{expected}}{minutes[1]}"
-    )
-    yield _scaling_finding(context, "SET120", message, factor, own, **{} if is_too_small else NOTE)
-
-
-def _scaling_finding(
-    context: SetContext, code: str, message: str, value: Any, expected: Any, **fields: Any
-) -> Finding:
-    path = f"{context.path}/scaling.json"
-    return context.finding(code, message, path=path, found=value, expected=expected, **fields)
+        yield finding("SET118", message, found=factor, expected="at least 1")
+    elif not math.isclose(factor, own, rel_tol=_PRECISION):
+        scores = [wording.minutes(unscaled * f) for f in (factor, own)] if unscaled else ()
+        first, second = [f" ({minutes} minutes)" for minutes in scores] or ("", "")
+        message = f"scaling_factor is {{found}}{first}; the RCP test gives {{expected}}{second}"
+        weight = {} if factor < own and context.round.normalised else NOTE
+        yield finding("SET120", message, found=factor, expected=own, **weight)
 
 
 def _value(text: str) -> Any:
@@ -408,11 +378,9 @@ def summarized(
 
 def _weak_scaling(context: SetContext) -> WeakScaling | None:
     passed = [run for run in context.runs if run.verdicts.official is Verdict.PASS]
-    spans = [Span(*run.official_span_ms) for run in passed if run.official_span_ms]
+    spans = [run.official_span_ms for run in passed if run.official_span_ms]
     if not spans or context.rules is None:
         return None
     minutes = weak_score(spans, (), context.rules.runs.required).minutes
-    if minutes is None:
-        return None
-    scales = [run.instance_scale for run in passed if run.instance_scale]
-    return WeakScaling(len(spans), next(iter(scales), None), minutes)
+    scale = next((run.instance_scale for run in passed if run.instance_scale), None)
+    return None if minutes is None else WeakScaling(len(spans), scale, minutes)

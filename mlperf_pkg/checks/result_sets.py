@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,8 +89,9 @@ def check_set(context: SetContext) -> SetResult:
         verdict = _verdict(context, [*findings, *run_findings])
     by, power = rcp.factors(context, rcp_result), energy(context)
     official = None if power.crash else _official_minutes(context)
-    row = ResultSetRow(
-        **_of_context(context),
+    unchecked = unchecked_set(context)
+    row = replace(
+        unchecked.row,
         verdict=verdict,
         score_minutes=_product(score.minutes, by.rules),
         unscaled_minutes=score.minutes,
@@ -107,25 +107,35 @@ def check_set(context: SetContext) -> SetResult:
     findings += check_availability(context, is_published=published is None)
     if published is not None and not published:
         findings += check_unlike_published(context, row.score_minutes)
-    return SetResult(
+    return replace(
+        unchecked,
         row=row,
         findings=tuple(findings),
         run_findings=tuple(run_findings),
         dropped=dict(score.dropped),
         summarized=rcp.summarized(context, by.official, rcp_result),
-        runs=tuple(run.path for run in context.runs),
-        origin=context.origin,
         rcp_result=rcp_result,
     )
 
 
-def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult:
+def unchecked_set(context: SetContext, findings: Iterable[Finding] = ()) -> SetResult:
     """Return a set that was not judged as one; its runs were, as far as possible."""
     row = ResultSetRow(
-        **_of_context(context),
+        id=context.id,
+        path=context.path,
+        submitter=context.submitter,
+        system=context.files.system,
+        benchmark=context.files.benchmark,
+        division=context.division,
+        round=context.round.name,
         verdict=Verdicts(Verdict.NOT_CHECKED, Verdict.NOT_CHECKED),
+        runs_found=len(context.runs),
+        runs_required=context.rules.runs.required if context.rules else None,
         score_note="the result set was not checked",
         seeds=SeedsRow(official_pass=False),
+        scaling=context.files.scaling_mode,
+        system_by=context.group.why if context.group and context.system else None,
+        judged=context.origin.is_judged,
     )
     return SetResult(
         row=row,
@@ -138,37 +148,15 @@ def unchecked_set(context: SetContext, findings: Sequence[Finding]) -> SetResult
     )
 
 
-def _of_context(context: SetContext) -> dict[str, Any]:
-    """Return the fields of a row that follow from what the set is."""
-    return {
-        "id": context.id,
-        "path": context.path,
-        "submitter": context.submitter,
-        "system": context.files.system,
-        "benchmark": context.files.benchmark,
-        "division": context.division,
-        "round": context.round.name,
-        "runs_found": len(context.runs),
-        "runs_required": context.rules.runs.required if context.rules else None,
-        "scaling": context.files.scaling_mode,
-        "system_by": context.group.why if context.group and context.system else None,
-        "judged": context.origin.is_judged,
-    }
-
-
 def not_described(sets: Iterable[SetResult]) -> Iterator[Finding]:
     """Note the sets that are judged outside a submission, and so without a description."""
+    message = "not checked: the system description and the code, as they are not in the inputs"
+    for_folder = "check the whole submission"
+    for_logs = "'mlperf-pkg system init' writes systems/<system>.json, beside the logs"
     for result in sets:
         if result.origin in (Origin.FOLDER, Origin.LOGS):
-            yield finding_of(
-                "SET117",
-                "not checked: the system description and the code, as they are not in the inputs",
-                result.row.path,
-                hint="check the whole submission"
-                if result.origin.has_folder
-                else "'mlperf-pkg system init' writes systems/<system>.json, beside the logs",
-                set=result.row.id,
-            )
+            hint = for_folder if result.origin.has_folder else for_logs
+            yield finding_of("SET117", message, result.row.path, hint=hint, set=result.row.id)
 
 
 def _no_rules(context: SetContext) -> str:
@@ -207,11 +195,8 @@ def _official_minutes(context: SetContext) -> float | None:
     """Return the olympic mean of the logs that pass the official checker, before scaling."""
     if any(run.crash or run.unchecked for run in context.runs):
         return None
-    minutes = [
-        run.official_minutes
-        for run in context.runs
-        if run.verdicts.official is Verdict.PASS and run.official_minutes is not None
-    ]
+    passed = (r.official_minutes for r in context.runs if r.verdicts.official is Verdict.PASS)
+    minutes = [number for number in passed if number is not None]
     failed = len(context.runs) - len(minutes)
     return scoring.olympic_mean(minutes, context.drop, failed) if failed <= context.drop else None
 
@@ -226,7 +211,7 @@ def _product(value: float | None, factor: float | None) -> float | None:
 def _weak_score(context: SetContext) -> scoring.Score:
     """Score a weak set: from the first start to the last stop of the models that it trained."""
     trained = _trained_runs(context)
-    spans = [scoring.Span(run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
+    spans = [(run.start_ms or 0.0, run.stop_ms or 0.0) for run in trained]
     failed = [(r.path, r.minutes is not None) for r in context.runs if r not in trained]
     required = context.rules.runs.required if context.rules else 1
     return scoring.weak_score(spans, failed, required)
@@ -235,24 +220,18 @@ def _weak_score(context: SetContext) -> scoring.Score:
 def _check_scale(context: SetContext) -> Iterator[Finding]:
     """Check that all models of a weak set train on the same number of accelerators."""
     if len(scales := _scales(context)) > 1:
-        yield context.finding(
-            "SET130",
-            f"the models use {' and '.join(map(str, scales))} accelerators; expected one number,"
-            " as the result summarizer crashes on more",
-            found=scales,
-        )
+        message = f"the models use {' and '.join(map(str, scales))} accelerators; expected one"
+        message = f"{message} number, as the result summarizer crashes on more"
+        yield context.finding("SET130", message, found=scales)
 
 
 def _check_alone(context: SetContext) -> Iterator[Finding]:
     """Check that a submission with the throughput of a benchmark has its time to solution, too."""
-    if not context.weak or context.timed is None:
-        return
-    if context.files.benchmark not in context.timed:
-        yield context.finding(
-            "SET131",
-            "the submission has the throughput alone; expected {expected}",
-            expected=f"a set of strong scaling of {context.files.benchmark}, too",
-        )
+    benchmark, timed = context.files.benchmark, context.timed
+    if context.weak and timed is not None and benchmark not in timed:
+        message = "the submission has the throughput alone; expected {expected}"
+        expected = f"a set of strong scaling of {benchmark}, too"
+        yield context.finding("SET131", message, expected=expected)
 
 
 def _scales(context: SetContext) -> list[int]:
@@ -310,13 +289,11 @@ def check_globbed_set(
     verdict = official.row.verdict.official
     folders = ", ".join(files.place.label for files in matches)
     pattern = "/".join(filter(None, [context.submitter, "results", context.files.system]))
-    globbed = context.finding(
-        "SET116",
-        f"the official checkers treat {pattern} as a pattern: they find {len(logs)} logs for this"
-        f" folder{f', in {folders}' if folders else ''}",
-        severity=Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING,
-        hint="rename the folder without [, * and ?",
-    )
+    message = f"the official checkers treat {pattern} as a pattern: they find {len(logs)} logs for"
+    message = f"{message} this folder{f', in {folders}' if folders else ''}"
+    severity = Severity.ERROR if verdict is Verdict.FAIL else Severity.WARNING
+    hint = "rename the folder without [, * and ?"
+    globbed = context.finding("SET116", message, severity=severity, hint=hint)
     verdicts = Verdicts(verdict, own.row.verdict.rules)
     row = replace(own.row, verdict=verdicts, official_minutes=official.row.official_minutes)
     return replace(
@@ -333,10 +310,7 @@ def _matches(context: SetContext, sets: Sequence[ResultSet]) -> tuple[ResultSet,
     files, name, system = context.files, context.submitter or "", context.files.system or ""
     if not context.origin.has_folder or {*"[*?"}.isdisjoint(name + system):
         return (files,)
-    return tuple(
-        other
-        for other in sets
-        if fnmatchcase(name, name)
-        and fnmatchcase(other.system or "", system)
-        and (other.scaling_mode, other.benchmark) == (files.scaling_mode, files.benchmark)
-    )
+    kind = (files.scaling_mode, files.benchmark)
+    alike = [other for other in sets if (other.scaling_mode, other.benchmark) == kind]
+    is_found = fnmatchcase(name, name)
+    return tuple(o for o in alike if is_found and fnmatchcase(o.system or "", system))

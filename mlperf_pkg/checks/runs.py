@@ -39,27 +39,22 @@ def check_count(context: SetContext) -> Iterator[Finding]:
         return
     count, required = len(context.runs), context.rules.runs.required
     if count < required or (count > required and not context.weak):
-        yield context.finding(
-            "SET101",
-            f"the number of runs{' (files result_*.txt)' * context.origin.has_folder} is {{found}};"
-            f" expected {'at least ' * context.weak}{{expected}}",
-            basis=Basis.BOTH if count < required else Basis.OFFICIAL,
-            found=count,
-            expected=required,
-        )
-    unconverged, allowed = _unconverged(context), _allowed_failures(context)
+        name = f"the number of runs{' (files result_*.txt)' * context.origin.has_folder}"
+        message = f"{name} is {{found}}; expected {'at least ' * context.weak}{{expected}}"
+        basis = Basis.BOTH if count < required else Basis.OFFICIAL
+        yield context.finding("SET101", message, basis=basis, found=count, expected=required)
+    (unconverged, allowed), failed = _unconverged(context), len(failed_runs(context))
     if len(unconverged) > allowed:
-        yield context.finding(
-            "SET102",
-            "{found} runs did not converge; expected at most {expected}",
-            basis=Basis.BOTH if _too_many_failed(context) else Basis.RULES,
-            found=len(unconverged),
-            expected=allowed,
-        )
-    failed = failed_runs(context)
-    if len(failed) > context.drop:
+        # The RCP checker looks at run_stop alone, and at Closed sets only.
+        tested = context.runs if context.rcp_required else ()
+        rejected = max(sum(not run.convergence.converged for run in tested), failed)
+        basis = Basis.BOTH if rejected > context.drop else Basis.RULES
+        message = "{found} runs did not converge; expected at most {expected}"
+        counts = {"found": len(unconverged), "expected": allowed}
+        yield context.finding("SET102", message, basis=basis, **counts)
+    if failed > context.drop:
         message = "{found} logs fail the official checkers; expected at most {expected}"
-        yield context.finding("SET103", message, found=len(failed), expected=context.drop)
+        yield context.finding("SET103", message, found=failed, expected=context.drop)
     for run in context.runs:
         if run.crash:
             message = "the compliance checker crashes: {found:s}"
@@ -68,29 +63,21 @@ def check_count(context: SetContext) -> Iterator[Finding]:
 
 def check_folder(context: SetContext) -> Iterator[Finding]:
     """Check that the folder is a benchmark of the round, and holds its runs and nothing else."""
+    own, round_ = context.files.benchmark, context.round
     of_submission = context.origin is Origin.SUBMISSION  # which reports its packed logs together
-    packed = packed_logs(context.files) if of_submission else ()
-    names = [*packed, *_OTHER_FILES]
-    if unread := [name for name in context.files.others if name not in names]:
+    read = [*_OTHER_FILES, *(packed_logs(context.files) if of_submission else ())]
+    if unread := [name for name in context.files.others if name not in read]:
         message = "not read: {found:s}; expected names of the form result_<number>.txt"
         yield context.finding("SET105", message, found=unread)
     if not context.in_round:
-        name, round_ = context.files.benchmark, context.round
-        yield context.finding(
-            "SET106",
-            f"{name!r} is not a benchmark of round {round_.name}: the official checker skips the"
-            f" folder{where_instead(round_.usage, round_.name, name)}",
-            expected=list(context.round.benchmarks),
-        )
-    for run in context.runs:
-        if run.benchmark not in ("", context.files.benchmark):
-            yield context.finding(
-                "SET107",
-                "the log names the benchmark {found:s}; expected {expected}",
-                path=run.path,
-                found=run.benchmark,
-                expected=context.files.benchmark,
-            )
+        where = where_instead(round_.usage, round_.name, own)
+        message = f"{own!r} is not a benchmark of round {round_.name}: the official checker skips"
+        message = f"{message} the folder{where}"
+        yield context.finding("SET106", message, expected=list(round_.benchmarks))
+    message = "the log names the benchmark {found:s}; expected {expected}"
+    for path, name in ((run.path, run.benchmark) for run in context.runs):
+        if name not in ("", own):
+            yield context.finding("SET107", message, path=path, found=name, expected=own)
 
 
 def check_system_file(context: SetContext) -> Iterator[Finding]:
@@ -105,15 +92,11 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
     # A misspelt division is a finding about the system description itself.
     of_system = {context.division_by_rules} & {*DIVISIONS}
     if len(of_logs | of_system) > 1:
-        was_moved = of_logs == {"closed"} and of_system == {"open"}
-        yield context.finding(
-            "SET111",
-            f"the division is {' and '.join(sorted(of_logs))} in the logs,"
-            f" but {context.division or 'missing'} in {context.system.path}",
-            found=sorted(of_logs),
-            expected=context.division,
-            **NOTE if was_moved else {},
-        )
+        found, division, path = sorted(of_logs), context.division, context.system.path
+        weight = NOTE if of_logs == {"closed"} and of_system == {"open"} else {}  # was moved
+        message = f"the division is {' and '.join(found)} in the logs, but {division or 'missing'}"
+        message = f"{message} in {path}"
+        yield context.finding("SET111", message, found=found, expected=division, **weight)
 
 
 # ---- the runs that failed, and what the official checkers and the rules forgive -----------
@@ -134,23 +117,21 @@ def findings_of_runs(context: SetContext) -> Iterator[Finding]:
     reason ("olympic scoring"), even for their power. The written rules forgive only runs that did
     not converge; of a run that was killed, no missing record counts.
     """
-    accepted_runs, forgiven_runs = _forgiven(context)
-    of_power = power_files(context).findings
+    failed, (unconverged, allowed) = failed_runs(context), _unconverged(context)
+    accepts = len(failed) <= context.drop and not any(run.crash for run in failed)
+    forgives, of_power = len(unconverged) <= allowed, power_files(context).findings
     for run in context.runs:
-        accepted = run in accepted_runs
-        findings = (*_of_division(context, run), *of_power.get(run.path, ()))
-        if run in forgiven_runs:  # the rules need only the energy of runs whose time counts
-            findings = tuple(
-                replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in findings
-            )
+        accepted, forgiven = accepts and run in failed, forgives and run in unconverged
+        power = of_power.get(run.path, [])
+        if forgiven:  # the rules need only the energy of runs whose time counts
+            power = [replace(f, basis=Basis.OFFICIAL) if f.code == _NO_POWER else f for f in power]
+        of_run = [*_of_division(context, run), *power]
         if run.killed:
-            findings = tuple(_of_killed(findings, shown=not accepted))
+            of_run = list(_of_killed(of_run, shown=not accepted))
         if accepted:
-            findings = tuple(
-                f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in findings
-            )
-        counts = run in forgiven_runs or context.is_converged(run)
-        yield from map(partial(_noted, run), findings) if counts else findings
+            of_run = [f if f.code == _UNREADABLE else without_official(f, _OLYMPIC) for f in of_run]
+        counts = forgiven or context.is_converged(run)
+        yield from map(partial(_noted, run), of_run) if counts else of_run
 
 
 def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
@@ -173,37 +154,16 @@ def _of_division(context: SetContext, run: Run) -> Iterator[Finding]:
 def failed_runs(context: SetContext) -> list[Run]:
     """Return the runs that the official package checker counts as failed, also by their power."""
     of_power = power_files(context).findings
-    return [
-        run for run in context.runs if run.verdicts.official is Verdict.FAIL or run.path in of_power
-    ]
+    return [r for r in context.runs if r.verdicts.official is Verdict.FAIL or r.path in of_power]
 
 
-def _too_many_failed(context: SetContext) -> bool:
-    """Return whether more runs failed officially than the score drops.
+def _unconverged(context: SetContext) -> tuple[list[Run], int]:
+    """Return the runs that did not converge by the rules, also killed ones, and how many may.
 
-    The RCP checker looks at ``run_stop`` alone, and at Closed sets only.
+    None of the models of weak scaling may.
     """
-    unconverged = sum(not run.convergence.converged for run in context.runs)
-    failed = len(failed_runs(context))
-    return max(unconverged if context.rcp_required else 0, failed) > context.drop
-
-
-def _unconverged(context: SetContext) -> list[Run]:
-    """Return the runs that did not converge by the rules, also those that were killed."""
-    return [run for run in context.runs if not context.is_converged(run)]
-
-
-def _allowed_failures(context: SetContext) -> int:
-    """Return how many runs of a set may fail to converge; none of the models of weak scaling."""
-    return 0 if context.weak else context.drop
-
-
-def _forgiven(context: SetContext) -> tuple[list[Run], list[Run]]:
-    """Return the runs whose logs may break any rule, and those that may fail to converge."""
-    failed, unconverged = failed_runs(context), _unconverged(context)
-    accepts = len(failed) <= context.drop and not any(run.crash for run in failed)
-    forgives = len(unconverged) <= _allowed_failures(context)
-    return failed if accepts else [], unconverged if forgives else []
+    unconverged = [run for run in context.runs if not context.is_converged(run)]
+    return unconverged, 0 if context.weak else context.drop
 
 
 def _of_killed(findings: Iterable[Finding], *, shown: bool) -> Iterator[Finding]:
@@ -253,9 +213,8 @@ def _same_seed_elsewhere(context: SetContext) -> Iterator[Finding]:
             same, path = first.setdefault(seed.value, (seed, run.path))
             if path != run.path and (same.file, same.lineno) != (seed.file, seed.lineno):
                 message = f"seed {{found}} is also logged in {path}, from another source line"
-                yield context.finding(
-                    "SEED104", message, found=seed.value, path=run.path, line=seed.line
-                )
+                place = {"path": run.path, "line": seed.line}
+                yield context.finding("SEED104", message, found=seed.value, **place)
 
 
 def _several_seeds(context: SetContext) -> Iterator[Finding]:
@@ -265,9 +224,8 @@ def _several_seeds(context: SetContext) -> Iterator[Finding]:
             continue  # LOG111 reports the several runs
         if len(run.seeds) > 1 and (count := len({seed.value for seed in run.seeds})) > 1:
             message = "{found} different seeds are logged; expected one"
-            yield context.finding(
-                "SEED105", message, path=run.path, line=run.seeds[-1].line, found=count
-            )
+            place = {"path": run.path, "line": run.seeds[-1].line}
+            yield context.finding("SEED105", message, found=count, **place)
 
 
 def seed_findings(context: SetContext) -> Iterator[Finding]:
@@ -278,30 +236,21 @@ def seed_findings(context: SetContext) -> Iterator[Finding]:
     logged: dict[tuple[Any, Any, int], str] = {}
     for run in context.runs:
         fields = {"basis": Basis.OFFICIAL} if run.killed else {}
-        if run.seeds_unreadable:
-            yield context.finding(
-                "SEED103",
-                "seeds cannot be read: {found:s}",
-                path=run.path,
-                found=run.seeds_unreadable,
-                **_OF_CHECKER if run.seeds_unreadable == OTHER_RECORDS else fields,
-            )
+        if reason := run.seeds_unreadable:
+            weight = _OF_CHECKER if reason == OTHER_RECORDS else fields
+            message = "seeds cannot be read: {found:s}"
+            yield context.finding("SEED103", message, path=run.path, found=reason, **weight)
         elif not run.seeds:
             yield context.finding("SEED101", "no seed is logged", path=run.path, **fields)
         for seed in run.seeds:
             key = (seed.file, seed.lineno, seed.value)
             if key in logged:
-                is_same = logged[key] == run.path  # as by several processes
-                where = "in several runs; expected another seed"
-                where = "twice in this run; expected once" if is_same else where
-                yield context.finding(
-                    "SEED102",
-                    f"seed {{found:d}} is logged by the same source line {where}",
-                    path=run.path,
-                    line=seed.line,
-                    found=seed.value,
-                    **_OF_CHECKER if is_same else fields,
-                )
+                where, weight = "in several runs; expected another seed", fields
+                if logged[key] == run.path:  # as by several processes
+                    where, weight = "twice in this run; expected once", _OF_CHECKER
+                message = f"seed {{found:d}} is logged by the same source line {where}"
+                place = {"path": run.path, "line": seed.line}
+                yield context.finding("SEED102", message, found=seed.value, **place, **weight)
             logged.setdefault(key, run.path)
 
 
@@ -320,28 +269,20 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
     if context.files.benchmark != _BENCHMARK or not context.closed_by_rules:
         return
     runs = [run for run in context.runs if run.convergence.converged and run.convergence.positions]
+    complete, least = 0, len(context.runs) // 10
     for run in runs:
-        if not _gaps(run)[-1] <= _interval(context, run):
-            yield context.finding(
-                "SET123",
-                "the checkpoint before the last one, at {found:,}, was not evaluated; expected"
-                " {expected}",
-                path=run.path,
-                found=run.convergence.positions[-1],
-                expected="evaluations of the last two checkpoints",
-            )
-    complete = sum(max(_gaps(run)) <= _interval(context, run) for run in runs)
-    expected = len(context.runs) // 10
-    if runs and complete < expected:
-        message = (
-            "{found} runs have an evaluation of every checkpoint; expected at least {expected}"
-        )
-        yield context.finding("SET124", message, found=complete, expected=expected)
-
-
-def _gaps(run: Run) -> list[float]:
-    """Return the distances between evaluated checkpoints, and of the first to the start."""
-    return [later - earlier for earlier, later in pairwise([0, *run.convergence.positions])]
+        interval, positions = _interval(context, run), run.convergence.positions
+        gaps = [later - earlier for earlier, later in pairwise([0, *positions])]
+        complete += max(gaps) <= interval
+        if not gaps[-1] <= interval:
+            message = "the checkpoint before the last one, at {found:,}, was not evaluated"
+            message = f"{message}; expected {{expected}}"
+            last = {"found": positions[-1], "expected": "evaluations of the last two checkpoints"}
+            yield context.finding("SET123", message, path=run.path, **last)
+    if runs and complete < least:
+        message = "{found} runs have an evaluation of every checkpoint"
+        message = f"{message}; expected at least {{expected}}"
+        yield context.finding("SET124", message, found=complete, expected=least)
 
 
 def _interval(context: SetContext, run: Run) -> float:
@@ -371,38 +312,32 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
         elif run.sureness is not Sureness.GIVEN:
             rounds.setdefault((run.usage, run.round), []).append(run)
     for (usage, name), members in rounds.items():
-        yield from _outside_window(members, name, window(usage, name))
+        yield from _outside_window(members, window(usage, name))
 
 
 def _guess(run: Run) -> Finding:
     if (day := _day(run)) is None:
         message = f"no run has a time; assuming the newest round, {run.round}"
         return finding_of("ROUND102", message, run.path, hint=_NAME_ROUND)
-    return finding_of(
-        "ROUND102",
-        "the runs are dated {found:s}; expected {expected}: assuming the newest round",
-        run.path,
-        found=str(day),
-        expected=f"{window(run.usage, run.round).last} or earlier (round {run.round})",
-        hint=_NAME_ROUND,
-    )
+    limit = f"{window(run.usage, run.round).last} or earlier"
+    return _dated(run, "ROUND102", day, limit, ": assuming the newest round")
 
 
-def _outside_window(runs: Sequence[Run], name: str, expected: Window) -> Iterator[Finding]:
-    if any((day := _day(run)) and expected.first <= day <= expected.last for run in runs):
+def _outside_window(runs: Sequence[Run], expected: Window) -> Iterator[Finding]:
+    days = [(run, day) for run in runs if (day := _day(run))]
+    if any(expected.first <= day <= expected.last for _, day in days):
         return
-    for run in runs:
-        if day := _day(run):
-            is_older = day < expected.first
-            limit = f"{expected.first} or later" if is_older else f"{expected.last} or earlier"
-            yield finding_of(
-                "ROUND101" if is_older else "ROUND103",
-                "the runs are dated {found:s}; expected {expected}",
-                run.path,
-                found=str(day),
-                expected=f"{limit} (round {name})",
-                hint=_NAME_ROUND,
-            )
+    for run, day in days:
+        if day < expected.first:
+            yield _dated(run, "ROUND101", day, f"{expected.first} or later")
+        else:
+            yield _dated(run, "ROUND103", day, f"{expected.last} or earlier")
+
+
+def _dated(run: Run, code: str, day: date, limit: str, remark: str = "") -> Finding:
+    message = f"the runs are dated {{found:s}}; expected {{expected}}{remark}"
+    fields = {"found": str(day), "expected": f"{limit} (round {run.round})", "hint": _NAME_ROUND}
+    return finding_of(code, message, run.path, **fields)
 
 
 def _day(run: Run) -> date | None:

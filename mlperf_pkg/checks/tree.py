@@ -11,23 +11,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import SystemFile
+from mlperf_pkg.checks.descriptions import STRICT_FROM, SystemFile, system_finding
 from mlperf_pkg.checks.names import are_alike, are_same
-from mlperf_pkg.checks.system_schema import STRICT_FROM, system_finding
 from mlperf_pkg.findings import NOTE, Finding, Severity, Unchecked, without_official
 from mlperf_pkg.infra.paths import Entry
 from mlperf_pkg.infra.source import SUFFIXES
 from mlperf_pkg.rulebook.load import finding_of, unchecked_of
 from mlperf_pkg.rulebook.rounds import TRAINING
-from mlperf_pkg.submission.model import (
-    SCALINGS,
-    Input,
-    ResultSet,
-    Submission,
-    Unread,
-    Why,
-    is_result_log,
-)
+from mlperf_pkg.submission.model import SCALINGS, Input, ResultSet, Submission, Why, is_result_log
 
 _DEPTH, _HPC_DEPTH = 3, 4  # parts of the path of a result set
 
@@ -36,84 +27,63 @@ def check_tree(
     submission: Submission, usage: str, benchmarks: Collection[str]
 ) -> Iterator[Finding]:
     """Check the layout of a submission for a ``usage`` with these ``benchmarks``."""
-    folders = [entry for entry in submission.entries if entry.folder]
+    folders = [entry.path.split("/") for entry in submission.entries if entry.folder]
     depth = _HPC_DEPTH if usage == "hpc" else _DEPTH
+    in_sets = [parts for parts in folders if parts[0] == "results" and len(parts) == depth]
     yield from _named_like_files(submission, benchmarks, folders)
-    yield from _scaling_folders(submission, usage, folders, depth)
-    yield from _hidden_folders(submission, folders, depth)
+    yield from _scaling_folders(submission, usage, in_sets)
+    yield from _hidden_folders(submission, {parts[1] for parts in in_sets})
     yield from _unreadable_files(submission)
     yield from _params(submission)
 
 
 def _named_like_files(
-    submission: Submission, benchmarks: Collection[str], folders: list[Entry]
+    submission: Submission, benchmarks: Collection[str], folders: list[list[str]]
 ) -> Iterator[Finding]:
     """Report folders with the name of a system description or of a log: the checker opens them."""
-    for entry in folders:
-        parent, _, name = entry.path.rpartition("/")
-        in_set = parent.startswith("results/") and parent.rpartition("/")[2] in benchmarks
-        if parent == "systems" and name.endswith(".json") and not name.startswith("."):
+    for *above, name in folders:
+        path = "/".join([*above, name])
+        in_set = above[:1] == ["results"] and above[1:] and above[-1] in benchmarks
+        if above == ["systems"] and name.endswith(".json") and not name.startswith("."):
             message = "a folder with the name of a system description: the package checker crashes"
-            yield _finding(submission, "TREE103", message, entry.path)
+            yield _finding(submission, "TREE103", message, path)
         elif in_set and is_result_log(name):
             message = "a folder with the name of a log: the package checker crashes"
-            yield _finding(submission, "TREE107", message, entry.path)
+            yield _finding(submission, "TREE107", message, path)
 
 
 def _scaling_folders(
-    submission: Submission, usage: str, folders: list[Entry], depth: int
+    submission: Submission, usage: str, in_sets: list[list[str]]
 ) -> Iterator[Finding]:
     """Check the levels: HPC has one more, ``results/<system>/{strong,weak}/<benchmark>``."""
-    crashing = _unknown_scalings(folders) if usage == "hpc" else set()
+    is_hpc = usage == "hpc"
+    unknown = (parts for parts in in_sets if is_hpc and parts[2] not in SCALINGS)
+    crashing = {"/".join(parts[:3]) for parts in unknown}
     for path in sorted(crashing):
-        message = (
-            "the package checker crashes on this folder; expected strong/ or weak/ above the"
-            " benchmarks"
-        )
-        yield _finding(submission, "TREE104", message, path)
+        message = "the package checker crashes on this folder; expected strong/ or weak/ above the"
+        yield _finding(submission, "TREE104", f"{message} benchmarks", path)
     sets = {_relative_path(submission, s.place.label): s for s in submission.result_sets}
     misplaced = {path for path, files in sets.items() if not files.at_level(usage)}
-    misplaced |= _folders_above_benchmarks(submission, depth) - sets.keys()
+    misplaced |= _folders_above_benchmarks(submission, is_hpc=is_hpc) - sets.keys()
+    levels = f"results/<system>/{'{strong,weak}/' * is_hpc}<benchmark>"
     for path in sorted(misplaced - crashing):
-        message = (
-            f"the package checker skips this folder; expected {usage} results in"
-            f" results/<system>/{'{strong,weak}/' * (usage == 'hpc')}<benchmark>"
-        )
+        message = f"the package checker skips this folder; expected {usage} results in {levels}"
         yield _finding(submission, "TREE105", message, path)
 
 
-def _folders_above_benchmarks(submission: Submission, depth: int) -> set[str]:
+def _folders_above_benchmarks(submission: Submission, *, is_hpc: bool) -> set[str]:
     """Return the folders that hold logs but are too high to be those of a benchmark."""
-    return {
-        entry.path.rpartition("/")[0]
-        for entry in submission.entries
-        if entry.path.count("/") < depth
-        and not entry.folder
-        and entry.path.startswith("results/")
-        and is_result_log(entry.name)
-    }
+    results = (e.path for e in submission.entries if not e.folder and e.path.startswith("results/"))
+    high = (path for path in results if path.count("/") < (_HPC_DEPTH if is_hpc else _DEPTH))
+    split = (path.rpartition("/") for path in high)
+    return {folder for folder, _, name in split if is_result_log(name)}
 
 
-def _unknown_scalings(folders: list[Entry]) -> set[str]:
-    """Return the folders ``results/<system>/*`` that hold folders, without strong and weak."""
-    paths = [entry.path.split("/") for entry in folders]
-    return {
-        "/".join(parts[:3])
-        for parts in paths
-        if parts[0] == "results" and len(parts) == _HPC_DEPTH and parts[2] not in SCALINGS
-    }
-
-
-def _hidden_folders(submission: Submission, folders: list[Entry], depth: int) -> Iterator[Finding]:
+def _hidden_folders(submission: Submission, systems: set[str]) -> Iterator[Finding]:
     """Report hidden folders without a description: the checker takes them for systems."""
-    paths = (entry.path.split("/") for entry in folders)
-    systems = {
-        parts[1]
-        for parts in paths
-        if parts[0] == "results" and len(parts) == depth and parts[1].startswith(".")
-    }
-    existing = {entry.path for entry in submission.entries} if systems else set()
-    for system in sorted(systems):
+    hidden = sorted(system for system in systems if system.startswith("."))
+    existing = {entry.path for entry in submission.entries} if hidden else set()
+    for system in hidden:
         if f"systems/{system}.json" not in existing:
             message = f"the package checker crashes on this folder: no systems/{system}.json"
             yield _finding(submission, "TREE106", message, f"results/{system}")
@@ -168,16 +138,11 @@ def check_contents(submission: Submission) -> Iterator[Finding]:
     path = submission.place.label or "."
     if not any(files.logs for files in submission.result_sets):
         yield finding_of("TREE101", "no result set has a log; nothing was checked", path)
+    message = "not read: {found:s}; expected {expected} in a submission: decompress or unpack them"
     for files in submission.result_sets:
         if names := packed_logs(files):  # which only raw logs may be
-            yield finding_of(
-                "SET105",
-                "not read: {found:s}; expected {expected} in a submission:"
-                " decompress or unpack them",
-                files.place.label,
-                found=names,
-                expected="files result_*.txt",
-            )
+            fields = {"found": names, "expected": "files result_*.txt"}
+            yield finding_of("SET105", message, files.place.label, **fields)
     systems_with_results = {files.system for files in submission.result_sets}
     for system in submission.systems:
         if (name := system.path.stem) not in systems_with_results:
@@ -215,18 +180,12 @@ def findings_of_systems(
 
 def _submitter(submission: Submission, system: SystemFile) -> Iterator[Finding]:
     """Compare the submitter that a description names with the folder of the submission."""
-    name = system.submitter or ""
-    if are_same(name, submission.name) or not name:
-        return
-    yield system_finding(
-        "SYS205",
-        system.path,
-        system.submitter_line,
-        "submitter is {found}; expected {expected}, the name of the submission folder",
-        found=name,
-        expected=submission.name,
-        **NOTE if are_alike(name, submission.name) else {},
-    )
+    name, expected = system.submitter, submission.name
+    if name and not are_same(name, expected):
+        message = "submitter is {found}; expected {expected}, the name of the submission folder"
+        fields = {"found": name, "expected": expected}
+        fields |= NOTE if are_alike(name, expected) else {}
+        yield system_finding("SYS205", system.path, system.submitter_line, message, **fields)
 
 
 # ---- code: the files by which others can run a benchmark again ---------------------------
@@ -258,11 +217,10 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     if code is None:
         yield _code_finding(context, "CODE101", f"no code in {folder}")
         return
-    if not readmes(code.files):
-        message = f"no README in {folder}; expected one with the command"
-        yield _code_finding(context, "CODE103", message)
-    elif not code.has_command:
+    if not code.has_command:
         message = f"no README in {folder} has a command; expected the one that runs the benchmark"
+        if not readmes(code.files):
+            message = f"no README in {folder}; expected one with the command"
         yield _code_finding(context, "CODE103", message)
     names = {PurePosixPath(path).name for path in code.files}
     if not any(name.startswith("run_and_time") for name in names):
@@ -272,13 +230,12 @@ def check_code(context: SetContext) -> Iterator[Finding]:
         fields = {} if _is_strict(context) else {"severity": Severity.NOTE}
         message = f"no file {{expected:s}} in {folder}"
         yield context.finding("CODE105", message, expected=missing, **fields)
+    message = f"config_filename is {{found:s}}, which is not a file in {folder}"
     for run in context.runs:
         for config, line in run.config_files.items():
-            if config.strip('"').rpartition("/")[2] not in names:
-                message = f"config_filename is {{found:s}}, which is not a file in {folder}"
-                yield _code_finding(
-                    context, "CODE102", message, found=config.strip('"'), path=run.path, line=line
-                )
+            if (path := config.strip('"')).rpartition("/")[2] not in names:
+                place = {"path": run.path, "line": line}
+                yield _code_finding(context, "CODE102", message, found=path, **place)
 
 
 def _code_finding(context: SetContext, code: str, message: str, **fields: Any) -> Finding:
@@ -310,13 +267,18 @@ def check_repository(name: str, label: str, entries: Sequence[Entry]) -> Iterato
         path = f"{label}/{entry.path}" if label else entry.path
         yield from _name_for_git(entry.name, path)
         if entry.size > MAX_BYTES:
-            message = (
-                "the size is {found:,} bytes;"
-                f" expected at most {MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)"
-            )
+            most = f"{MAX_BYTES:,} ({MAX_BYTES >> 20} MiB)"
+            message = f"the size is {{found:,}} bytes; expected at most {most}"
             yield finding_of("REPO102", message, path, found=entry.size, expected=MAX_BYTES)
-        if entry.link is not None:
-            yield from _link(path, entry.link, entry.resolves)
+        if not entry.resolves:
+            message = "a broken link: {found:s} does not exist"
+            yield finding_of("REPO103", message, path, found=entry.link)
+        elif entry.link is not None and not entry.link.startswith("/"):
+            # The official checker resolves its target in its own working directory.
+            message = "the repository checker reports this link to {found:s} as broken, as it looks"
+            message = f"{message} for the target in its own working directory"
+            hint = "replace the link by the file itself"
+            yield finding_of("REPO104", message, path, found=entry.link, hint=hint)
 
 
 def _name_for_git(name: str, path: str) -> Iterator[Finding]:
@@ -326,22 +288,14 @@ def _name_for_git(name: str, path: str) -> Iterator[Finding]:
         yield finding_of("REPO101", message, path, found=name, hint=hint)
 
 
-def _link(path: str, target: str, resolves: bool) -> Iterator[Finding]:
-    """Check a link; the official checker resolves its target in its own working directory."""
-    if not resolves:
-        yield finding_of("REPO103", "a broken link: {found:s} does not exist", path, found=target)
-    elif not target.startswith("/"):
-        yield finding_of(
-            "REPO104",
-            "the repository checker reports this link to {found:s} as broken, as it looks for the"
-            " target in its own working directory",
-            path,
-            found=target,
-            hint="replace the link by the file itself",
-        )
-
-
 # ---- what is in an input and is not read: each such file is named once -------------------
+
+
+_UNREAD = {
+    Why.PROBLEM: ("TREE111", "not read: {found:s}"),
+    Why.NOT_A_LOG: ("TREE112", "not read as a log: {found:s}"),
+    Why.TWICE: ("TREE113", "judged once: {found:s}"),
+}
 
 
 def check_input(contents: Input) -> Iterator[Finding]:
@@ -349,20 +303,12 @@ def check_input(contents: Input) -> Iterator[Finding]:
     for place in contents.skipped:
         message = "not checked: the link leads out of the checked folder"
         yield finding_of("TREE102", message, place.label)
-    yield from map(_unread, contents.unread)
-
-
-def _unread(file: Unread) -> Finding:
-    path, reason = file.place.label, file.reason
-    match file.why:
-        case Why.PROBLEM:
-            return finding_of("TREE111", "not read: {found:s}", path, found=reason)
-        case Why.NOT_A_LOG:
-            return finding_of("TREE112", "not read as a log: {found:s}", path, found=reason)
-        case Why.TWICE:
-            return finding_of("TREE113", "judged once: {found:s}", path, found=reason)
-        case Why.UNCHECKED:
-            return not_read(path or ".", reason)
+    for file in contents.unread:
+        path, reason = file.place.label, file.reason
+        if file.why is Why.UNCHECKED:
+            yield not_read(path or ".", reason)
+        else:
+            yield finding_of(*_UNREAD[file.why], path, found=reason)
 
 
 def not_read(path: str, reason: str) -> Unchecked:

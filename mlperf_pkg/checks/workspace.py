@@ -46,15 +46,11 @@ def raw_sets(
     for group in membership.groups_of(logs, list(map(described, systems)), config, as_open=as_open):
         first, system = group.first, by_id.get(group.system or "")
         members = tuple(runs[log.place] for log in group.logs)
-        parent = common_folder([run.path for run in members])
+        parent, name = common_folder([r.path for r in members]), group.system or first.platform
+        place, mode = Place(parent, parent), first.scaling
         yield SetContext(
             files=ResultSet(
-                Place(parent, parent),
-                group.system or first.platform or None,
-                first.benchmark,
-                (),
-                scaling_mode=first.scaling,
-                tree=workspace,
+                place, name or None, first.benchmark, (), scaling_mode=mode, tree=workspace
             ),
             runs=members,
             round=load_round(first.usage, first.round),
@@ -111,61 +107,45 @@ def check_membership(context: SetContext) -> Iterator[Finding]:
         return
     if context.system is None:
         yield _unknown_system(context, group)
+    message = "submission_org is {found:s}; expected {expected}"
+    hint = "move these logs away or, if they belong to the submitter, list this organisation"
+    fields = {"expected": context.submitter, "hint": f"{hint} under organizations in {CONFIG_NAME}"}
     for run in context.runs if context.submitter else ():
         org = run.text("org")
         if not (membership.is_placeholder(org) or _is_own(org, context)):
-            yield context.finding(
-                FOREIGN,
-                "submission_org is {found:s}; expected {expected}",
-                path=run.path,
-                found=org,
-                expected=context.submitter,
-                hint="move these logs away or, if they belong to the submitter, list this"
-                f" organisation under organizations in {CONFIG_NAME}",
-            )
+            yield context.finding(FOREIGN, message, path=run.path, found=org, **fields)
 
 
 def _unknown_system(context: SetContext, group: membership.Group) -> Finding:
     division, systems = group.first.division or "unnamed", context.systems
     candidates = [system for system in systems if system.id in group.candidates]
     if unread := [s.path for s in candidates or systems if s.contents is None]:
-        return context.finding(
-            "SET110", "the system is unknown, as {found:s} cannot be read", found=unread
-        )
+        message = "the system is unknown, as {found:s} cannot be read"
+        return context.finding("SET110", message, found=unread)
     if others := [s for s in candidates if known_division(s.division) != division]:
         message, hint = _of_other_division(division, others[0])
         return context.finding("SET111", message, hint=hint)
     if candidates:
-        return context.finding(
-            "SET125",
-            f"the system may be {{found:s}}, judging by {group.why}; expected one system",
-            found=[system.id for system in candidates],
-            hint=f"assign each log to one system in {CONFIG_NAME}",
-        )
+        message = f"the system may be {{found:s}}, judging by {group.why}; expected one system"
+        hint, ids = f"assign each log to one system in {CONFIG_NAME}", [s.id for s in candidates]
+        return context.finding("SET125", message, found=ids, hint=hint)
     if own := [system.id for system in systems if known_division(system.division) == division]:
-        return context.finding(
-            "SET110",
-            "submission_platform {found} fits no system description; the"
-            f" {division} division has {{expected:s}}",
-            found=group.first.platform,
-            expected=own,
-            hint="describe the system with 'mlperf-pkg system init' or, if it is one of these,"
-            f" list the platform under it in {CONFIG_NAME}",
-        )
-    return context.finding(
-        "SET110",
-        f"no system description of the {division} division; expected {{expected}}",
-        expected=f'a file systems/<system>.json with "division": "{division}"',
-        hint="'mlperf-pkg system init' writes one",
-    )
+        message = "submission_platform {found} fits no system description"
+        message = f"{message}; the {division} division has {{expected:s}}"
+        hint = "describe the system with 'mlperf-pkg system init' or, if it is one of these, list"
+        fields = {"found": group.first.platform, "expected": own}
+        fields["hint"] = f"{hint} the platform under it in {CONFIG_NAME}"
+        return context.finding("SET110", message, **fields)
+    message = f"no system description of the {division} division; expected {{expected}}"
+    expected = f'a file systems/<system>.json with "division": "{division}"'
+    hint = "'mlperf-pkg system init' writes one"
+    return context.finding("SET110", message, expected=expected, hint=hint)
 
 
 def _of_other_division(division: str, system: SystemFile) -> tuple[str, str | None]:
     """Return a message and a hint about logs whose ``division`` is not that of their system."""
-    message = (
-        f"the division is {division} in the logs, but {system.division or 'missing'} in"
-        f" {visible(system.path)}"
-    )
+    described = f"{system.division or 'missing'} in {visible(system.path)}"
+    message = f"the division is {division} in the logs, but {described}"
     if known_division(system.division) not in DIVISIONS:
         return message, None
     second = f"systems/{visible(system.id)}-{division}.json"
@@ -175,10 +155,9 @@ def _of_other_division(division: str, system: SystemFile) -> tuple[str, str | No
 
 
 def _is_own(org: str, context: SetContext) -> bool:
-    names = (name.casefold() for name in context.organizations)
-    return are_alike(org, context.submitter or "") or any(
-        fnmatchcase(org.casefold(), name) for name in names
-    )
+    patterns = (name.casefold() for name in context.organizations)
+    is_listed = any(fnmatchcase(org.casefold(), pattern) for pattern in patterns)
+    return is_listed or are_alike(org, context.submitter or "")
 
 
 def check_folders(context: SetContext) -> Iterator[Finding]:
@@ -195,20 +174,17 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         reasons.append("different hyperparameters")
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
-        yield context.finding(
-            "SET126",
-            "{found:s} together have " + enumerated(reasons) + "; expected one result set",
-            found=[f"{name} ({number})" for name, number in sorted(counts.items())],
-            hint="check each folder alone, or move runs of other experiments away",
-        )
+        found = [f"{name} ({number})" for name, number in sorted(counts.items())]
+        message = f"{{found:s}} together have {enumerated(reasons)}; expected one result set"
+        hint = "check each folder alone, or move runs of other experiments away"
+        yield context.finding("SET126", message, found=found, hint=hint)
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:
     """Yield the keys of ``code:`` that name neither a benchmark of the round nor one with runs."""
     for name in config.code.keys() - {*round_.benchmarks, *benchmarks}:
-        where = where_instead(round_.usage, round_.name, name)
-        message = f"is not a benchmark of round {round_.name}{where}"
-        yield f"{CONFIG_NAME}: code: {visible(name)} {message}"
+        place = f"round {round_.name}{where_instead(round_.usage, round_.name, name)}"
+        yield f"{CONFIG_NAME}: code: {visible(name)} is not a benchmark of {place}"
 
 
 # ---- the configuration to complete ----------------------------------------------------------
@@ -249,20 +225,18 @@ def _to_assign(context: SetContext, systems: dict[str, dict[str, list[str]]]) ->
     candidates = context.group.candidates if context.group else ()
     own = [s.id for s in context.systems if known_division(s.division) == context.division]
     logs = shortened([run.path for run in context.runs], _NAMED_LOGS)
+    todo = f"list patterns under {' or '.join(candidates)}"
     if candidates and not {*own} & {*candidates}:
-        second = f"{candidates[0]}-{context.division}"
-        systems.setdefault(second, {}).setdefault("logs", [])
-        return (
-            f"systems: for the logs {logs}, write systems/{second}.json and list patterns of their"
-            f" paths under {second}"
-        )
+        candidates = (f"{candidates[0]}-{context.division}",)
+        todo = f"write systems/{candidates[0]}.json and list patterns of their paths under"
+        todo = f"{todo} {candidates[0]}"
     for name in candidates:
         systems.setdefault(name, {}).setdefault("logs", [])
-    if candidates:
-        return f"systems: for the logs {logs}, list patterns under {' or '.join(candidates)}"
-    platform = context.runs[0].text("platform")
-    name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
-    platforms = systems.setdefault(name, {}).setdefault("platforms", [])
-    platforms += {platform} - {*platforms, ""}
-    others = f", or replace {name} with {' or '.join(own)}" if own else ""
-    return f"systems: for the logs {logs}, write systems/{name}.json{others}"
+    if not candidates:
+        platform = context.runs[0].text("platform")
+        name = re.sub(r"[^\w.+-]+", "-", platform).strip("-.") or "NAME"
+        platforms = systems.setdefault(name, {}).setdefault("platforms", [])
+        platforms += {platform} - {*platforms, ""}
+        others = f", or replace {name} with {' or '.join(own)}" if own else ""
+        todo = f"write systems/{name}.json{others}"
+    return f"systems: for the logs {logs}, {todo}"

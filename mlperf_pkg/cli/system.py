@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mlperf_pkg.checks.system_schema import FILL_IN
+from mlperf_pkg.checks.descriptions import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs

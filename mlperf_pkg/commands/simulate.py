@@ -9,8 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mlperf_pkg import simulate as simulation
-from mlperf_pkg.checks.descriptions import SystemFile, check_system
-from mlperf_pkg.checks.system_schema import shown
+from mlperf_pkg.checks.descriptions import SystemFile, check_system, shown
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.files import write_all
 from mlperf_pkg.infra.json_values import MAX_BYTES

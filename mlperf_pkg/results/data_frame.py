@@ -37,12 +37,11 @@ def data_frame(rows: Sequence[Mapping[str, Any]], type_: type[Struct]) -> pd.Dat
     """
     import pandas as pd
 
-    return pd.DataFrame(
-        {
-            "_".join(path): pd.Series([convert(_value(row, path)) for row in rows], dtype=dtype)
-            for path, (dtype, convert) in _columns(type_)
-        }
-    )
+    columns = {
+        "_".join(path): pd.Series([convert(_value(row, path)) for row in rows], dtype=dtype)
+        for path, (dtype, convert) in _columns(type_)
+    }
+    return pd.DataFrame(columns)
 
 
 _Column = tuple[str, Callable[[Any], Any]]

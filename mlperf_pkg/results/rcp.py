@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mlperf_pkg.infra.json_values import to_float
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.rulebook.load import newest_convergence
 from mlperf_pkg.rulebook.model import Benchmark, Rcp, Round
@@ -262,11 +263,7 @@ def comparison_at(points: Sequence[ReferencePoint], batch_size: float, *, runs: 
 
 def is_too_large(values: Sequence[float]) -> bool:
     """Return whether one of the values is an integer too large for a double (Python raises)."""
-    try:
-        list(map(float, values))
-    except OverflowError:
-        return True
-    return False
+    return any(isinstance(v, int) and to_float(v) in (math.inf, -math.inf) for v in values)
 
 
 def bypassed(result: RcpResult) -> RcpResult:
@@ -397,7 +394,12 @@ def no_limit_reason(result: RcpResult, points: Sequence[ReferencePoint]) -> str 
     """
     if _limits(result):
         return None
-    return _spread_in_words(max((p for p in points if p.name in result.points), key=_spread))
+    point = max((p for p in points if p.name in result.points), key=_spread)
+    subject = f"the reference point at batch size {_number(point.batch_size)}"
+    if _spread(point) >= _OUTLIER:
+        return f"{subject} holds a value {_spread(point):.0f} times its median"
+    least, most = point.to_converge[0], point.to_converge[-1]
+    return f"{subject} holds values from {_number(least)} to {_number(most)}"
 
 
 def has_limit(point: ReferencePoint) -> bool:
@@ -411,9 +413,17 @@ def explain(result: RcpResult, points: Sequence[ReferencePoint]) -> str:
     if minimum is None or reference is None or mean is None or math.isnan(mean):
         return f"{result.message}: convergence was not compared with the reference."
     accepted = reaches(mean, reference, minimum)
+    place = f"at batch size {_number(result.batch_size)}"
+    if reason := no_limit_reason(result, points):
+        compared = f", with {NO_LIMIT} {place}: {reason}"
+    else:
+        margin = margin_percent(result)
+        shown = "" if margin is None else f": RCP margin {margin_in_words(margin)}"
+        shown = ", which is in another unit" if _is_odd(result) else shown
+        compared = f"{',' if accepted else '; expected'} at least {_number(minimum)} {place}{shown}"
     source = "interpolated between" if result.interpolated else "from"
     basis = f"reference mean {_number(reference)}, {source} {' and '.join(result.points)}"
-    sentence = f"{_comparison(result, points, accepted=accepted)} ({basis})."
+    sentence = f"The mean to converge is {_number(mean)}{compared} ({basis})."
     if not accepted or mean >= reference:
         return sentence
     return f"{sentence} Normalisation multiplies the score by {result.normalization:.4f}."
@@ -435,32 +445,11 @@ def _limits(result: RcpResult) -> bool:
     return result.minimum >= _SMALLEST_SHARE * result.reference_mean
 
 
-def _comparison(result: RcpResult, points: Sequence[ReferencePoint], *, accepted: bool) -> str:
-    subject = f"The mean to converge is {_number(result.mean or 0)}"
-    place = f"at batch size {_number(result.batch_size)}"
-    if reason := no_limit_reason(result, points):
-        return f"{subject}, with {NO_LIMIT} {place}: {reason}"
-    margin = margin_percent(result)
-    shown = "" if margin is None else f": RCP margin {margin_in_words(margin)}"
-    shown = ", which is in another unit" if _is_odd(result) else shown
-    minimum = _number(result.minimum or 0)
-    separator = "," if accepted else "; expected"
-    return f"{subject}{separator} at least {minimum} {place}{shown}"
-
-
 def _spread(point: ReferencePoint) -> float:
     """Return the slowest reference run over the median of all."""
     from statistics import median  # noqa: PLC0415 - slow to import; few points need it
 
     return divide(point.to_converge[-1], median(point.to_converge))
-
-
-def _spread_in_words(point: ReferencePoint) -> str:
-    subject = f"the reference point at batch size {_number(point.batch_size)}"
-    if _spread(point) >= _OUTLIER:
-        return f"{subject} holds a value {_spread(point):.0f} times its median"
-    least, most = point.to_converge[0], point.to_converge[-1]
-    return f"{subject} holds values from {_number(least)} to {_number(most)}"
 
 
 def _number(value: float) -> str:

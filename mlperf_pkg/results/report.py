@@ -174,20 +174,16 @@ class Report(Struct, frozen=True):
         levels = tuple(Severity)
         failing = levels[: levels.index(severity) + 1]
         is_rejected = self.verdict.official is Verdict.FAIL
-        return any(
-            f.severity in failing and (not f.waiver or (is_rejected and f.fails(Basis.OFFICIAL)))
-            for f in self.findings
-        )
+        severe = (f for f in self.findings if f.severity in failing)
+        return any(not f.waiver or (is_rejected and f.fails(Basis.OFFICIAL)) for f in severe)
 
     def only(self, select: Sequence[str], ignore: Sequence[str]) -> Report:
         """Return the report with the findings whose codes start with one of ``select``.
 
         An empty ``select`` takes all codes; those that start with one of ``ignore`` are left out.
         """
-        taken, left_out = tuple(select) or "", tuple(ignore)
-        findings = tuple(
-            f for f in self.findings if f.code.startswith(taken) and not f.code.startswith(left_out)
-        )
+        taken = [f for f in self.findings if f.code.startswith(tuple(select) or "")]
+        findings = tuple(f for f in taken if not f.code.startswith(tuple(ignore)))
         return replace(self, findings=findings, hidden=len(self.findings) - len(findings))
 
     def to_dict(self) -> dict[str, Any]:

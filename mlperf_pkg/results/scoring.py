@@ -30,13 +30,6 @@ class RunTime(Struct, frozen=True):
     converged: bool
 
 
-class Span(Struct, frozen=True):
-    """The start and the stop of one run, in milliseconds since the epoch."""
-
-    start_ms: float
-    stop_ms: float
-
-
 class Score(Struct, frozen=True):
     """The score of a result set before any normalisation.
 
@@ -74,9 +67,7 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     if len(failed) > drop:
         reason = f"{len(failed)} runs did not converge or have no time-to-train, at most {drop} may"
         return Score(None, failed, reason)
-    timed = sorted(
-        (run.minutes, run.path) for run in runs if run.converged and run.minutes is not None
-    )
+    timed = sorted((r.minutes, r.path) for r in runs if r.converged and r.minutes is not None)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))
     if mean is None:
         reason = f"{len(runs)} of {required} runs: none is left after dropping {drop} + {drop}"
@@ -89,17 +80,19 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     return Score(mean, fast + slow + failed, note)
 
 
-def weak_score(trained: Sequence[Span], failed: Sequence[tuple[str, bool]], required: int) -> Score:
+def weak_score(
+    trained: Sequence[tuple[float, float]], failed: Sequence[tuple[str, bool]], required: int
+) -> Score:
     """Score weak scaling (HPC): minutes from the first start to the last stop of all models.
 
-    ``failed`` pairs the path of each run that does not count with whether it has a time. At least
-    ``required`` models must be trained
-    (mlperf_logging.result_summarizer, _compute_weak_scaling_scores).
+    ``trained`` are their starts and stops, in milliseconds since the epoch. ``failed`` pairs the
+    path of each run that does not count with whether it has a time. At least ``required`` models
+    must be trained (mlperf_logging.result_summarizer, _compute_weak_scaling_scores).
     """
     dropped = tuple((path, NOT_CONVERGED if timed else NO_TIME) for path, timed in failed)
     if len(trained) < required:
         return Score(None, dropped, f"only {len(trained)} of {required} models were trained")
-    milliseconds = max(run.stop_ms for run in trained) - min(run.start_ms for run in trained)
+    milliseconds = max(stop for _, stop in trained) - min(start for start, _ in trained)
     return Score(milliseconds / 60 / 1000, dropped)
 
 

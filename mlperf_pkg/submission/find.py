@@ -7,7 +7,7 @@ nothing is ever written.
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import ArchiveError, UserError
 from mlperf_pkg.infra.json_values import MAX_BYTES as _MAX_BYTES
 from mlperf_pkg.infra.paths import (
-    AnyPath,
     Entry,
     FolderCache,
     ListedPath,
@@ -27,8 +26,9 @@ from mlperf_pkg.infra.paths import (
     walk,
     with_slashes,
 )
-from mlperf_pkg.infra.source import is_archive_name, stem_of
+from mlperf_pkg.infra.source import NO_PERMISSION, Content, content_of, is_archive_name, stem_of
 from mlperf_pkg.infra.stores import path_of
+from mlperf_pkg.infra.streams import Spool, compression_of
 from mlperf_pkg.infra.text import nearest
 from mlperf_pkg.log.record import TOKEN
 from mlperf_pkg.submission.model import (
@@ -46,6 +46,7 @@ from mlperf_pkg.submission.model import (
     Why,
     Workspace,
     inner_params,
+    is_power_log,
     is_result_log,
     set_name,
     top_params,
@@ -128,9 +129,6 @@ class _Finder(Struct):
     # ---- logs without a submission --------------------------------------------------------
 
     def _one_file(self) -> Input:
-        from mlperf_pkg.infra.source import content_of  # noqa: PLC0415 - submissions need none
-        from mlperf_pkg.submission.loose import ENCRYPTED, Loose
-
         path = self.top.path
         content = content_of(path, _HEAD_BYTES)
         if content.is_encrypted:
@@ -140,7 +138,7 @@ class _Finder(Struct):
         place = Place(self.top.location, self.top.label or path.name, content.compression)
         if not content.is_archive:
             return Input(logs=(place,), workspace=self._workspace(), is_file=True)
-        loose = Loose(_find_in, in_archive=self.in_archive)
+        loose = Loose()
         loose.take_archive(replace(place, compression=None), content)
         return replace(loose.contents, workspace=self._workspace())
 
@@ -152,11 +150,10 @@ class _Finder(Struct):
         """Return the logs of a folder; if it is a workspace with ``logs/``, only those in it."""
         workspace = self._workspace()
         is_top = workspace is not None and workspace.relative(self.top.path) == "."
-        has_logs = (
-            is_top and self._has_folder(self.top, LOGS) and self._inside_child(self.top, LOGS)
-        )
-        contents = self._with_sets(self._loose(self.top.child(LOGS) if has_logs else self.top))
-        if workspace and is_top and not has_logs:
+        is_inside = is_top and self._has_folder(self.top, LOGS)
+        logs_only = self._inside_child(self.top, LOGS) if is_inside else None
+        contents = self._with_sets(self._loose(logs_only or self.top))
+        if workspace and is_top and not logs_only:
             logs = tuple(log for log in contents.logs if workspace.is_raw(log.path))
             if logs:
                 sets = (s for s in contents.result_sets if workspace.is_raw(s.place.path))
@@ -164,28 +161,22 @@ class _Finder(Struct):
         return replace(contents, workspace=workspace)
 
     def _loose(self, folder: Place) -> Input:
-        from mlperf_pkg.submission.loose import Loose
-
-        def place(path: str) -> Place:
-            return folder.child(path) if path else folder
+        def leave(path: str, error: OSError) -> None:
+            self._leave(folder.child(path) if path else folder, error)
 
         entries = walk(
             folder.location,
             cache=self.folder_cache,
-            keep=lambda entry: (
-                (entry.link is None or self._inside(folder, entry)) and not entry.hidden
-            ),
+            keep=lambda entry: self._inside(folder, entry) and not entry.hidden,
             follow_links=True,
-            unreadable=lambda path, error: self._leave(place(path), error),
+            unreadable=leave,
         )
-        loose = Loose(_find_in, in_archive=self.in_archive)
-        for entry in entries:
-            if entry.file:
-                file = _file(folder, entry)
-                try:
-                    loose.take(file)
-                except OSError as error:
-                    self._leave(file, error)
+        loose = Loose(self.in_archive)
+        for file in (_file(folder, entry) for entry in entries if entry.file):
+            try:
+                loose.take(file)
+            except OSError as error:
+                self._leave(file, error)
         return loose.contents
 
     def _leave(self, place: Place, error: OSError) -> None:
@@ -280,7 +271,8 @@ class _Finder(Struct):
             result_sets=tuple(
                 self._submitted_set(system, benchmark, flags, params)
                 for system in systems
-                for benchmark in self._benchmarks(system)
+                for below in self._folders(system)
+                for benchmark in (self._folders(below) if below.name in SCALINGS else [below])
             ),
             flags=flags,
             params=params,
@@ -300,14 +292,6 @@ class _Finder(Struct):
     def _system_folder(self, system: Place) -> SystemFolder:
         names = tuple(folder.name for folder in self._folders(system))
         return SystemFolder(system, names, self._text(system, "privateid.json"))
-
-    def _benchmarks(self, system: Place) -> list[Place]:
-        """Return the benchmark folders of a system; HPC has one level more."""
-        return [
-            benchmark
-            for folder in self._folders(system)
-            for benchmark in (self._folders(folder) if folder.name in SCALINGS else [folder])
-        ]
 
     # ---- one result set -------------------------------------------------------------------
 
@@ -435,9 +419,105 @@ def _file(folder: Place, entry: Entry) -> Place:
     return folder.child(entry.path, entry.size if entry.link is None else None)
 
 
-def _find_in(top: Place) -> Input:
-    """Return what the top folder of an archive holds."""
-    return _Finder(top, in_archive=True).find()
+# ---- the files of a folder without a submission: logs, archives, and what is not read ----------
+
+ENCRYPTED = "an archive, not a log"
+_TEXT_SUFFIXES = frozenset({".txt", ".log", ".out", ".mllog"})
+_PACKED_SUFFIXES = frozenset({".gz", ".xz", ".zst", ".tar", ".tgz", ".txz", ".tzst", ".zip"})
+_SUFFIXES = _TEXT_SUFFIXES | _PACKED_SUFFIXES | {""}
+_SNIFF_BYTES = 1 << 20
+
+
+class Loose(Struct):
+    """Takes files one by one; ``in_archive`` says that they are in an archive."""
+
+    in_archive: bool = False
+    submissions: list[Submission] = field(default_factory=list)
+    logs: list[Place] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    result_sets: list[ResultSet] = field(default_factory=list)
+    _spool: Spool | None = None
+
+    @property
+    def contents(self) -> Input:
+        """All that was taken."""
+        unread, sets = tuple(self.unread), tuple(self.result_sets)
+        return Input(tuple(self.submissions), tuple(self.logs), unread=unread, result_sets=sets)
+
+    def take(self, file: Place) -> None:
+        """Take a file: by its name alone if it is that of a result, else by its content.
+
+        Raises:
+            OSError: the file cannot be read, for another reason than its permissions.
+        """
+        if is_result_log(file.name):
+            self.logs.append(file)
+            return
+        is_power = is_power_log(file.name) and file.folder.folder.name == "power"
+        if is_power or file.path.suffix.lower() not in _SUFFIXES:
+            return
+        try:
+            content = content_of(file.path, _SNIFF_BYTES)
+        except PermissionError:
+            self._leave(file, NO_PERMISSION)
+            return
+        if not content.is_archive:
+            self._take_text(replace(file, compression=content.compression), content)
+        elif self.in_archive:
+            self._leave(file, "an archive in an archive")
+        else:
+            try:
+                self.take_archive(file, content)
+            except ArchiveError as error:
+                self._leave(file, str(error))
+
+    def take_archive(self, file: Place, content: Content) -> None:
+        """Take the contents of an archive.
+
+        Raises:
+            ArchiveError: it is damaged, or must not be read.
+            OSError: it cannot be read.
+        """
+        from mlperf_pkg.infra.archives import open_archive  # noqa: PLC0415 - slow to import
+
+        top = open_archive(file.path, content, self._spool_of_all)
+        for name, reason in top.listing.left_out.items():
+            self._leave(file.child(name), f"{reason} in an archive")
+        contents = _Finder(_below_only_folder(Place(top, file.label)), in_archive=True).find()
+        self.submissions += contents.submissions
+        self.logs += contents.logs
+        self.unread += contents.unread
+        self.result_sets += contents.result_sets
+
+    def _take_text(self, file: Place, content: Content) -> None:
+        """Take a file that is a log if some line of its head holds a record."""
+        inner = PurePath(file.name).stem if content.compression else file.name
+        if content.problem:
+            self._leave(file, content.problem)
+        elif content.is_encrypted:
+            self._leave(file, ENCRYPTED)
+        elif content.compression and compression_of(content.head):
+            self._leave(file, "compressed twice")
+        elif TOKEN in content.text or is_result_log(inner):
+            self.logs.append(file)
+        elif content.head and PurePath(inner).suffix.lower() in _TEXT_SUFFIXES:
+            self._leave(file, f"no line holds '{TOKEN.decode()}'", Why.NOT_A_LOG)
+
+    def _leave(self, file: Place, reason: str, why: Why = Why.PROBLEM) -> None:
+        self.unread.append(Unread(file, reason, why))
+
+    def _spool_of_all(self) -> Spool:
+        self._spool = self._spool or Spool()
+        return self._spool
+
+
+def _below_only_folder(top: Place) -> Place:
+    """Return the only folder of an archive, as most have one that contains everything."""
+    assert isinstance(top.location, ListedPath)  # noqa: S101
+    names = top.location.names
+    if len(names) == 1 and names[0] != "results" and (top.location / names[0]).is_dir():
+        return top.child(names[0])
+    return top
 
 
 # ---- several arguments, and parts of submissions ------------------------------------------------
@@ -451,17 +531,25 @@ def labels(arguments: Sequence[str]) -> list[str]:
 _DEPTH = 3  # results/<system>/<strong or weak>/<benchmark>
 
 
-def find_parts(arguments: Sequence[str]) -> tuple[Input, ...]:
-    """Find the inputs of a command, each as ``find_part`` does; those named twice are read once.
+def find_inputs(arguments: Sequence[str]) -> tuple[Input, ...]:
+    """Find the inputs of a command; those named twice are read once.
 
     Raises:
         UserError: as ``find_input``.
     """
-    prefixes = labels(arguments)
-    inputs = each_once(arguments, list(map(find_input, arguments, prefixes)))
+    return each_once(arguments, list(map(find_input, arguments, labels(arguments))))
+
+
+def find_parts(arguments: Sequence[str]) -> tuple[Input, ...]:
+    """Find the inputs of a command as ``find_inputs``, each as ``find_part`` does.
+
+    Raises:
+        UserError: as ``find_input``.
+    """
+    named = zip(arguments, labels(arguments), find_inputs(arguments), strict=True)
     return tuple(
         find_part(argument, prefix) if contents.every_log else contents
-        for argument, prefix, contents in zip(arguments, prefixes, inputs, strict=True)
+        for argument, prefix, contents in named
     )
 
 
@@ -489,17 +577,14 @@ def find_part(
 
 def _part(submission: Submission, path: Path, wanted: Callable[[ResultSet], bool]) -> Submission:
     """Return a submission with the result sets in ``path`` or around it, and its systems."""
-    sets = (
-        result_set
-        for result_set in submission.result_sets
-        if _is_within(result_set.place.path, path) and wanted(result_set)
-    )
-    return replace(submission, result_sets=tuple(sets), entries=())
 
+    def is_part(files: ResultSet) -> bool:
+        folder = files.place.path  # all of an archive is in it that was named
+        is_within = isinstance(folder, ListedPath) or folder.resolve().is_relative_to(path)
+        return is_within and wanted(files)
 
-def _is_within(folder: AnyPath, path: Path) -> bool:
-    """Return whether a folder is in ``path``, as all of an archive is that was named."""
-    return isinstance(folder, ListedPath) or folder.resolve().is_relative_to(path)
+    sets = tuple(filter(is_part, submission.result_sets))
+    return replace(submission, result_sets=sets, entries=())
 
 
 # ---- arguments that name the same logs: these are judged once -----------------------------------
@@ -512,36 +597,18 @@ def each_once(arguments: Sequence[str], inputs: Sequence[Input]) -> tuple[Input,
     """
     if len(inputs) == 1:
         return tuple(inputs)
-    identities = [_identities(contents) for contents in inputs]
-    return tuple(
-        contents if whole is None else _read_elsewhere(arguments[index], arguments[whole], contents)
-        for index, contents in enumerate(inputs)
-        for whole in [_whole(index, identities)]
-    )
+    parts = [{str(place.path.resolve()) for place in _places(contents)} for contents in inputs]
+    read = list(inputs)
+    for index, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
+        wholes = [n for n, all_ in enumerate(parts) if part < all_ or (part == all_ and n < index)]
+        if wholes:
+            other, name = arguments[wholes[0]], with_slashes(argument).rstrip("/")
+            reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
+            place = Place(_places(inputs[index])[0].location, name)
+            read[index] = Input(unread=(Unread(place, reason, Why.TWICE),))
+    return tuple(read)
 
 
-def _whole(index: int, identities: Sequence[frozenset[str]]) -> int | None:
-    """Return the index of another input that has all of this one; None if there is none."""
-    part = identities[index]
-    return next(
-        (
-            other
-            for other, whole in enumerate(identities)
-            if part < whole or (part == whole and other < index)
-        ),
-        None,
-    )
-
-
-def _identities(contents: Input) -> frozenset[str]:
-    """Return the logs and the submissions of an input as paths without links."""
-    trees = (submission.place for submission in contents.submissions)
-    return frozenset(str(place.path.resolve()) for place in (*contents.every_log, *trees))
-
-
-def _read_elsewhere(argument: str, other: str, contents: Input) -> Input:
-    """Return an input without contents, that says where they are read."""
-    places = (*contents.every_log, *(submission.place for submission in contents.submissions))
-    reason = f"{other} is the same" if argument == other else f"{other} has the same logs"
-    place = Place(places[0].location, with_slashes(argument).rstrip("/"))
-    return Input(unread=(Unread(place, reason, Why.TWICE),))
+def _places(contents: Input) -> list[Place]:
+    """Return the logs and the submissions of an input."""
+    return [*contents.every_log, *(submission.place for submission in contents.submissions)]

@@ -206,15 +206,12 @@ def groups_of(
     for log in identified:
         evidence = named[log.place] or finder.by_numbers(log, claims)
         groups.setdefault(_key(log, evidence, only), []).append((log, evidence))
-    return [
-        Group(
-            logs=tuple(log for log, _ in members),
-            system=key.system,
-            candidates=() if key.system else members[0][1].ids,
-            why=", ".join(sorted({evidence.why for _, evidence in members})),
-        )
-        for key, members in sorted(groups.items(), key=_order)
-    ]
+    result = []
+    for key, members in sorted(groups.items(), key=_order):
+        candidates = () if key.system else members[0][1].ids
+        why = ", ".join(sorted({evidence.why for _, evidence in members}))
+        result.append(Group(tuple(log for log, _ in members), key.system, candidates, why))
+    return result
 
 
 class _Evidence(NamedTuple):
@@ -285,12 +282,11 @@ class _Finder:
         self._by_id: dict[str, list[str]] = {}
         self._by_id_letters: dict[str, list[str]] = {}
         self._by_any_letters: dict[str, list[str]] = {}
-        for system in systems:
-            id_letters, any_letters = letters(system.id), {letters(system.id), letters(system.name)}
-            self._by_id.setdefault(system.id.casefold(), []).append(system.id)
-            self._by_id_letters.setdefault(id_letters, []).append(system.id)
-            for text in any_letters - {""}:
-                self._by_any_letters.setdefault(text, []).append(system.id)
+        for id_, name in ((system.id, letters(system.name)) for system in systems):
+            self._by_id.setdefault(id_.casefold(), []).append(id_)
+            self._by_id_letters.setdefault(letters(id_), []).append(id_)
+            for text in {letters(id_), name} - {""}:
+                self._by_any_letters.setdefault(text, []).append(id_)
 
     def by_name(self, log: Stated) -> _Evidence | None:
         """Return the first evidence that names any system; None if none does."""
@@ -299,7 +295,7 @@ class _Finder:
                 own = self._of_division(named, log)
                 fitting = _fitting(own, log)
                 chosen = fitting if len(own) > 1 and fitting else own
-                return _evidence(why, chosen or named, is_sure=len(chosen) == 1)
+                return _Evidence(why, tuple(s.id for s in chosen or named), len(chosen) == 1)
         return None
 
     def by_numbers(self, log: Stated, claims: Mapping[str, set[str]]) -> _Evidence:
@@ -311,25 +307,19 @@ class _Finder:
         own = self._of_division(self._systems.values(), log)
         platform = {log.platform_letters} - {""}
         free = [s for s in own if not platform or claims.get(s.id, platform) <= platform]
-        fitting = _fitting(free, log)
+        why, fitting = "the number of nodes or accelerators", _fitting(free, log)
         if log.states_nothing and not log.names_platform:
-            return _evidence("the division", free, is_sure=len(free) == 1)
-        return _evidence("the number of nodes or accelerators", fitting, is_sure=len(fitting) == 1)
+            why, fitting = "the division", free
+        return _Evidence(why, tuple(system.id for system in fitting), len(fitting) == 1)
 
     def _names(self, log: Stated) -> Iterator[tuple[str, Iterable[str]]]:
         folder, _, _ = log.place.rpartition("/")
         if name := set_name(folder):
             yield "the place in the submission tree", [name.system]
-        mapping = self._config.systems
-        for field in ("logs", "platforms"):
-            yield (
-                f"{'a pattern' if field == 'logs' else 'a platform'} in {CONFIG_NAME}",
-                [
-                    id_
-                    for id_, of_system in mapping.items()
-                    if any(matches(log, field, text) for text in getattr(of_system, field))
-                ],
-            )
+        for field, kind in (("logs", "pattern"), ("platforms", "platform")):
+            texts = {id_: getattr(of, field) for id_, of in self._config.systems.items()}
+            ids = [id_ for id_, own in texts.items() if any(matches(log, field, t) for t in own)]
+            yield f"a {kind} in {CONFIG_NAME}", ids
         folders = [letters(stem_of(name)) for name in folder.split("/")]
         yield "the folder name", _named(self._by_id_letters, folders)
         names = [name.casefold() for name in log.platforms if log.names_platform]
@@ -340,9 +330,8 @@ class _Finder:
     def _of_division(self, systems: Iterable[Described], log: Stated) -> list[Described]:
         candidates = list(systems)
         own = [system for system in candidates if system.division == log.division]
-        if own or not self._as_open:
-            return own
-        return [system for system in candidates if system.division == OPEN]
+        is_open = self._as_open and not own
+        return [system for system in candidates if system.division == OPEN] if is_open else own
 
 
 def _named(index: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str]:
@@ -353,10 +342,6 @@ def _fitting(systems: Iterable[Described], log: Stated) -> list[Described]:
     """Return the systems that fit the numbers of a log; prefer those with ``count`` nodes."""
     fitting = [system for system in systems if log.fits(system)]
     return [system for system in fitting if system.nodes == log.count] or fitting
-
-
-def _evidence(why: str, systems: Iterable[Described], *, is_sure: bool) -> _Evidence:
-    return _Evidence(why, tuple(system.id for system in systems), is_sure)
 
 
 def matches(log: Stated, field: str, pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""What goes wrong in the check of one thing is a finding about it; everything else is judged."""
+"""What goes wrong in the check of one thing is a finding about it; any number of processes gives the same report."""
 
 import logging
 import os
@@ -13,10 +13,11 @@ from mlperf_pkg.checker import judge, plan, reading
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Verdict
+from mlperf_pkg.render.table import json_text
 from mlperf_pkg.results.report import Report, as_json
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.program import call
-from tests.helpers.trees import SYSTEM, write_submission
+from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission
 
 NOT_CHECKED = Verdict.NOT_CHECKED
 READ: Any = read_run
@@ -55,21 +56,11 @@ def of(report: Report, submitter: str) -> Any:
 GUARDED: list[tuple[str, Any, str, Callable[..., bool]]] = [
     (LOG, reading, "read_run", lambda log: log.source.label == LOG),
     (SET, judge, "check_globbed_set", lambda context, *_: context.path == SET),
-    (
-        f"Mallory/systems/{SYSTEM}.json",
-        judge,
-        "check_system",
-        lambda path, *_: path.startswith("Mallory"),
-    ),
-    (
-        "Mallory",
-        judge,
-        "_findings_around_sets",
-        lambda submission, *_: submission.name == "Mallory",
-    ),
+    (f"Mallory/systems/{SYSTEM}.json", judge, "check_system", lambda path, *_: path.startswith("Mallory")),
+    ("Mallory", judge, "_findings_around_sets", lambda submission, *_: submission.name == "Mallory"),
     ("Mallory", judge, "_judge_submission", lambda plan, *_: plan.label == "Mallory"),
     ("Mallory", plan, "_plan_sets", lambda sets, choice, submission: submission.name == "Mallory"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -90,10 +81,7 @@ def test_a_defect_ends_the_check_of_one_thing(
     report = report_of(whole_round)
     assert of(report, "Alice") == of(expected, "Alice")
     [finding] = [finding for finding in report.findings if finding.code == "CHECK101"]
-    assert finding.path == path
-    assert type(error).__name__ in finding.text
-    assert finding.hint
-    assert "please report it" in finding.hint
+    assert (finding.path, type(error).__name__ in finding.text) == (path, True)
     assert report.has_errors
     assert report.verdict == type(report.verdict)(NOT_CHECKED, NOT_CHECKED)
     rows: list[Any] = [*report.result_sets, *report.runs, *report.systems]
@@ -138,3 +126,21 @@ def test_a_worker_that_is_killed_is_replaced_and_its_file_read_once_more(
     else:
         assert [finding.path for finding in lost] == [LOG]
         assert "SIGKILL" in lost[0].text
+
+
+def report(logs: Path, jobs: int) -> str:
+    return json_text(as_json(check([str(logs)], Options(jobs=jobs)).report))
+
+
+def test_the_report_does_not_depend_on_the_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two loose result sets, whose logs are of different sizes."""
+    monkeypatch.setattr(reading, "PARALLEL_FROM_BYTES", 0)
+    for benchmark in ("resnet", "bert"):
+        logs = simulated(benchmark)
+        cut = tuple(log[: len(log) - 300 * index] for index, log in enumerate(logs))
+        write_set(tmp_path / benchmark, cut)
+    alone = report(tmp_path, 1)
+    assert '"LOG101"' in alone
+    assert report(tmp_path, 2) == report(tmp_path, 5) == alone

@@ -1,28 +1,20 @@
 """The runs of a set against each other and their description; more of it in ``test_traps``."""
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks.system_schema import logged_statuses, schema
+from mlperf_pkg.checks.descriptions import logged_statuses, statuses
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.readers import InstanceScale
-from mlperf_pkg.simulate import RunPlan, simulate_set
+from tests.checks.test_result_sets import models
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_system
 
 pytestmark = pytest.mark.usefixtures("stored")
-
-
-@cache
-def deepcam() -> tuple[bytes, ...]:
-    """Logs that name two nodes of eight accelerators."""
-    plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
-    return tuple(simulate_set(plan, seed=7))
 
 
 NODES = [  # scaling, nodes, accelerators of a node, the finding and its key
@@ -47,7 +39,7 @@ def test_nodes(
 ) -> None:
     root = tmp_path / "Graphcore"
     write_system(root / "systems", number_of_nodes=nodes, accelerators_per_node=accelerators)
-    write_set(root / "results" / SYSTEM / scaling / "deepcam", deepcam())
+    write_set(root / "results" / SYSTEM / scaling / "deepcam", models())
     findings = check([str(root)], Options("hpc", "2.0", jobs=1)).report.findings
     texts = [f"{f.severity} {f.basis} {f.text}" for f in findings if f.code == "SET142"]
     logged, described = (8, accelerators) if "per_node" in str(finding) else (2, nodes)
@@ -56,27 +48,16 @@ def test_nodes(
 
 
 def test_nodes_of_a_log() -> None:
-    for value, nodes in [
-        (2, 2),
-        ("3", 3),
-        (4.0, 4),
-        (None, None),
-        ("x", None),
-        (1e300, None),
-        (-1, None),
-    ]:
+    of_values = [(2, 2), ("3", 3), (4.0, 4), (None, None), ("x", None), (1e300, None), (-1, None)]
+    for value, nodes in of_values:
         reader = InstanceScale()
         reader.take(Record("number_of_nodes", 0, value, {}), 0)
         assert reader.nodes == nodes
 
 
 def test_every_availability_has_a_status_in_logs() -> None:
-    names = [
-        name
-        for version in ("0.7", "4.0")
-        for name in schema(f"availability_{version}")["properties"]["status"]["enum"]
-    ]
-    assert all({*logged_statuses(name)} for name in names)
+    names = [*statuses("training", "0.7"), *statuses("training", "4.0")]
+    assert all(map(logged_statuses, names))
     logged = {status for name in names for status in logged_statuses(name)}
     assert logged == {"onprem", "cloud", "preview", "research"}
     assert logged_statuses(" Available ") == ["onprem", "cloud"]
@@ -101,22 +82,15 @@ def twice(log: bytes) -> bytes:
     return damaged(edited(log, "seed", value=7))
 
 
-def unchanged(log: bytes) -> bytes:
-    """The log as it is."""
-    return log
-
-
 def text(log: bytes) -> bytes:
     """Each seed is text that ``int()`` converts."""
-    return joined(
-        [{**r, "value": str(r["value"])} if r["key"] == "seed" else r for r in records(log)]
-    )
+    fields = records(log)
+    return joined([r | {"value": str(r["value"])} if r["key"] == "seed" else r for r in fields])
 
 
 @pytest.mark.parametrize(
     ("change", "logs", "expected"),
     [
-        (unchanged, 0, set()),
         (text, 10, set()),
         (damaged, 1, {"SEED103 official"}),
         (without_line, 1, {"SEED103 both"}),
@@ -126,9 +100,8 @@ def text(log: bytes) -> bytes:
 def test_seeds(
     tmp_path: Path, change: Callable[[bytes], bytes], logs: int, expected: set[str]
 ) -> None:
-    log_texts = simulated("rgat", "closed", "5.1")
-    changed = [*map(change, log_texts[:logs]), *log_texts[logs:]]
+    all_logs = simulated("rgat", "closed", "5.1")
     folder = tmp_path / "v5.1" / "Submitter" / "results" / SYSTEM / "rgat"
-    write_set(folder, tuple(changed))
+    write_set(folder, (*map(change, all_logs[:logs]), *all_logs[logs:]))
     report = check([str(folder)], Options(round="5.1")).report
     assert {f"{f.code} {f.basis}" for f in report.findings if f.code in SEEDS} == expected

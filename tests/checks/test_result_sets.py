@@ -1,7 +1,9 @@
 """Result sets: scores, bypasses, scaling, weak scaling; what breaks a set is in ``test_traps``."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,19 +14,18 @@ from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.results.report import Report, ResultSetRow
-from mlperf_pkg.results.scoring import Score, Span, weak_score
+from mlperf_pkg.results.scoring import Score, weak_score
 from mlperf_pkg.run.readers import InstanceScale
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from mlperf_pkg.submission.model import KEEP_SCALING
-from tests.checks.test_traps import diverged
+from tests.checks.test_traps import SET, change, code, diverged, field, killed, log, rewrite
 from tests.helpers.broken_runs import every_log, slightly_fast
-from tests.helpers.logs import edited, joined, records, without
+from tests.helpers.logs import edited, joined, records
 from tests.helpers.official import official_verdict
 from tests.helpers.places import unfolded
 from tests.helpers.trees import (
     SYSTEM,
     remove,
-    simulated,
     simulated_models,
     write_set,
     write_submission,
@@ -32,8 +33,6 @@ from tests.helpers.trees import (
 )
 
 pytestmark = pytest.mark.usefixtures("stored")
-
-SET = f"results/{SYSTEM}/resnet"
 
 
 def checked(root: Path, round_: str = "2.0") -> Report:
@@ -49,31 +48,17 @@ def errors(report: Report) -> list[tuple[str, str, str]]:
     return sorted((f.code, f.basis.value, f.path) for f in unfolded(report.findings) if f.severity is Severity.ERROR)  # fmt: skip
 
 
-def log(root: Path, index: int) -> Path:
-    return root / SET / f"result_{index}.txt"
-
-
-def rewrite(root: Path, index: int, content: bytes) -> None:
-    log(root, index).write_bytes(content)
-
-
-def same_seed(root: Path) -> None:
-    for index in (0, 1):
-        rewrite(root, index, edited(log(root, index).read_bytes(), "seed", value=5))
-
-
-def early(root: Path) -> None:
-    """All runs claim to have converged in half the epochs."""
-    for index in range(5):
-        fields = records(log(root, index).read_bytes())
-        for record in fields:
-            if record["key"] == "eval_accuracy":
-                record["metadata"]["epoch_num"] //= 2
-        rewrite(root, index, joined(fields))
+def halved(text: bytes) -> bytes:
+    """A run that claims to have converged in half the epochs."""
+    fields = records(text)
+    for record in fields:
+        if record["key"] == "eval_accuracy":
+            record["metadata"]["epoch_num"] //= 2
+    return joined(fields)
 
 
 @pytest.mark.parametrize(
-    ("flag", "change", "code"), [("rcp-bypass", early, "RCP102"), ("seed-checker-bypass", same_seed, None)]
+    ("flag", "change", "code"), [("rcp-bypass", change(SET, halved), "RCP102"), ("seed-checker-bypass", field("seed", 5, 0, 1), None)]
 )  # fmt: skip
 def test_bypass(tmp_path: Path, flag: str, change: Any, code: str | None) -> None:
     change(write_submission(tmp_path))
@@ -108,13 +93,11 @@ def test_the_score(tmp_path: Path) -> None:
 
 def test_the_score_with_a_diverged_run(tmp_path: Path) -> None:
     write_submission(tmp_path)
-    rewrite(tmp_path, 2, diverged(102)(b""))
+    rewrite(tmp_path, diverged(102), 2)
     report = checked(tmp_path)
     minutes = sorted(run.minutes or 0 for run in report.runs if run.path != f"{SET}/result_2.txt")
     assert only(report).score_minutes == pytest.approx(sum(minutes[1:]) / 3, rel=1e-12)
-    assert {run.path: run.dropped for run in report.runs}[
-        f"{SET}/result_2.txt"
-    ] == "did not converge"
+    assert report.runs[2].dropped == "did not converge"
 
 
 @pytest.mark.parametrize(
@@ -143,25 +126,17 @@ def test_scaling_json_on_request(
 def bare(log: bytes) -> bytes:
     """The records of the seed, of the evaluations and of the end have no metadata."""
     keys = ("eval_accuracy", "run_stop", "seed")
-    fields = records(log)
-    for record in fields:
-        if record["key"] in keys:
-            del record["metadata"]
-    return joined(fields)
-
-
-def killed(log: bytes) -> bytes:
-    return log[: log.index(b'"eval_accuracy"')].rpartition(b"\n")[0]
+    return joined([{k: v for k, v in r.items() if r["key"] not in keys or k != "metadata"} for r in records(log)])  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "verdict"), [(bare, "fail"), (killed, "pass")])
 def test_the_log_of_the_run_that_may_fail_is_one(tmp_path: Path, change: Any, verdict: str) -> None:
     """A killed run may lack records; those that its log has are whole."""
-    rewrite(write_submission(tmp_path), 0, change(log(tmp_path, 0).read_bytes()))
+    rewrite(write_submission(tmp_path), change, 0)
     report = checked(tmp_path)
     assert report.verdict.rules.value == verdict
-    by_rules = [f for f in report.findings if f.severity is Severity.ERROR and f.fails(Basis.RULES)]
-    assert [f.code for f in by_rules] == ["LOG102"] * (change is bare)
+    by_rules = [finding.code for finding in report.findings if finding.fails(Basis.RULES)]
+    assert by_rules == ["LOG102"] * (change is bare)
 
 
 @pytest.mark.parametrize("text", [None, '{"scaling_factor": 1.5}', '{"scaling_factor": 1}', "{"])
@@ -178,26 +153,6 @@ def test_scores_are_scaled_by_the_rcp_test(tmp_path: Path, text: str | None) -> 
     assert row.official_minutes == row.score_minutes
     codes = [f.code for f in report.findings if f.code in {"SET119", "SET120"}]
     assert codes == {None: [], "{": ["SET119"]}.get(text, ["SET120"])
-
-
-def test_open_sets_need_no_seed_and_no_convergence_of_the_reference(tmp_path: Path) -> None:
-    root = write_submission(tmp_path, division="open")
-    for index in range(5):
-        rewrite(root, index, without(log(root, index).read_bytes(), "seed"))
-    report = checked(root)
-    assert errors(report) == []
-    assert only(report).seeds.official_pass is False
-
-
-def test_partial_sets_are_for_information(tmp_path: Path) -> None:
-    write_set(tmp_path / "mine", simulated(runs=3))
-    report = check([str(tmp_path)], Options(partial=True)).report
-    row = only(report)
-    assert errors(report) == []
-    assert (row.runs_found, row.runs_required, row.score_note) == (3, 5, "only 3 of 5 runs")
-    assert row.score_minutes is not None
-    assert (report.verdict.official.value, report.verdict.rules.value) == ("pass", "pass")
-    assert {f.code for f in report.findings if f.severity is Severity.NOTE} == {"SET101"}
 
 
 def test_a_folder_that_is_no_benchmark(tmp_path: Path) -> None:
@@ -219,12 +174,6 @@ def test_an_empty_submission_is_not_passed(tmp_path: Path) -> None:
     assert report.verdict.official.value == "fail"
 
 
-def code(root: Path, benchmark: str, name: str) -> None:
-    path = root / "benchmarks" / benchmark / name
-    path.parent.mkdir(parents=True)
-    path.write_text("x")
-
-
 @pytest.mark.parametrize(("with_code", "severity"), [(False, "note"), (True, "warning")])
 def test_a_copy_of_the_results_of_a_round_has_no_code(
     tmp_path: Path, severity: str, *, with_code: bool
@@ -232,7 +181,7 @@ def test_a_copy_of_the_results_of_a_round_has_no_code(
     for name in ("Graphcore", "Habana", "NVIDIA"):
         write_submission(tmp_path / "round" / name)
     if with_code:
-        code(tmp_path / "round" / "NVIDIA", "resnet", "run_and_time.sh")
+        code(tmp_path / "round" / "NVIDIA", "resnet")
     findings = checked(tmp_path / "round").findings
     of_code = {f.severity.value for f in findings if f.code == "CODE100"}
     assert of_code == {severity}
@@ -242,17 +191,15 @@ MINUTE = 60_000.0
 
 
 def test_from_the_first_start_to_the_last_stop() -> None:
-    for runs, required, score in [
-        ([Span(0, MINUTE), Span(MINUTE, 3 * MINUTE)], 2, Score(3.0)),
-        ([Span(5, 5 + MINUTE)], 1, Score(1.0)),
-        ([Span(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
+    rows: list[tuple[list[tuple[float, float]], int, Score]] = [
+        ([(0, MINUTE), (MINUTE, 3 * MINUTE)], 2, Score(3.0)),
+        ([(5, 5 + MINUTE)], 1, Score(1.0)),
+        ([(0, MINUTE)], 2, Score(None, (), "only 1 of 2 models were trained")),
         ([], 1, Score(None, (), "only 0 of 1 models were trained")),
-    ]:
-        assert weak_score(runs, [], required) == score
-
-
-def test_models_that_are_not_trained_are_dropped() -> None:
-    score = weak_score([Span(0, MINUTE)], [("b", True), ("c", False)], 1)
+    ]
+    for runs, required, of_runs in rows:
+        assert weak_score(runs, [], required) == of_runs
+    score = weak_score([(0, MINUTE)], [("b", True), ("c", False)], 1)
     assert score == Score(1.0, (("b", "did not converge"), ("c", "has no time-to-train")))
 
 
@@ -277,14 +224,9 @@ def test_instance_scale() -> None:
 
 
 def official_scale(records: list[tuple[str, Any]]) -> int | None:
-    class Line:
-        def __init__(self, key: str, value: Any) -> None:
-            self.key, self.value = key, {"value": value}
-
+    lines = [SimpleNamespace(key=key, value={"value": value}) for key, value in records]
     try:
-        scale: int = result_summarizer._query_instance_scale(
-            [Line(key, value) for key, value in records]
-        )
+        scale: int = result_summarizer._query_instance_scale(lines)
     except ValueError:
         return None
     return scale
@@ -297,6 +239,15 @@ def official_scale(records: list[tuple[str, Any]]) -> int | None:
 def models(runs: int = 5) -> tuple[bytes, ...]:
     plan = RunPlan("2.0", "deepcam", "closed", SYSTEM, "Graphcore", accelerators=16, usage="hpc")
     return tuple(simulate_set(plan, seed=7, runs=runs))
+
+
+def of_models(folder: Path, logs: Mapping[str, tuple[bytes, ...]]) -> Path:
+    """A submission with sets of these scalings."""
+    root = folder / "Graphcore"
+    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    for scaling, of_set in logs.items():
+        write_set(root / "results" / SYSTEM / scaling / "deepcam", of_set)
+    return root
 
 
 def aborted(log: bytes) -> bytes:
@@ -318,18 +269,11 @@ def one_seed(log: bytes) -> bytes:
     ],
 )
 def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    scalings: tuple[str, ...],
-    changed: int,
-    verdicts: tuple[str, str],
-    errors: list[str],
-) -> None:
-    root = tmp_path / "Graphcore"
-    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, scalings: tuple[str, ...], changed: int,
+    verdicts: tuple[str, str], errors: list[str],
+) -> None:  # fmt: skip
     logs = (*map(one_seed, models()[:changed]), *models()[changed:])
-    for scaling in scalings:
-        write_set(root / "results" / SYSTEM / scaling / "deepcam", logs)
+    root = of_models(tmp_path, dict.fromkeys(scalings, logs))
     report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
     codes = sorted(f"{f.code} {f.basis}" for f in report.findings if f.severity.value == "error")
     assert (report.verdict.official.value, report.verdict.rules.value) == verdicts
@@ -345,13 +289,8 @@ def test_throughput_needs_time_to_solution_and_its_models_other_seeds(
 def test_all_models_of_weak_scaling_converge(
     scaling: str, stopped: int, severity: str | None, tmp_path: Path
 ) -> None:
-    root = tmp_path / "Graphcore"
-    write_system(root / "systems", number_of_nodes="2", accelerators_per_node="8")
     logs = (*map(aborted, models(7)[:stopped]), *models(7)[stopped:])
-    for name in ("strong", "weak"):
-        write_set(
-            root / "results" / SYSTEM / name / "deepcam", logs if name == scaling else models()
-        )
+    root = of_models(tmp_path, {"strong": models(), "weak": models(), scaling: logs})
     report = check([str(root)], Options("hpc", "2.0", jobs=1)).report
     failed = [(f.severity, f.basis, f.found) for f in report.findings if f.code == "SET102"]
     basis = "both" if stopped > 1 else "rules"

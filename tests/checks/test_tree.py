@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,8 @@ from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, 
 pytestmark = pytest.mark.usefixtures("stored")
 
 BENCHMARKS = {"training": ["resnet"], "hpc": ["deepcam"]}
+Change = Callable[[Path], object]
+Found = list[tuple[str, str, str, str]]
 
 
 def read(root: Path) -> Submission:
@@ -32,19 +35,17 @@ def read(root: Path) -> Submission:
     return submission
 
 
-def rows(root: Path, usage: str = "training") -> list[tuple[str, str, str, str]]:
-    return [
-        (f.code, f.severity.value, f.basis.value, f.path)
-        for f in check_tree(read(root), usage, BENCHMARKS[usage])
-    ]
+def rows(root: Path, usage: str = "training") -> Found:
+    findings = check_tree(read(root), usage, BENCHMARKS[usage])
+    return [(f.code, f.severity.value, f.basis.value, f.path) for f in findings]
 
 
-def error(code: str, path: str, basis: str = "official") -> list[tuple[str, str, str, str]]:
+def error(code: str, path: str, basis: str = "official") -> Found:
     return [(code, "error", basis, path)]
 
 
 SET = f"results/{SYSTEM}/resnet"
-TRAINING: list[tuple[Callable[[Path], object], list[tuple[str, str, str, str]], bool]] = [
+TRAINING: list[tuple[Change, Found, bool]] = [
     (lambda r: None, [], False),
     (lambda r: (r / "systems/x.json").mkdir(), error("TREE103", "systems/x.json"), True),
     (lambda r: (r / "systems/.x.json").mkdir(), [], False),
@@ -63,11 +64,7 @@ TRAINING: list[tuple[Callable[[Path], object], list[tuple[str, str, str, str]], 
 
 @pytest.mark.parametrize(("change", "expected", "crashes"), TRAINING)
 def test_training(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    change: Callable[[Path], object],
-    expected: list[tuple[str, str, str, str]],
-    crashes: bool,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Change, expected: Found, crashes: bool
 ) -> None:
     root = write_submission(tmp_path / "Org")
     change(root)
@@ -75,7 +72,7 @@ def test_training(
     assert package_verdict(root, caplog) == ("crash" if crashes else "pass")
 
 
-HPC: list[tuple[str, list[tuple[str, str, str, str]], bool]] = [
+HPC: list[tuple[str, Found, bool]] = [
     ("strong/deepcam", [], False),
     ("weak/deepcam", [], False),
     ("mild/deepcam", error("TREE104", "results/s/mild", "both"), True),
@@ -85,11 +82,7 @@ HPC: list[tuple[str, list[tuple[str, str, str, str]], bool]] = [
 
 @pytest.mark.parametrize(("folder", "expected", "crashes"), HPC)
 def test_hpc(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    folder: str,
-    expected: list[tuple[str, str, str, str]],
-    crashes: bool,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, folder: str, expected: Found, crashes: bool
 ) -> None:
     write_system(tmp_path / "Org/systems", "s", division="open")
     write_set(tmp_path / "Org/results/s" / folder, (b"",))
@@ -166,15 +159,19 @@ def test_the_top_folder_has_a_name_too() -> None:
         assert [path for _, _, path in rows_for_git(name, (), label)] == expected
 
 
-def official(root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> bool:
+@pytest.fixture
+def official(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Callable[[Path], bool]:  # fmt: skip
     """Its verdict by its own log: what it returns is False in any case."""
-    empty = root.parent / "elsewhere"
-    empty.mkdir(exist_ok=True)
-    monkeypatch.chdir(empty)
-    caplog.clear()
-    with caplog.at_level(logging.INFO):
-        assert repo_checker.run_checks(str(root)) is False
-    return "ALL CHECKS PASSED." in caplog.messages
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+    def passes(root: Path) -> bool:
+        with caplog.at_level(logging.INFO):
+            assert repo_checker.run_checks(str(root)) is False
+        return "ALL CHECKS PASSED." in caplog.messages
+
+    return passes
 
 
 def large(root: Path, more: int) -> None:
@@ -182,7 +179,7 @@ def large(root: Path, more: int) -> None:
         stream.truncate(MAX_BYTES + more)
 
 
-CHANGES: list[Callable[[Path], object]] = [
+CHANGES: list[Change] = [
     lambda root: None,
     lambda root: (root / ".hidden").touch(),
     lambda root: (root / "a b").mkdir(),
@@ -201,18 +198,12 @@ CHANGES: list[Callable[[Path], object]] = [
 
 @pytest.mark.parametrize("change", range(len(CHANGES)))
 @pytest.mark.parametrize("name", ["Org", "My Org", ".org"])
-def test_as_the_repository_checker(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    name: str,
-    change: int,
-) -> None:
+def test_as_the_repository_checker(tmp_path: Path, official: Any, name: str, change: int) -> None:
     root = tmp_path / name
     (root / "results").mkdir(parents=True)
     (root / "real.txt").touch()
     CHANGES[change](root)
-    assert (rows_for_git(name, list_tree(root)) == []) is official(root, monkeypatch, caplog)
+    assert (rows_for_git(name, list_tree(root)) == []) is official(root)
 
 
 @given(st.lists(st.text(st.sampled_from(". ab\t\u00a0"), min_size=1, max_size=4)))
@@ -239,30 +230,25 @@ def test_it_takes_no_round_before_2_0(tmp_path: Path) -> None:
 
 LOG = simulated()[0]
 READ = "mlperf_pkg.checker.reading.read_run"
-TAKE = "mlperf_pkg.submission.loose.Loose.take"
+TAKE = "mlperf_pkg.submission.find.Loose.take"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "failing", "code"),
     [
-        ("notes.txt", b"no record\n", None, "TREE112"),
-        ("notes.bin", b"no record\n", None, None),
-        ("run.log.gz", gzip.compress(gzip.compress(LOG)), None, "TREE111"),
-        ("run.log.gz", gzip.compress(LOG), None, None),
+        ("notes.txt", b"no record\n", "", "TREE112"),
+        ("notes.bin", b"no record\n", "", None),
+        ("run.log.gz", gzip.compress(gzip.compress(LOG)), "", "TREE111"),
+        ("run.log.gz", gzip.compress(LOG), "", None),
         ("run.log", LOG, READ, "LOG113"),
         ("run.log", LOG, TAKE, "TREE114"),
-        ("run.log", LOG, None, None),
+        ("run.log", LOG, "", None),
     ],
     ids=["text", "other", "packed twice", "packed", "read", "taken", "log"],
 )
 def test_a_file_that_cannot_be_read_is_named(
-    name: str,
-    content: bytes,
-    failing: str | None,
-    code: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    name: str, content: bytes, failing: str, code: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     (tmp_path / "a.log").write_bytes(simulated(seed=8)[0])
     (tmp_path / name).write_bytes(content)
     if failing:

@@ -102,19 +102,11 @@ def test_what_was_built_and_code_are_not_raw_logs(tmp_path: Path) -> None:
     ("files", "systems", "organizations"),
     [
         ([OTHER, RAW], {"bow-pod16": SystemConfig(platforms=("bow-pod16",))}, ()),
-        (
-            [OWN, OTHER, saying("submission_platform", "PLACEHOLDER")],
-            {"bow-pod16": SystemConfig(), "bow-pod64": SystemConfig()},
-            (),
-        ),
+        ([OWN, OTHER, saying("submission_platform", "PLACEHOLDER")], {"bow-pod16": SystemConfig(), "bow-pod64": SystemConfig()}, ()),
         ([OWN, saying("submission_org", "Other: [x]")], {}, ("Other: [x]",)),
-        (
-            [a_system("bow-pod16", division="open"), RAW],
-            {"bow-pod16-closed": SystemConfig()},
-            (),
-        ),
+        ([a_system("bow-pod16", division="open"), RAW], {"bow-pod16-closed": SystemConfig()}, ()),
     ],
-)
+)  # fmt: skip
 def test_the_configuration_to_complete(
     tmp_path: Path,
     files: list[dict[str, bytes]],

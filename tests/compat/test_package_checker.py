@@ -83,7 +83,7 @@ def test_traps_as_theirs(trap: Trap, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 BYPASSES = ("--rcp-bypass", "--seed-checker-bypass", "--rcp-bert")
-BROKEN = {"valid": bytes, "fast": fast, "same seed": same_seed, "twice": twice}
+BROKEN: dict[str, Change] = {"valid": bytes, "fast": fast, "same seed": same_seed, "twice": twice}
 
 
 @pytest.mark.parametrize("name", BROKEN)

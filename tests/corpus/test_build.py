@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mlperf_pkg.commands.builder.prepare import Order, Prepared, prepare
+from mlperf_pkg.commands.builder.prepare import Order, prepare
 from mlperf_pkg.commands.builder.workspace import Folders
 from mlperf_pkg.commands.builder.writing import write_tree
 from mlperf_pkg.config import CONFIG_NAME
@@ -43,7 +43,7 @@ def published(folder: str, scratch: Path) -> Path:
     return target
 
 
-def scatter(original: Path, root: Path) -> Path:
+def scatter(original: Path, root: Path, usage: str) -> Path:
     """All logs in one folder under random names, and what the configuration must then tell."""
     dice = random.Random(7)
     (root / "logs").mkdir(parents=True)
@@ -57,20 +57,12 @@ def scatter(original: Path, root: Path) -> Path:
             patterns.setdefault(system, []).append(f"logs/{name}")
     config = {
         "submitter": original.name,
+        "usage": usage,
         "organizations": ORGANIZATIONS.get(original.name, []),
         "systems": {system: {"logs": logs} for system, logs in patterns.items()},
     }
     (root / CONFIG_NAME).write_text(yaml.safe_dump(config), "utf-8")
     return root
-
-
-def build(root: Path, usage: str, round_: str) -> Prepared:
-    with (root / CONFIG_NAME).open("a") as stream:
-        stream.write(f"usage: {usage}\n")
-    prepared = prepare(Folders.of(root), Order(round=round_, invalid="keep"))
-    assert prepared.refusals == ()
-    write_tree(prepared.target, prepared.files, force=False)
-    return prepared
 
 
 def logs_by_set(tree: Path) -> dict[str, Counter[bytes]]:
@@ -83,15 +75,14 @@ def logs_by_set(tree: Path) -> dict[str, Counter[bytes]]:
 def test_built_again(folder: str, tmp_path: Path) -> None:
     usage, round_ = kind_of(folder)
     original = published(folder, tmp_path)
-    root = scatter(original, tmp_path / "ws")
+    root = scatter(original, tmp_path / "ws", usage)
     logs = bytes_below(root / "logs")
-    prepared = build(root, usage, round_)
+    prepared = prepare(Folders.of(root), Order(round=round_, invalid="keep"))
+    assert prepared.refusals == ()
     target = prepared.target
-
+    write_tree(target, prepared.files, force=False)
     assert target.name == original.name
-    assert {
-        prepared_set.planned.name for prepared_set in prepared.judged if prepared_set.failures
-    } == PUBLISHED[folder]
+    assert {item.planned.name for item in prepared.judged if item.failures} == PUBLISHED[folder]
     assert logs_by_set(target) == logs_by_set(original)
     assert bytes_below(target / "systems") == bytes_below(original / "systems")
     assert bytes_below(root / "logs") == logs
@@ -100,29 +91,19 @@ def test_built_again(folder: str, tmp_path: Path) -> None:
     checked, scores = judged(target, ruleset, usage)
     assert (checked, scores) == judged(original, ruleset, usage)
     assert repository_errors(target) == repository_errors(original)
+    built = [(item.planned, item.result.row.official_minutes) for item in prepared.judged]
     assert scores
-    assert scores == {
-        (
-            prepared_set.planned.system.id,
-            prepared_set.planned.benchmark,
-        ): prepared_set.result.row.official_minutes
-        for prepared_set in prepared.judged
-        if prepared_set.result.row.official_minutes is not None
-    }
+    assert scores == {(p.system.id, p.benchmark): m for p, m in built if m is not None}
 
 
 def test_a_published_tree_is_an_input_too(folder: str, tmp_path: Path) -> None:
-    usage, round_ = kind_of(folder)
     original = CORPUS / folder
-    order = Order(invalid="keep")
-    prepared = prepare(Folders.of(original, output=tmp_path / "out"), order)
+    prepared = prepare(Folders.of(original, output=tmp_path / "out"), Order(invalid="keep"))
     if original.name in ORGANIZATIONS:  # which a configuration must name
         assert "submission_org" in "".join(prepared.refusals)
         return
-    assert prepared.refusals == ()
-    assert prepared.workspace.round.usage == usage
-    assert prepared.workspace.round.name == round_
-    assert prepared.plan.submitter
+    round_ = prepared.workspace.round
+    assert (prepared.refusals, (round_.usage, round_.name)) == ((), kind_of(folder))
     evidence = {judged.result.row.system_by for judged in prepared.judged}
     assert evidence == {"the place in the submission tree"}
     write_tree(prepared.target, prepared.files, force=False)

@@ -38,9 +38,7 @@ def rows(name: str) -> tuple[dict[str, str], ...]:
 def paths() -> dict[str, str]:
     """The path of each result set of the record below the corpus."""
     prefix = {"hpc": "hpc_v", "training": "v"}
-    return {
-        row["set"]: f"{prefix[row['usage']]}{row['round']}/{row['path']}" for row in rows("sets")
-    }
+    return {r["set"]: f"{prefix[r['usage']]}{r['round']}/{r['path']}" for r in rows("sets")}
 
 
 def recorded_pairs(*, below: bool = True) -> Pairs:
@@ -53,6 +51,10 @@ def recorded_pairs(*, below: bool = True) -> Pairs:
 
 
 # ---- the corpus ----------------------------------------------------------------------------
+
+
+def is_there(path: str) -> bool:
+    return (CORPUS / path).is_dir()
 
 
 def sets_with_copies(finding: Finding) -> frozenset[str]:
@@ -73,9 +75,7 @@ def test_exactly_the_pairs_of_the_corpus_are_reported() -> None:
     """Of all rounds together; every pair is a resubmission."""
     report = check([str(CORPUS / name) for name in ROUNDS], Options(jobs=1)).report
     copied = [finding for finding in report.findings if finding.code in CODES]
-    held = {
-        pair for pair in recorded_pairs(below=False) if all((CORPUS / p).is_dir() for p in pair)
-    }
+    held = {pair for pair in recorded_pairs(below=False) if all(map(is_there, pair))}
     assert held
     assert {sets_with_copies(finding) for finding in copied} == held | UNDER_OTHER_BYTES
     assert len(copied) == len(held | UNDER_OTHER_BYTES)
@@ -85,9 +85,8 @@ def test_exactly_the_pairs_of_the_corpus_are_reported() -> None:
 
 def test_logs_in_a_folder_of_a_set_are_in_no_set() -> None:
     """No checker reads them; another finding says so."""
-    (pair,) = {
-        p for p in recorded_pairs() - recorded_pairs(below=False) if (CORPUS / min(p)).is_dir()
-    }
+    inner = recorded_pairs() - recorded_pairs(below=False)
+    (pair,) = {pair for pair in inner if is_there(min(pair))}
     findings = checked("v1.0").report.findings
     unread = {f"v1.0/{f.about}": f.found for f in findings if f.code == "SET105"}
     assert unread[max(pair)] == ["bert"]
@@ -110,41 +109,22 @@ def _context(row: dict[str, str], logs: list[dict[str, str]]) -> SetContext:
     place = Place(f"/{paths()[row['set']]}", paths()[row["set"]])
     scaling = place.path.parent.name
     run = unread_run(LogFile(Source("", b""), row["usage"], row["round"]), NOTHING)
-    return SetContext(
-        files=ResultSet(
-            place,
-            row["system"],
-            row["benchmark"],
-            (),
-            scaling_mode=scaling if scaling in ("strong", "weak") else None,
-            power=PowerFolder(place, {}) if row["energy_joules"] else None,
-        ),
-        runs=tuple(
-            replace(run, path=f"{place.label}/{log['name']}", fingerprint=bytes.fromhex(log["sha256_16"]), start_ms=1.0)
-            for log in logs
-        ),
-        round=load_round(row["usage"], row["round"]),
-        rules=None,
-        submitter=row["submitter"],
-        system=_system(row),
-    )  # fmt: skip
+    mode = scaling if scaling in ("strong", "weak") else None
+    power = PowerFolder(place, {}) if row["energy_joules"] else None
+    files = ResultSet(place, row["system"], row["benchmark"], (), scaling_mode=mode, power=power)
+    hashes = {f"{place.label}/{log['name']}": bytes.fromhex(log["sha256_16"]) for log in logs}
+    runs = (replace(run, path=p, fingerprint=digest, start_ms=1.0) for p, digest in hashes.items())
+    round_, system = load_round(row["usage"], row["round"]), _system(row)
+    return SetContext(files, tuple(runs), round_, None, submitter=row["submitter"], system=system)
 
 
 def _system(row: dict[str, str]) -> SystemFile:
     names = ("system_name", "status", "nodes", "host_processor", "framework")
-    return SystemFile(
-        path="",
-        id=row["system"],
-        contents={name: row[name] for name in names}
-        | {"accelerator_model_name": row["accelerator_model"]},
-        submitter=row["submitter"],
-        division=row["division"],
-        status=row["status"],
-        system_name=row["system_name"],
-        accelerators=int(row["accelerators"] or 0),
-        findings=(),
-        nodes=int(row["nodes"]) if row["nodes"].isdigit() else None,
-    )
+    contents = {name: row[name] for name in names}
+    contents["accelerator_model_name"] = row["accelerator_model"]
+    texts = (row["submitter"], row["division"], row["status"], row["system_name"])
+    nodes = int(row["nodes"]) if row["nodes"].isdigit() else None
+    return SystemFile("", row["system"], contents, *texts, int(row["accelerators"] or 0), (), nodes)
 
 
 @cache
@@ -153,10 +133,8 @@ def opinions() -> dict[frozenset[str], Finding]:
     all_contexts = contexts()
     pairs = pairs_of(all_contexts, shared_runs(all_contexts), {})
     with_power = {context.tree for context in all_contexts if context.files.power}
-    return {
-        frozenset({pair.original.context.path, pair.copy.context.path}): next(findings_on([pair], with_power))
-        for pair in pairs
-    }  # fmt: skip
+    named = ((frozenset({p.original.context.path, p.copy.context.path}), p) for p in pairs)
+    return {names: next(findings_on([pair], with_power)) for names, pair in named}
 
 
 def test_all_pairs_of_the_record() -> None:

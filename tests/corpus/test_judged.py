@@ -30,6 +30,7 @@ from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
 from tests.corpus.test_copies import contexts, opinions, paths, rows
 from tests.helpers.corpus import ROUNDS, checked, needs_corpus
+from tests.helpers.logs import joined
 
 pytestmark = needs_corpus
 
@@ -109,13 +110,8 @@ def _of_corpus() -> tuple[list[str], Accusations]:
     """The paths of the sets of the corpus, and the errors by the rules and all warnings."""
     reports = {name: checked(name).report for name in ROUNDS}
     sets = [f"{name}/{row.path}" for name, report in reports.items() for row in report.result_sets]
-    accusations = [
-        (f"{name}/{finding.about or finding.path}", finding)
-        for name, report in reports.items()
-        for finding in report.findings
-        if _counts(finding)
-    ]
-    return sets, accusations
+    found = ((name, f) for name, report in reports.items() for f in report.findings if _counts(f))
+    return sets, [(f"{name}/{finding.about or finding.path}", finding) for name, finding in found]
 
 
 def _counts(finding: Finding) -> bool:
@@ -132,14 +128,10 @@ def _of_record() -> Iterator[tuple[str, Finding]]:
             continue
         runs = _runs(context.path)
         compared = replace(context, runs=runs)
-        for finding in (
-            *(f for run in runs for f in run.findings if _is_of_value(f, context.path)),
-            *check_configuration(compared),
-            *check_batch_size(compared),
-            *check_nodes(compared),
-        ):
-            if _counts(finding):
-                yield context.path, finding
+        of_runs = (f for run in runs for f in run.findings if _is_of_value(f, context.path))
+        rules = (check_configuration, check_batch_size, check_nodes)
+        findings = (*of_runs, *(finding for rule in rules for finding in rule(compared)))
+        yield from ((context.path, finding) for finding in findings if _counts(finding))
     yield from _too_few()
     yield from _of_descriptions()
     for pair, finding in opinions().items():
@@ -189,23 +181,19 @@ def _of_descriptions() -> Iterator[tuple[str, Finding]]:
 def _runs(path: str) -> tuple[Run, ...]:
     """Runs that log nothing but the settings of a set: as many as a key has different values."""
     row, settings = _identities()[path], _settings()[path]
-    identity = {
-        "submission_benchmark": row["benchmark"],
-        "submission_division": known_division(row["division"]),
-        "run_start": None,
-        "run_stop": None,
-    }
+    names = ("submission_benchmark", "submission_division", "run_start", "run_stop")
+    division = known_division(row["division"])
+    identity = dict(zip(names, (row["benchmark"], division, None, None), strict=True))
     number = max(map(len, settings.values()), default=0)
     logs = (
-        {**identity, **{key: values[min(n, len(values) - 1)] for key, values in settings.items()}}
+        identity | {key: values[min(n, len(values) - 1)] for key, values in settings.items()}
         for n in range(number)
     )
     return tuple(read_run(LogFile(Source("", _log(r)), row["usage"], row["round"])) for r in logs)
 
 
 def _log(values: dict[str, Any]) -> bytes:
-    records = (
+    return joined([
         {"time_ms": 1.6e12 + n, "key": key, "value": value, "metadata": {}}
         for n, (key, value) in enumerate(values.items())
-    )
-    return b"".join(b":::MLLOG %s\n" % json.dumps(record).encode() for record in records)
+    ])  # fmt: skip

@@ -27,14 +27,9 @@ def by_path() -> dict[tuple[str, str, str], float | None]:
 
 def cells(document: dict[str, Any]) -> dict[tuple[str, str], float]:
     """The cells with scores of all tables of time, by row and benchmark."""
-    return {
-        (row["id"], benchmark): row[benchmark]
-        for table in document["tables"]
-        if table["kind"] == "time to train"
-        for row in table["rows"]
-        for benchmark in document["benchmarks"]
-        if row[benchmark] is not None
-    }
+    timed = (table for table in document["tables"] if table["kind"] == "time to train")
+    cells = ((row, b) for table in timed for row in table["rows"] for b in document["benchmarks"])
+    return {(row["id"], b): row[b] for row, b in cells if row[b] is not None}
 
 
 @pytest.mark.parametrize("name", ROUNDS)

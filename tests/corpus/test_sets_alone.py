@@ -1,9 +1,10 @@
-"""Every published result set has the same verdicts named alone as in its submission.
+"""Published result sets outside of their trees, alone or as raw logs, are judged as in them.
 
-Three rounds are in every run, all with ``MLPERF_PKG_FULL=1``.
-"""
+Three rounds are in every run, all with ``MLPERF_PKG_FULL=1``."""
 
+import random
 import shutil
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Checked, Options
 from mlperf_pkg.checks.result_sets import SetResult
+from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.findings import Basis, Severity, Verdicts
+from mlperf_pkg.results.report import ResultSetRow
 from tests.helpers.corpus import (
     CORPUS,
     FULL,
     ROUNDS,
+    SOME_ROUNDS,
     checked,
     kind_of,
     needs_corpus,
@@ -84,3 +88,78 @@ def is_complete(submission: Checked, result: SetResult) -> bool:
     runs = [run for run in submission.runs if run.path in result.runs]
     kinds = {(run.benchmark, run.division, run.text("platform")) for run in runs}
     return len(kinds) == 1 and len(runs) == result.row.runs_required
+
+
+OPEN = {"SET110", "SET111", "SET125"}
+"""Codes of what the evidence leaves open."""
+
+OF_TREES = {"RCP101"}
+"""Codes that depend on flags at the top of a submission."""
+
+OTHERS = {"SET115"}
+"""Codes of raw logs alone: in a tree, logs of another organisation are only noted."""
+
+TWICE = {"results/SYS-420GH-TNGR/bert", "results/SYS-420GH-TNGR/resnet/bert"}
+"""Runs that were published in two folders of one set (v1.0, Habana)."""
+
+KNOWN = {
+    "v0.7": (26, 41), "v1.0": (13, 33), "v1.1": (8, 24), "v2.0": (15, 43), "v2.1": (3, 6),
+    "v3.0": (3, 15), "v3.1": (2, 10), "v4.0": (3, 9), "v4.1": (5, 17), "v5.0": (18, 28),
+    "v5.1": (7, 19), "hpc_v1.0": (5, 8), "hpc_v2.0": (3, 3), "hpc_v3.0": (7, 9),
+}  # fmt: skip
+"""The sets of a round whose systems are known from the logs, of all."""
+
+
+def lay(submission: Path, root: Path, *, flat: bool) -> dict[str, str]:
+    """Lay out the logs of a submission beside its descriptions; return the set of each."""
+    root.mkdir(parents=True)
+    (root / CONFIG_NAME).write_text(f"submitter: {submission.name}\n", "utf-8")
+    if (submission / "systems").is_dir():
+        shutil.copytree(submission / "systems", root / "systems")
+    logs = sorted(submission.glob("results/**/result_*.txt"))
+    random.Random(7).shuffle(logs)
+    sets = {}
+    for number, log in enumerate(path for path in logs if "power" not in path.parts):
+        weak = "weak/" * ("weak" in log.parts)
+        folder = f"logs/{weak}" if flat else f"logs/{weak}job{number % 7}/{number}/"
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(log, root / folder / f"{number}.log")
+        sets[str(number)] = log.parent.relative_to(submission).as_posix()
+    return sets
+
+
+def identity(row: ResultSetRow) -> tuple[str, int, float | None]:
+    """What a set is: its id, number of runs and mean."""
+    return row.id, row.runs_found, row.unscaled_minutes
+
+
+@pytest.mark.parametrize("tree", SOME_ROUNDS)
+def test_raw_logs(tree: str, tmp_path: Path) -> None:
+    identified = total = 0
+    for name in submissions_of(tree):
+        whole = checked(name).report
+        rows = {row.path: row for row in whole.result_sets if row.runs_found}
+        assert whole.round
+        options = Options(round=whole.round, jobs=1)
+        identities = []
+        for flat in (True, False):
+            root = tmp_path / str(flat) / name
+            sets = lay(CORPUS / name, root, flat=flat)
+            raw = check([str(root / "logs")], options)
+            identities.append({(*identity(row), row.verdict) for row in raw.report.result_sets})
+        assert identities[0] == identities[1]
+        by_id: dict[str | None, set[str]] = defaultdict(set)  # the sets that the runs are from
+        for run in raw.report.runs:
+            by_id[run.set].add(sets[Path(run.path).stem])
+        errors = {(f.set, f.code) for f in raw.report.findings if f.is_error}
+        for row in raw.report.result_sets:
+            codes = {code for id_, code in errors if id_ == row.id}
+            if codes & OPEN or by_id[row.id] == TWICE:
+                continue
+            (origin,) = by_id[row.id]
+            of_tree = rows[origin]
+            assert identity(row) == identity(of_tree)
+            assert row.verdict == of_tree.verdict or codes & (OTHERS | OF_TREES)
+            identified += 1
+        total += len(rows)
+    assert (identified, total) == KNOWN[tree]

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -13,6 +13,7 @@ from mlperf_pkg.rulebook.load import load_round
 
 Lines = list[bytes]
 Fields = dict[str, Any]
+Mutation = Callable[[Lines, Random], object]
 
 _RECORD = re.compile(rb":::MLLOG (.*)$", re.DOTALL)
 _KEY = re.compile(rb'"key": ?"([^"]*)"')
@@ -65,10 +66,6 @@ def _edit(lines: Lines, number: int, edit: Callable[[Fields], None]) -> None:
             lines[number] = b":::MLLOG " + json.dumps(fields).encode()
 
 
-def _drop(lines: Lines, rng: Random) -> None:
-    del lines[_pick(lines, rng)]
-
-
 def _drop_key(lines: Lines, rng: Random) -> None:
     if match := _KEY.search(lines[_pick(lines, rng)]):
         lines[:] = [line for line in lines if match[0] not in line]
@@ -96,10 +93,6 @@ def _swap(lines: Lines, rng: Random) -> None:
     lines[one], lines[other] = lines[other], lines[one]
 
 
-def _replace_value(fields: Fields, rng: Random) -> None:
-    fields["value"] = rng.choice(ODD)
-
-
 def _retype(fields: Fields, rng: Random) -> None:
     ways: tuple[Callable[[Any], Any], ...] = (str, lambda v: [v], lambda v: {"v": v}, bool)
     fields["value"] = rng.choice(ways)(fields.get("value"))
@@ -125,9 +118,8 @@ def _perturb_part(fields: Fields, rng: Random) -> None:
     """Change an element of a list or object."""
     value = fields.get("value")
     if isinstance(value, list | dict) and value:
-        value[rng.choice([*value] if isinstance(value, dict) else range(len(value)))] = rng.choice(
-            ODD
-        )
+        odd, names = rng.choice(ODD), [*value] if isinstance(value, dict) else range(len(value))
+        value[rng.choice(names)] = odd
 
 
 def _change_metadata(fields: Fields, rng: Random) -> None:
@@ -150,17 +142,11 @@ def _change_name(fields: Fields, rng: Random) -> None:
     fields["key"] = rng.choice((None, [], 5, *names))
 
 
-def _remove_field(fields: Fields, rng: Random) -> None:
-    fields.pop(rng.choice(("key", "value", "metadata", "time_ms", "namespace")), None)
-
-
 def _change_time(fields: Fields, rng: Random) -> None:
     shift = rng.choice((60_000, 1_800_000, 3_600_000, 86_400_000)) * rng.choice((-1, 1))
     time_ms = fields.get("time_ms")
-    if rng.random() < 0.3 or not isinstance(time_ms, int | float):
-        fields["time_ms"] = rng.choice(_TIMES)
-    else:
-        fields["time_ms"] = time_ms + shift
+    is_kept = rng.random() >= 0.3 and isinstance(time_ms, int | float)
+    fields["time_ms"] = fields["time_ms"] + shift if is_kept else rng.choice(_TIMES)
 
 
 def _shift_times(lines: Lines, rng: Random) -> None:
@@ -175,18 +161,16 @@ def _shift_times(lines: Lines, rng: Random) -> None:
         _edit(lines, number, later)
 
 
-def _change_division(lines: Lines, rng: Random) -> None:
-    _change_first(lines, b"division", rng.choice(("closed", "open", "Closed", "", None)))
+def _first(key: bytes, values: Sequence[Any]) -> Mutation:
+    """The mutation that changes the value of the first record of a key."""
 
+    def change(lines: Lines, rng: Random) -> None:
+        value = rng.choice(values)
+        numbers = [n for n, line in enumerate(lines) if b'"submission_%s"' % key in line]
+        for number in numbers[:1]:
+            _edit(lines, number, lambda fields: fields.update(value=value))
 
-def _change_benchmark(lines: Lines, rng: Random) -> None:
-    _change_first(lines, b"benchmark", rng.choice(BENCHMARKS))
-
-
-def _change_first(lines: Lines, key: bytes, value: Any) -> None:
-    numbers = [n for n, line in enumerate(lines) if b'"submission_%s"' % key in line]
-    for number in numbers[:1]:
-        _edit(lines, number, lambda fields: fields.update(value=value))
+    return change
 
 
 def _truncate(lines: Lines, rng: Random) -> None:
@@ -200,18 +184,15 @@ def _cut(lines: Lines, rng: Random) -> None:
 
 def _corrupt(lines: Lines, rng: Random) -> None:
     number = _pick(lines, rng)
-    at = rng.randint(0, len(lines[number]))
-    junk = rng.choice(
-        (b'"', b"{", b"}", b" ", b"\xe9", b"\x00", b"\t", b"\xef\xbb\xbf", b",", b"\\")
-    )
+    at, odd = rng.randint(0, len(lines[number])), (b"\xe9", b"\x00", b"\t", b"\xef\xbb\xbf")
+    junk = rng.choice((b'"', b"{", b"}", b" ", *odd, b",", b"\\"))
     lines[number] = lines[number][:at] + junk + lines[number][at + rng.randint(0, 1) :]
 
 
 def _surround(lines: Lines, rng: Random) -> None:
     number = _pick(lines, rng)
-    before, after = rng.choice(
-        ((b"0: ", b""), (b"", b" done"), (b":::MLLOG ", b""), (b"\xff ", b"  "), (b"", b"\r"))
-    )
+    ends = ((b"0: ", b""), (b"", b" done"), (b":::MLLOG ", b""), (b"\xff ", b"  "), (b"", b"\r"))
+    before, after = rng.choice(ends)
     lines[number] = before + lines[number] + after
 
 
@@ -240,22 +221,24 @@ def _windows(lines: Lines, rng: Random) -> None:
     lines[:] = [line.rstrip(b"\r") + b"\r" for line in lines]
 
 
-def _blank(lines: Lines, rng: Random) -> None:
-    lines.insert(rng.randint(0, len(lines)), rng.choice((b"", b"step 5", b":::MLL", b":::MLLOG ")))
-
-
-def _record(change: Callable[[Fields, Random], None]) -> Callable[[Lines, Random], None]:
+def _record(change: Callable[[Fields, Random], Any]) -> Mutation:
     """The mutation of a log that changes a record."""
     return lambda lines, rng: _edit(lines, _pick(lines, rng), lambda fields: change(fields, rng))
 
 
-_OF_RECORDS = (
-    *(_replace_value, _replace_value, _retype, _perturb, _perturb, _perturb_part, _change_metadata),
-    *(_replace_metadata, _change_name, _remove_field, _change_time),
+_FIELDS = ("key", "value", "metadata", "time_ms", "namespace")
+_BLANKS = (b"", b"step 5", b":::MLL", b":::MLLOG ")
+_OF_RECORDS: tuple[Callable[[Fields, Random], Any], ...] = (
+    *[lambda fields, rng: fields.update(value=rng.choice(ODD))] * 2,
+    *(_retype, _perturb, _perturb, _perturb_part, _change_metadata, _replace_metadata),
+    *(_change_name, lambda fields, rng: fields.pop(rng.choice(_FIELDS), None), _change_time),
 )
-_OF_LINES = (
-    *(_drop, _drop_key, _duplicate, _double, _move, _swap, _shift_times, _change_division),
-    *(_change_benchmark, _truncate, _cut, _corrupt, _surround, _join, _repeat_name, _append_name),
-    *(_windows, _blank),
+_OF_LINES: tuple[Mutation, ...] = (
+    lambda lines, rng: lines.pop(_pick(lines, rng)),
+    *(_drop_key, _duplicate, _double, _move, _swap, _shift_times),
+    _first(b"division", ("closed", "open", "Closed", "", None)),
+    _first(b"benchmark", BENCHMARKS),
+    *(_truncate, _cut, _corrupt, _surround, _join, _repeat_name, _append_name, _windows),
+    lambda lines, rng: lines.insert(rng.randint(0, len(lines)), rng.choice(_BLANKS)),
 )
-MUTATIONS: tuple[Callable[[Lines, Random], None], ...] = (*map(_record, _OF_RECORDS), *_OF_LINES)
+MUTATIONS: tuple[Mutation, ...] = (*map(_record, _OF_RECORDS), *_OF_LINES)

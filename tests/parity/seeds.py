@@ -81,13 +81,8 @@ def _thinned(lines: list[bytes]) -> tuple[bytes, ...]:
     for number, line in enumerate(lines):
         match = _KEY.search(line)
         by_key[match[1] if match else b""].append(number)
-    kept = {
-        number
-        for key, numbers in by_key.items()
-        for number in (numbers if key == _KEPT_WHOLE else _ends(numbers))
-    }
+    kept: set[int] = set()
+    for key, numbers in by_key.items():
+        is_whole = key == _KEPT_WHOLE
+        kept.update(numbers if is_whole else numbers[:_OF_A_KEY] + numbers[-_OF_A_KEY:])
     return tuple(lines[number] for number in sorted(kept))[-MOST_RECORDS:]
-
-
-def _ends(numbers: list[int]) -> list[int]:
-    return numbers if len(numbers) <= 2 * _OF_A_KEY else numbers[:_OF_A_KEY] + numbers[-_OF_A_KEY:]

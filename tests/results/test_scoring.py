@@ -27,17 +27,11 @@ def result_set(*minutes: float | None) -> list[RunTime]:
 
 def test_olympic_mean() -> None:
     for minutes, drop, already_dropped, mean in [
-        ([3, 1, 2], 1, 0, 2),
         ([5, 4, 3, 2, 1], 1, 0, 3),
         ([4, 3, 2, 1], 1, 1, 3),
         ([1, 2], 1, 0, None),
-        ([1, 2], 1, 1, 2),
-        ([], 1, 0, None),
-        ([], 1, 1, None),
         ([7], 0, 0, 7),
-        ([1, 2, 3, 4, 5, 6, 7, 8, 9], 4, 0, 5),
         ([1, 2, 3, 4, 5, 6, 7], 4, 2, 5),
-        ([1, 2, 3], 4, 0, None),
     ]:
         assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
 
@@ -47,44 +41,15 @@ def test_score() -> None:
         (result_set(5, 1, 3, 2, 4), Score(3, (("b", "fastest"), ("a", "slowest")))),
         (result_set(2, 2, 2, 2, 2), Score(2, (("a", "fastest"), ("e", "slowest")))),
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
-        (
-            [*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)],
-            Score(3, (("a", "fastest"), ("z", "has no time-to-train"))),
-        ),
-        (
-            [*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)],
-            Score(3, (("a", "fastest"), ("z", "did not converge"))),
-        ),
-        (
-            result_set(5, None, 3, None, 4),
-            Score(
-                None,
-                (("b", "did not converge"), ("d", "did not converge")),
-                "2 runs did not converge or have no time-to-train, at most 1 may",
-            ),
-        ),
-        (
-            result_set(3, 1, 2),
-            Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs"),
-        ),
-        (
-            result_set(6, 5, 4, 3, 2, 1),
-            Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required"),
-        ),
-        (
-            result_set(3, 1),
-            Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1"),
-        ),
-        (
-            result_set(3, None),
-            Score(
-                None,
-                (("b", "did not converge"),),
-                "2 of 5 runs: none is left after dropping 1 + 1",
-            ),
-        ),
+        ([*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)], Score(3, (("a", "fastest"), ("z", "has no time-to-train")))),
+        ([*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)], Score(3, (("a", "fastest"), ("z", "did not converge")))),
+        (result_set(5, None, 3, None, 4), Score(None, (("b", "did not converge"), ("d", "did not converge")), "2 runs did not converge or have no time-to-train, at most 1 may")),
+        (result_set(3, 1, 2), Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs")),
+        (result_set(6, 5, 4, 3, 2, 1), Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required")),
+        (result_set(3, 1), Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1")),
+        (result_set(3, None), Score(None, (("b", "did not converge"),), "2 of 5 runs: none is left after dropping 1 + 1")),
         ([], Score(None, (), "0 of 5 runs: none is left after dropping 1 + 1")),
-    ]:
+    ]:  # fmt: skip
         assert scoring.score(runs, drop=1, required=5) == score
         assert scoring.score(runs[::-1], drop=1, required=5) == score
 
@@ -97,30 +62,13 @@ def test_score_of_unet3d() -> None:
     assert scored.reason == ""
 
 
-@given(minutes=MINUTES, drop=DROP, already_dropped=st.integers(0, 4))
-def test_olympic_mean_is_the_official_one(
-    minutes: list[float], drop: int, already_dropped: int
+@given(minutes=MINUTES, drop=DROP, dropped=st.integers(0, 4), data=st.data())
+def test_olympic_mean_is_the_official_one_in_any_order(
+    minutes: list[float], drop: int, dropped: int, data: st.DataObject
 ) -> None:
-    official = summarizer._compute_olympic_average([*minutes], already_dropped, drop)
-    assert scoring.olympic_mean(minutes, drop, already_dropped) == official
-
-
-@given(minutes=MINUTES, drop=DROP, data=st.data())
-def test_olympic_mean_does_not_depend_on_the_order(
-    minutes: list[float], drop: int, data: st.DataObject
-) -> None:
+    official = summarizer._compute_olympic_average([*minutes], dropped, drop)
     shuffled = data.draw(st.permutations(minutes))
-    assert scoring.olympic_mean(minutes, drop) == scoring.olympic_mean(shuffled, drop)
-
-
-@given(minutes=MINUTES, drop=DROP)
-def test_olympic_mean_is_between_the_extremes(minutes: list[float], drop: int) -> None:
-    mean = scoring.olympic_mean(minutes, drop)
-    if len(minutes) <= 2 * drop:
-        assert mean is None
-    else:
-        assert mean is not None
-        assert min(minutes) * (1 - 1e-12) <= mean <= max(minutes) * (1 + 1e-12)
+    assert scoring.olympic_mean(shuffled, drop, dropped) == official
 
 
 @given(minutes=st.lists(st.none() | st.floats(0.01, 1e5), max_size=60), drop=DROP, data=st.data())
@@ -186,8 +134,7 @@ def test_examples_worked_by_hand() -> None:
     ]
     for minutes, windows, median, first in rows:
         choice = chosen(minutes)
-        assert [window.minutes for window in choice.windows] == windows
-        assert choice.median == median
+        assert ([window.minutes for window in choice.windows], choice.median) == (windows, median)
         assert (choice.chosen.first if choice.chosen else None) == first
 
 
@@ -203,13 +150,10 @@ def test_reasons() -> None:
         ([1, 2], "only 2 of 3 runs"),
         ([F, F, 4], "2 runs did not converge or have no time-to-train, at most 1 may"),
         ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
-        (
-            [1, 2, 3, 4],
-            "runs 1 to 3 are equally close to the median; the slower window is taken",
-        ),
+        ([1, 2, 3, 4], "runs 1 to 3 are equally close to the median; the slower window is taken"),
         ([2, 2, 2, 2], ""),
         ([1, 2, 3, 4, 5], ""),
-    ]
+    ]  # fmt: skip
     for minutes, reason in rows:
         assert chosen(minutes).reason == reason
 

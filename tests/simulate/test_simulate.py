@@ -217,8 +217,9 @@ def test_energy(seconds: float, switches: int, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for name, log in logs.items():
         (folder / name).write_bytes(log)
-    log = "x/result_0.txt"
-    joules = result_summarizer._compute_total_power(str(tmp_path), log, length, "4.1.0")
+    joules = result_summarizer._compute_total_power(
+        str(tmp_path), "x/result_0.txt", length, "4.1.0"
+    )
     watts = 0.96 * (2 * (1500 + 8 * 700) + switches * 900)
     assert joules == pytest.approx(watts * seconds, rel=0.05)
     assert sorted(logs) == ["node_0.txt", "node_1.txt", "sw_0.txt", "sw_1.txt"][: 2 + switches]

@@ -1,18 +1,30 @@
-"""Find submissions and logs in a folder."""
+"""Find submissions and logs in a folder, and sort the files of one without a submission."""
 
 import errno
+import gzip
+import lzma
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from backports import zstd
 
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.infra.source import content_of
 from mlperf_pkg.submission import find
-from mlperf_pkg.submission.find import each_once, find_input, find_part, find_parts, labels
-from mlperf_pkg.submission.model import Place, PowerFolder, SetName, Submission, Why, set_name
-from tests.helpers.archives import lay
+from mlperf_pkg.submission.find import find_input, find_inputs, find_part, find_parts, labels
+from mlperf_pkg.submission.model import (
+    Input,
+    Place,
+    PowerFolder,
+    SetName,
+    Submission,
+    Why,
+    set_name,
+)
+from tests.helpers.archives import lay, tree_tar, tree_zip
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
 
 LOG = simulated()[0]
@@ -35,11 +47,8 @@ def test_loose_logs(tmp_path: Path, files: dict[str, bytes], logs: list[str]) ->
     contents = find_input(str(lay(tmp_path, files)))
     assert [place.label for place in contents.logs] == logs
     assert contents.submissions == ()
-
-
-def test_one_log(tmp_path: Path) -> None:
-    lay(tmp_path, {"run.log": LOG})
-    assert [place.label for place in find_input(str(tmp_path / "run.log")).logs] == ["run.log"]
+    name = Path(logs[0]).name
+    assert [place.label for place in find_input(str(tmp_path / logs[0])).logs] == [name]
 
 
 def test_a_submission(tmp_path: Path) -> None:
@@ -49,11 +58,7 @@ def test_a_submission(tmp_path: Path) -> None:
     assert submission.name == "Graphcore"
     assert [place.label for place in submission.systems] == [f"systems/{SYSTEM}.json"]
     bert, resnet = submission.result_sets
-    assert (bert.place.label, bert.system, bert.benchmark) == (
-        f"results/{SYSTEM}/bert",
-        SYSTEM,
-        "bert",
-    )
+    assert (bert.place.label, bert.name_of("A")) == (f"{WHOLE}/bert", f"A/{SYSTEM}/bert")
     assert (len(bert.logs), len(resnet.logs)) == (10, 5)
     assert resnet.others == ("run.log", "scaling.json")
     assert (bert.scaling, resnet.scaling) == (None, "{}")
@@ -68,9 +73,7 @@ def test_small_files_that_are_too_large(tmp_path: Path, monkeypatch: pytest.Monk
     contents = find_input(str(tmp_path))
     assert contents.submissions[0].result_sets[0].scaling is None
     assert sorted(file.place.label for file in contents.unread) == sorted(texts)
-    assert {(file.why, "larger than" in file.reason) for file in contents.unread} == {
-        (Why.UNCHECKED, True)
-    }
+    assert all(f.why is Why.UNCHECKED and "larger than" in f.reason for f in contents.unread)
 
 
 def test_a_round_of_submissions(tmp_path: Path) -> None:
@@ -89,9 +92,8 @@ def test_results_that_are_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "notes" / "results").write_text("")  # no submission
     contents = find_input(str(tmp_path))
     assert [submission.name for submission in contents.submissions] == ["A"]
-    assert [(file.place.label, file.reason) for file in contents.unread] == [
-        ("B/results", "Not a directory")
-    ]
+    unread = [f"{file.place.label}: {file.reason}" for file in contents.unread]
+    assert unread == ["B/results: Not a directory"]
 
 
 @pytest.mark.parametrize(
@@ -136,35 +138,25 @@ def test_a_result_set_as_the_parent_of_the_working_folder(
     assert (files.system, files.benchmark, len(files.logs)) == (SYSTEM, "resnet", 5)
 
 
-@pytest.mark.parametrize(
-    ("folder", "expected"),
-    [
-        ("results/x/resnet", ("x", "resnet", None)),
-        ("a/b/results/x/resnet", ("x", "resnet", None)),
-        ("results/x/strong/deepcam", ("x", "deepcam", "strong")),
-        ("results/x/weak/deepcam", ("x", "deepcam", "weak")),
+def test_the_path_of_a_result_set() -> None:
+    for folder, expected in [
+        ("results/x/resnet", SetName("x", "resnet")),
+        ("/a/b/results/x/resnet", SetName("x", "resnet")),
+        ("results/x/strong/deepcam", SetName("x", "deepcam", "strong")),
+        ("results/x/weak/deepcam", SetName("x", "deepcam", "weak")),
         ("results/x/strong", None),
         ("results/x", None),
         ("results/.x/resnet", None),
+        ("results/x/.resnet", None),
         ("result/x/resnet", None),
         ("results/x/resnet/old", None),
-        ("x/resnet", None),
-    ],
-)
-def test_the_path_of_a_result_set(
-    tmp_path: Path, folder: str, expected: tuple[str, str, str | None] | None
-) -> None:
-    name = set_name(str(write_set(tmp_path / folder, simulated()[:1])))
-    assert name == (SetName(*expected) if expected else None)
+    ]:
+        assert set_name(folder) == expected
 
 
-@pytest.mark.parametrize(
-    ("usage", "below"), [("training", f"{SYSTEM}/resnet"), ("hpc", f"{SYSTEM}/weak/resnet")]
-)
-def test_a_set_alone_has_the_flags_of_its_submission(
-    tmp_path: Path, usage: str, below: str
-) -> None:
-    root = tmp_path / f"{usage}_results_v2.0" / "Graphcore"
+@pytest.mark.parametrize("below", [f"{SYSTEM}/resnet", f"{SYSTEM}/weak/resnet"])
+def test_a_set_alone_has_the_flags_of_its_submission(tmp_path: Path, below: str) -> None:
+    root = tmp_path / "Graphcore"
     write_set(root / "results" / below, simulated()[:1])
     flags = {"": "rcp_bypass", f"results/{SYSTEM}": "seed-checker-bypass"}
     for folder, flag in flags.items():
@@ -180,9 +172,8 @@ def test_hpc_has_a_level_more(tmp_path: Path) -> None:
         write_set(tmp_path / "A" / "results" / "s" / scaling / "deepcam", simulated()[:1])
     (tmp_path / "A" / "systems").mkdir()
     (submission,) = find_input(str(tmp_path / "A")).submissions
-    labelled = [files.place.label for files in submission.result_sets]
-    assert labelled == ["results/s/strong/deepcam", "results/s/weak/deepcam"]
-    assert {files.system for files in submission.result_sets} == {"s"}
+    labelled = [(files.place.label, files.system) for files in submission.result_sets]
+    assert labelled == [(f"results/s/{scaling}/deepcam", "s") for scaling in ("strong", "weak")]
 
 
 BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
@@ -197,16 +188,11 @@ BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
         (b"rcp-bypass\r\nseed-checker-bypass", BOTH, {"seed-checker-bypass"}, ("rcp-bypass",)),
         (b"rcp-bypass\nrcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
         (b"--rcp-bypass", {"rcp-bypass"}, set(), ("rcp-bypass",)),
-        (
-            b"--rcp-bert-train-samples\r\n",
-            {"rcp-bert-train-samples"},
-            set(),
-            ("rcp-bert-train-samples",),
-        ),
+        (b"--rcp-bert-train-samples\r\n", {"rcp-bert-train-samples"}, set(), ("rcp-bert-train-samples",)),
         (b" seed-checker-bypass", {"seed-checker-bypass"}, set(), ("seed-checker-bypass",)),
         (b"", set(), set(), ()),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
 def test_flags(
     tmp_path: Path,
@@ -220,6 +206,7 @@ def test_flags(
     (root / level / "package_checker_params").write_bytes(params)
     (submission,) = find_input(str(root)).submissions
     assert submission.result_sets[0].flags == (below if level else at_top)
+    assert submission.flags == (set() if level else at_top)
     (read,) = submission.params.values()
     assert read.ignored == (ignored if level else ())
     assert read.crash is None
@@ -244,12 +231,8 @@ def test_links_out_of_the_argument_are_not_followed(tmp_path: Path) -> None:
     (inside / "same.log").symlink_to("a.log")
     contents = find_input(str(inside))
     assert [p.label for p in contents.logs] == ["a.log", "below/b.log", "same.log"]
-    assert sorted(p.label for p in contents.skipped) == [
-        "below/again",
-        "broken.log",
-        "folder",
-        "out.log",
-    ]
+    skipped = sorted(place.label for place in contents.skipped)
+    assert skipped == ["below/again", "broken.log", "folder", "out.log"]
 
 
 def test_a_folder_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,11 +246,8 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(os, "scandir", scandir)
     (file,) = find_input(str(tmp_path)).unread
-    assert (file.place.label, file.reason, file.why) == (
-        "closed",
-        "Permission denied",
-        Why.UNCHECKED,
-    )
+    assert (file.place.label, file.reason) == ("closed", "Permission denied")
+    assert file.why is Why.UNCHECKED
 
 
 @pytest.mark.parametrize("argument", ["", "/logs", "/logs/s", "/logs/s/a.log"])
@@ -275,10 +255,8 @@ def test_the_name_of_a_workspace(tmp_path: Path, argument: str) -> None:
     lay(tmp_path, {"logs/s/a.log": LOG, "systems/s.json": b"{}"})
     workspace = find_input(f"{tmp_path}{argument}", f"ws{argument}").workspace
     assert workspace
-    assert [workspace.label, *(place.label for place in workspace.systems)] == [
-        "ws",
-        "ws/systems/s.json",
-    ]
+    labels_ = [workspace.label, *(place.label for place in workspace.systems)]
+    assert labels_ == ["ws", "ws/systems/s.json"]
 
 
 def test_nothing_there(tmp_path: Path) -> None:
@@ -290,14 +268,10 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 
 def test_the_power_logs_of_a_run() -> None:
-    for log, paths in [
-        ("result_0.txt", ["result_0/node_0.txt"]),
-        ("result_0.old.txt", ["result_0/node_0.txt"]),
-        ("result_1.txt", []),
-        ("result_2.txt", []),
-    ]:
-        results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
-        assert PowerFolder(Place("power", "power"), results).log_paths(log) == paths
+    results = {"result_0": ("node_0.txt", "notes.txt"), "result_1": None}
+    power = PowerFolder(Place("power", "power"), results)
+    for log, paths in [("result_0.old.txt", ["result_0/node_0.txt"]), ("result_1.txt", []), ("result_2.txt", [])]:  # fmt: skip
+        assert power.log_paths(log) == paths
 
 
 def test_labels() -> None:
@@ -305,23 +279,18 @@ def test_labels() -> None:
     assert labels(["a/", "b/c.log"]) == ["a", "b/c.log"]
 
 
-@pytest.mark.parametrize("head", [b"age-encryption.org/v1\n", b"Salted__12345678"])
-def test_an_encrypted_archive_is_no_log(tmp_path: Path, head: bytes) -> None:
-    archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
-    with pytest.raises(UserError, match="an archive, not a log: 'mlperf-pkg verify"):
-        find_input(str(archive))
-
-
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        (b"\x1f\x8b\x08", "the gzip data is damaged"),
-        (b"PK\x03\x04", "the zip archive is damaged"),
+        (b"age-encryption.org/v1\n", "an archive, not a log: 'mlperf-pkg verify"),
+        (b"Salted__12345678", "an archive, not a log: 'mlperf-pkg verify"),
+        (b"\x1f\x8b\x08", "cannot be read: the gzip data is damaged"),
+        (b"PK\x03\x04", "cannot be read: the zip archive is damaged"),
     ],
 )
-def test_a_damaged_archive_is_no_log(tmp_path: Path, head: bytes, reason: str) -> None:
+def test_an_archive_that_cannot_be_read(tmp_path: Path, head: bytes, reason: str) -> None:
     archive = lay(tmp_path, {"ACME.tar.gz": head + LOG}) / "ACME.tar.gz"
-    with pytest.raises(UserError, match=rf"ACME\.tar\.gz: cannot be read: {reason}"):
+    with pytest.raises(UserError, match=rf"ACME\.tar\.gz: {reason}"):
         find_input(str(archive))
 
 
@@ -384,35 +353,30 @@ WHOLE = f"results/{SYSTEM}"
         ("Org.tar", "", [f"Org.tar/Org/{WHOLE}/bert", f"Org.tar/Org/{WHOLE}/resnet"]),
     ],
 )
-def test_a_part_of_a_submission(
-    argument: str,
-    prefix: str,
-    sets: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_part_of_a_submission(argument: str, prefix: str, sets: list[str], org: Path) -> None:
     """Its result sets keep the names that they have in the whole, whose systems are described."""
-    monkeypatch.chdir(tmp_path)
-    write_submission(tmp_path / "Org", "resnet", "bert")
-    shutil.make_archive("Org", "tar", tmp_path, "Org")
+    shutil.make_archive("Org", "tar", org.parent, "Org")
     (submission,) = find_part(argument, prefix).submissions
     assert [result_set.place.label for result_set in submission.result_sets] == sets
     assert [Path(place.label).stem for place in submission.systems] == [SYSTEM]
     assert submission.entries == ()
-    (one,) = find_part(
-        argument, prefix, lambda result_set: result_set.benchmark == "bert"
-    ).submissions
+    (one,) = find_part(argument, prefix, lambda files: files.benchmark == "bert").submissions
     assert [result_set.benchmark for result_set in one.result_sets] == ["bert"]
 
 
-def test_parts_named_twice_are_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def org(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A submission of two sets, in the current folder."""
     monkeypatch.chdir(tmp_path)
-    write_submission(tmp_path / "Org", "resnet", "bert")
+    return write_submission(tmp_path / "Org", "resnet", "bert")
+
+
+def test_parts_named_twice_are_found_once(org: Path) -> None:
     first, second = find_parts([f"Org/{WHOLE}/bert", "Org"])
-    assert first.submissions == ()
-    assert [result_set.benchmark for result_set in second.submissions[0].result_sets] == ["bert", "resnet"]  # fmt: skip
-    bert, resnet = find_parts([f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"])
-    assert [s.place.label for part in (bert, resnet) for s in part.submissions[0].result_sets] == [f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"]  # fmt: skip
+    assert (first.submissions, len(second.submissions[0].result_sets)) == ((), 2)
+    names = [f"Org/{WHOLE}/bert", f"Org/{WHOLE}/resnet"]
+    sets = [files for part in find_parts(names) for files in part.submissions[0].result_sets]
+    assert [files.place.label for files in sets] == names
 
 
 @pytest.mark.parametrize(
@@ -426,19 +390,155 @@ def test_parts_named_twice_are_found_once(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_the_same_logs_are_read_once(
-    arguments: list[str],
-    read: list[int],
-    reasons: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], read: list[int], reasons: list[str], org: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("Org", "Other"):
-        write_submission(tmp_path / name)
-    (tmp_path / "link").symlink_to("Org")
-    inputs = each_once(arguments, [find_input(argument) for argument in arguments])
+    write_submission(org.with_name("Other"))
+    org.with_name("link").symlink_to("Org")
+    inputs = find_inputs(arguments)
     assert [index for index, one in enumerate(inputs) if one.submissions or one.every_log] == read
     elsewhere = [unread for one in inputs for unread in one.unread]
-    assert [(unread.reason, unread.why) for unread in elsewhere] == [
-        (r, Why.TWICE) for r in reasons
-    ]
+    assert [u.reason for u in elsewhere if u.why is Why.TWICE] == reasons
+
+
+def tar(**files: bytes) -> bytes:
+    return tree_tar(files, top="")
+
+
+def zipped(**files: bytes) -> bytes:
+    return tree_zip(files)
+
+
+GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstd.compress(LOG)
+
+
+def found(root: Path, files: dict[str, bytes]) -> Input:
+    for name, content in {**files, "run.log": LOG}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return find_input(str(root))
+
+
+def unread(contents: Input) -> dict[str, tuple[str, Why]]:
+    return {file.place.label: (file.reason, file.why) for file in contents.unread}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.log.gz": GZ},
+        {"a.log.xz": XZ},
+        {"a.log.zst": ZST},
+        {"result_0.txt.gz": GZ},
+        {"result_0.txt.zst": zstd.compress(b"")},
+        {"a.gz": XZ},
+        {"a.log": ZST},
+        {"a": GZ},
+        {"x.tar/a.log": LOG},
+        {"node_0.txt": LOG},
+        {"power/result_0/notes.txt": LOG},
+    ],
+    ids=", ".join,
+)
+def test_one_more_log(tmp_path: Path, files: dict[str, bytes]) -> None:
+    contents = found(tmp_path, files)
+    assert sorted(log.label for log in contents.logs) == sorted([*files, "run.log"])
+    assert contents.unread == ()
+    (log,) = (log for log in contents.logs if log.label in files)
+    with log.source.open() as stream:
+        assert stream.read() in (LOG, b"")
+
+
+@pytest.mark.parametrize(
+    ("archive", "logs"),
+    [
+        ({"x.tar": tar(**{"a.log": LOG, "b/c.log": LOG})}, ["x.tar/a.log", "x.tar/b/c.log"]),
+        ({"x.tgz": gzip.compress(tar(a=LOG))}, ["x.tgz/a"]),
+        ({"x.txz": lzma.compress(tar(a=GZ))}, ["x.txz/a"]),
+        ({"d/x.zip": zipped(**{"a.log": LOG, ".hidden": LOG, "a.py": LOG})}, ["d/x.zip/a.log"]),
+        ({"x.zip": zipped(**{"a.log.xz": XZ})}, ["x.zip/a.log.xz"]),
+        ({"x.log": tar(a=LOG)}, ["x.log/a"]),
+    ],
+)
+def test_logs_in_an_archive(tmp_path: Path, archive: dict[str, bytes], logs: list[str]) -> None:
+    contents = found(tmp_path, archive)
+    assert sorted(log.label for log in contents.logs) == sorted(["run.log", *logs])
+    for log in contents.logs:
+        with log.source.open() as stream:
+            assert stream.read() == LOG
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"README.txt": b"hello"}, {"README.txt": "no line holds ':::MLLOG '"}),
+        ({"a.txt.gz": gzip.compress(b"hello")}, {"a.txt.gz": "no line holds ':::MLLOG '"}),
+        ({"empty.txt": b"", "LICENSE": b"x", "data.csv.gz": gzip.compress(b"x")}, {}),
+        ({"a.log.gz": GZ[:-9]}, {}),  # which the check of the log reports
+        ({"power/result_0/node_0.txt": b"no log"}, {}),
+        ({"a.log.gz": GZ[:3] + b"x" * 99}, {"a.log.gz": "the gzip data is damaged"}),
+        ({"a.gz": gzip.compress(XZ)}, {"a.gz": "compressed twice"}),
+        ({"a.tar": tar(**{"b.zip": zipped(a=LOG)})}, {"a.tar/b.zip": "an archive in an archive"}),
+        ({"a.tar.gz": gzip.compress(tar(a=LOG))[:-9]}, {"a.tar.gz": "the gzip data is cut off"}),
+        ({"a.zip": b"PK\3\4"}, {"a.zip": "the zip archive is damaged"}),
+        ({"a.txt": b"Salted__12345678"}, {"a.txt": "an archive, not a log"}),
+        ({"a.tar": tar(**{"../a.log": LOG})}, {"a.tar/../a.log": "a path that leads elsewhere"}),
+    ],
+    ids=", ".join,
+)
+def test_what_is_not_read(
+    tmp_path: Path, files: dict[str, bytes], expected: dict[str, str]
+) -> None:
+    reasons = unread(found(tmp_path, files))
+    assert reasons.keys() == expected.keys()
+    for name, (reason, why) in reasons.items():
+        assert reason.startswith(expected[name])
+        assert (why is Why.NOT_A_LOG) == reason.startswith("no line")
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, size: int) -> object:
+        if path.name == "secret.log":
+            raise PermissionError
+        return content_of(path, size)
+
+    monkeypatch.setattr(find, "content_of", refuse)
+    reasons = unread(found(tmp_path, {"secret.log": LOG}))
+    assert reasons == {"secret.log": ("no permission to read it", Why.PROBLEM)}
+
+
+@pytest.mark.parametrize("name", ["ACME.tar.gz", "ACME.zip"])
+@pytest.mark.parametrize("top", ["", "ACME/"])
+def test_a_submission_in_an_archive(tmp_path: Path, name: str, top: str) -> None:
+    root = write_submission(tmp_path / "tree")
+    names = {f"{top}{p.relative_to(root)}": p for p in root.rglob("*") if p.is_file()}
+    files = {path: file.read_bytes() for path, file in names.items()}
+    data = zipped(**files) if name.endswith("zip") else gzip.compress(tar(**files))
+    (tmp_path / name).write_bytes(data)
+    (submission,) = find_input(str(tmp_path / name)).submissions
+    assert submission.name == "ACME"
+    (result_set,) = submission.result_sets
+    assert result_set.place.label == f"{name}/{top}results/{SYSTEM}/resnet"
+    assert len(result_set.logs) == 5
+
+
+def test_a_round_in_an_archive(tmp_path: Path) -> None:
+    root = write_submission(tmp_path / "tree")
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    names = {f"v2.0/{name}/{path.relative_to(root)}": path for name in "AB" for path in paths}
+    (tmp_path / "x.tar").write_bytes(tar(**{name: p.read_bytes() for name, p in names.items()}))
+    submissions = find_input(str(tmp_path / "x.tar")).submissions
+    assert [s.place.label for s in submissions] == ["x.tar/v2.0/A", "x.tar/v2.0/B"]
+
+
+def test_archives_beside_submissions(tmp_path: Path) -> None:
+    write_submission(tmp_path / "ACME")
+    for name in ("ACME.tar.gz", "Other.tar.gz", "x.txt"):
+        (tmp_path / name).write_bytes(b"")
+    contents = find_input(str(tmp_path))
+    assert unread(contents) == {"Other.tar.gz": ("an archive beside submissions", Why.PROBLEM)}
+
+
+def test_the_error_names_what_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_bytes(b"PK\3\4")
+    with pytest.raises(UserError, match=r"no MLPerf log here .*; not read: x\.zip \(the zip"):
+        find_input(str(tmp_path))

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mlperf_pkg.config import Config, SystemConfig
 from mlperf_pkg.submission.membership import Described, Group, Stated, groups_of, set_id, submitters
@@ -18,12 +19,8 @@ WEAK = Described("c10x128", "cluster 1280", "closed", 1280, 5120)
 
 BY_GLOB = Config(systems={"pod16": SystemConfig(logs=("logs/a*",))})
 BY_PLATFORM = Config(systems={"pod16": SystemConfig(platforms=("BOX",))})
-BY_WILDCARD = Config(
-    systems={
-        "pod64": SystemConfig(platforms=("rack-*",)),
-        "pod16": SystemConfig(platforms=("[X]?*",)),
-    }
-)
+WILD = {"pod64": SystemConfig(platforms=("rack-*",)), "pod16": SystemConfig(platforms=("[X]?*",))}
+BY_WILDCARD = Config(systems=WILD)
 UNKNOWN = Config(systems={"pod7": SystemConfig(logs=("*",))})
 
 PATTERN, PLATFORM_IN = "a pattern in mlperf-pkg.yaml", "a platform in mlperf-pkg.yaml"
@@ -109,10 +106,7 @@ def test_weak_scaling() -> None:
         (log("a.log", "1280xDGX", nodes=128), None),  # of weak scaling, but not in such a folder
         (log("weak/a.log", nodes=100), None),
     ]:
-        hpc = Stated(
-            **{name: getattr(stated, name) for name in Stated.__struct_fields__} | {"usage": "hpc"}
-        )
-        assert group(hpc, (*CLUSTER, WEAK)).system == system
+        assert group(replace(stated, usage="hpc"), (*CLUSTER, WEAK)).system == system
 
 
 def test_closed_runs_as_open() -> None:
@@ -138,12 +132,7 @@ def test_groups_without_descriptions() -> None:
 
 
 def test_scaling() -> None:
-    for folder, scaling in [
-        ("logs", "strong"),
-        ("logs/weak", "weak"),
-        ("weak/job1", "weak"),
-        ("logs/strong", "strong"),
-    ]:
+    for folder, scaling in [("logs", "strong"), ("weak/job1", "weak"), ("logs/strong", "strong")]:
         assert log(f"{folder}/a.log", usage="hpc").scaling == scaling
         assert log(f"{folder}/a.log").scaling is None
 

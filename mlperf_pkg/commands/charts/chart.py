@@ -106,14 +106,12 @@ def prepared(name: str, path: str, function: Callable[[], Iterable[Chart | None]
     Raises:
         UserError: as the function.
     """
-
-    def missing(finding: Unchecked) -> list[Chart]:
-        reason = f"internal error of mlperf-pkg: {finding.found}; {finding.hint}"
+    action = f"preparing the chart {name}"
+    charts = guarded(path, action, lambda: list(filter(None, function())))
+    if isinstance(charts, Unchecked):
+        reason = f"internal error of mlperf-pkg: {charts.found}; {charts.hint}"
         return [Chart(name, name, "", {}, {}, missing=reason)]
-
-    return guarded(
-        path, f"preparing the chart {name}", lambda: list(filter(None, function())), missing
-    )
+    return charts
 
 
 def view(layers: Sequence[Spec], height: int, **more: Any) -> Spec:

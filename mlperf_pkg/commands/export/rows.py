@@ -14,8 +14,7 @@ from msgspec.structs import asdict, astuple, replace
 from mlperf_pkg.checker.check import evaluations_of
 from mlperf_pkg.checker.values import Checked, scores
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category
-from mlperf_pkg.checks.system_schema import is_text, whole_number
+from mlperf_pkg.checks.descriptions import SystemFile, batch_size_of, category, whole_number
 from mlperf_pkg.commands.export import schema
 from mlperf_pkg.commands.export.schema import LONGEST, MOST_ROWS, MOST_TEXT, TABLES, Table
 from mlperf_pkg.errors import UserError
@@ -285,7 +284,7 @@ def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str) -
 
 
 def _text(value: Any) -> str | None:
-    return value if is_text(value) else None
+    return value if isinstance(value, str) else None
 
 
 def _result_set(

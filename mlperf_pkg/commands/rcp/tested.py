@@ -109,7 +109,8 @@ def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, st
     def made() -> RcpRow | None:
         return rcp_row(context, rcp_test(context, points), points) if is_read else None
 
-    if test := guarded(context.label, "testing this result set", made, lambda _: None):
+    test = guarded(context.label, "testing this result set", made)
+    if isinstance(test, RcpRow):
         return test, None
     if context.rules is None:
         return None, f"round {context.round.name} does not have this benchmark"

@@ -26,7 +26,7 @@ from mlperf_pkg.commands.review import (
 )
 from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding
+from mlperf_pkg.findings import Finding, Unchecked
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
@@ -115,7 +115,8 @@ def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Ite
     """Yield all sections; a section that fails has only the reason, and does not affect others."""
     for name, part in parts:
         doing = f"writing the section {name}"
-        yield guarded(".", doing, partial(part, reviewed), partial(_failed, name))
+        section = guarded(".", doing, part, reviewed)
+        yield _failed(name, section) if isinstance(section, Unchecked) else section
 
 
 def _failed(name: str, finding: Finding) -> Section:

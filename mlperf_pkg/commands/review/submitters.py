@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from mlperf_pkg.checks.system_schema import whole_number
+from mlperf_pkg.checks.descriptions import whole_number
 from mlperf_pkg.commands.review.round import Round, Section, column, known_name, table_of_cells
 from mlperf_pkg.findings import Basis, Finding, Severity, Verdict
 from mlperf_pkg.render.table import by_key, table_of

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mlperf_pkg.checker.fold import system_row, tool
 from mlperf_pkg.checker.values import Options
-from mlperf_pkg.checks import system_schema as schema
+from mlperf_pkg.checks import descriptions as schema
 from mlperf_pkg.checks.descriptions import SystemFile, check_system, unchecked_system
 from mlperf_pkg.checks.names import FIELDS as NAME_FIELDS
 from mlperf_pkg.checks.names import published_spelling

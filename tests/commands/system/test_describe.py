@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from mlperf_logging.system_desc_checker import system_desc_checker
 
-from mlperf_pkg.checks.descriptions import check_system
-from mlperf_pkg.checks.system_schema import FILL_IN, needing_answer, required_fields
+from mlperf_pkg.checks.descriptions import FILL_IN, check_system, needing_answer, required_fields
 from mlperf_pkg.commands.system import Sources, UserValues, describe, machine, this_machine
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Severity, Verdict, verdicts_of
