@@ -120,8 +120,8 @@ def _judge_submission(
     systems = tuple(waivers.waive_system(_check_system(p, round_)) for p in submission.systems)
     contexts, sets = _check_sets(plan, _contexts(plan, round_, contents, systems), contents)
     action = "checking the files of this submission"
-    found = guarded(label, action, _findings_around_sets, submission, systems, round_)
-    around = waivers.waive([found] if isinstance(found, Finding) else found)
+    of_files = guarded(label, action, _findings_around_sets, submission, systems, round_)
+    around = waivers.waive([of_files] if isinstance(of_files, Finding) else of_files)
     descriptions = {system.path for system in systems}
     verdict = known_verdicts(verdicts_of(around), round_.usage, round_.name)
     # What is around result sets may fail a submission; it passes only by a result set.

@@ -254,8 +254,8 @@ def load_rules(plans: Iterable[Plan]) -> None:
     """Load the rules, and whatever else all processes need, before they are forked."""
     import hashlib  # noqa: F401, PLC0415 - slow to import
 
-    known = ((p.usage, p.round, p.sets) for p in plans if p.usage and p.round)
-    benchmarks = {(usage, name, s.benchmark) for usage, name, sets in known for s in sets}
+    in_round = ((p.usage, p.round, p.sets) for p in plans if p.usage and p.round)
+    benchmarks = {(usage, name, s.benchmark) for usage, name, sets in in_round for s in sets}
     for usage, round_name, benchmark in sorted(benchmarks):
         compile_tables(usage, round_name, benchmark)
         counts_samples(benchmark)

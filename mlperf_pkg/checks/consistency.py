@@ -273,21 +273,21 @@ def check_nodes(context: SetContext) -> Iterator[Finding]:
     counts = _counts_of_others(context, system)
     per_node = system.accelerators and system.accelerators // system.nodes
     for run in context.runs:
-        found = run.nodes
-        if found is None or context.weak:  # of one model
-            found = counts.get(run.text("platform"), found)
+        number = run.nodes
+        if number is None or context.weak:  # of one model
+            number = counts.get(run.text("platform"), number)
         expected: int | None = system.nodes
-        key = "number_of_nodes is" if found == run.nodes else "submission_platform begins with"
-        hint = _fitting(context, found)
-        if not _disagrees(context, found, expected):
-            found = run.instance_scale and run.nodes and run.instance_scale // run.nodes
+        key = "number_of_nodes is" if number == run.nodes else "submission_platform begins with"
+        hint = _fitting(context, number)
+        if not _disagrees(context, number, expected):
+            number = run.instance_scale and run.nodes and run.instance_scale // run.nodes
             key, expected, hint = "accelerators_per_node is", per_node, None
             # A node without accelerators counts as one, as in the log.
-            if not _disagrees(context, found, 1 if per_node == 0 else per_node):
+            if not _disagrees(context, number, 1 if per_node == 0 else per_node):
                 continue
         weight = NOTE if run.instance_scale == (system.accelerators or system.nodes) else {}
         message = f"{key} {{found}} in the log; expected {{expected}}, as in {system.path}"
-        fields = {"path": run.path, "found": found, "expected": expected, "hint": hint}
+        fields = {"path": run.path, "found": number, "expected": expected, "hint": hint}
         yield context.finding("SET142", message, **fields, **weight)
 
 

@@ -524,8 +524,8 @@ def _to_fill_in(description: _Description) -> Iterator[Finding]:
     if len(left) == 1:
         message = f"{names[0]} is {{found}}; expected its value"
     lines = [number for path, _ in left if (number := description.document.line(path))]
-    line, found = next(iter(lines), None), left[0][1] if len(left) == 1 else names
-    finding = system_finding("SYS203", description.path, line, message, found=found)
+    line, value = next(iter(lines), None), left[0][1] if len(left) == 1 else names
+    finding = system_finding("SYS203", description.path, line, message, found=value)
     place = Occurrence(finding.path, tuple(lines[:MAX_LINES]), len(left), values_of(finding.found))
     yield replace(finding, places=(place,))
 

@@ -176,13 +176,13 @@ def _sampling(nodes: Sequence[PowerLog]) -> Iterator[Finding]:
     """Check for a sample per second, and for 60 of them; one finding for all nodes of a run."""
     slowest = max(nodes, key=lambda log: (log.missing, log.longest_gap_ms), default=None)
     if slowest and slowest.longest_gap_ms > power.MAX_GAP_MS:
-        message, found = "{found:.1f} s without a sample", slowest.longest_gap_ms / 1000
+        message, amount = "{found:.1f} s without a sample", slowest.longest_gap_ms / 1000
         severity = Severity.WARNING
         if slowest.missing > _TOLERATED:
-            message, found = "{found} % of the samples are missing", round(100 * slowest.missing)
+            message, amount = "{found} % of the samples are missing", round(100 * slowest.missing)
             severity = Severity.ERROR
         message = f"{message}; expected one per second"
-        fields = {"severity": severity, "found": found, "expected": power.MAX_GAP_MS / 1000}
+        fields = {"severity": severity, "found": amount, "expected": power.MAX_GAP_MS / 1000}
         yield finding_of("POW201", message, slowest.path, **fields)
     shortest = min(nodes, key=lambda log: log.readings, default=None)
     if shortest and shortest.readings < _MIN_READINGS:

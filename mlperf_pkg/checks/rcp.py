@@ -280,8 +280,8 @@ def check_scaling(
     try:
         value = _value(context.files.scaling)
     except JsonSyntaxError as error:
-        found = {"found": error.message, "expected": "JSON", "line": error.line}
-        yield finding("SET119", "not read: {found:s}", **found)
+        fields = {"found": error.message, "expected": "JSON", "line": error.line}
+        yield finding("SET119", "not read: {found:s}", **fields)
         return
     factor, own = to_finite(value), _tested(context, result).rules
     if factor is None:

@@ -92,11 +92,13 @@ def check_system_file(context: SetContext) -> Iterator[Finding]:
     # A misspelt division is a finding about the system description itself.
     of_system = {context.division_by_rules} & {*DIVISIONS}
     if len(of_logs | of_system) > 1:
-        found, division, path = sorted(of_logs), context.division, context.system.path
+        divisions, division, path = sorted(of_logs), context.division, context.system.path
         weight = NOTE if of_logs == {"closed"} and of_system == {"open"} else {}  # was moved
-        message = f"the division is {' and '.join(found)} in the logs, but {division or 'missing'}"
+        message = (
+            f"the division is {' and '.join(divisions)} in the logs, but {division or 'missing'}"
+        )
         message = f"{message} in {path}"
-        yield context.finding("SET111", message, found=found, expected=division, **weight)
+        yield context.finding("SET111", message, found=divisions, expected=division, **weight)
 
 
 # ---- the runs that failed, and what the official checkers and the rules forgive -----------

@@ -174,10 +174,10 @@ def check_folders(context: SetContext) -> Iterator[Finding]:
         reasons.append("different hyperparameters")
     if reasons:
         counts = Counter(folder(run.path) or "." for run in context.runs)
-        found = [f"{name} ({number})" for name, number in sorted(counts.items())]
+        folders = [f"{name} ({number})" for name, number in sorted(counts.items())]
         message = f"{{found:s}} together have {enumerated(reasons)}; expected one result set"
         hint = "check each folder alone, or move runs of other experiments away"
-        yield context.finding("SET126", message, found=found, hint=hint)
+        yield context.finding("SET126", message, found=folders, hint=hint)
 
 
 def unknown_code(config: Config, round_: Round, benchmarks: Collection[str]) -> Iterator[str]:

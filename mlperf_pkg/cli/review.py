@@ -106,6 +106,8 @@ def review_round(
 class _ReviewGroup(Group):
     """A group whose first argument is the name of a command, or else a round to review."""
 
+    default: click.Command = review_round
+
     def make_context(
         self,
         info_name: str | None,
@@ -121,7 +123,7 @@ class _ReviewGroup(Group):
         word = words[0] if words else ""
         if word in self.commands or f"{self.name} {word}" in RENAMED:
             return super().make_context(info_name, args, parent, **extra)
-        return review_round.make_context(info_name, args, parent, **extra)
+        return self.default.make_context(info_name, args, parent, **extra)
 
 
 @click.group(name="review", cls=_ReviewGroup, help=review_round.help)

@@ -345,9 +345,9 @@ def _schedule(
     names: dict[str, Number] = {"global_batch_size": batch_size}
 
     def position(name: str, default: Number) -> Number:
-        given = getattr(recipe, name)
+        setting = getattr(recipe, name)
         try:
-            number = given.number(names) if isinstance(given, Computed) else given
+            number = setting.number(names) if isinstance(setting, Computed) else setting
         except ValueError as error:
             raise recipe.error(f"{name}: {error}", name) from error
         number = default if number is None else number
@@ -570,8 +570,8 @@ def _candidates(setting: Setting, assigned: Assigned) -> Iterator[Value]:
     Raises:
         ValueError: a formula is wrong, or needs a key that is not in ``assigned``.
     """
-    several = isinstance(setting, dict) and "candidates" in setting
-    for option in setting["candidates"] if several else [setting]:
+    is_choice = isinstance(setting, dict) and "candidates" in setting
+    for option in setting["candidates"] if is_choice else [setting]:
         yield _value(option, assigned)
 
 

@@ -228,8 +228,8 @@ def test_messages(changes: dict[str, Any], message: str, hint: str | None) -> No
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": "\ud83d"}, 1e400, "\ud83d"])
 def test_findings_can_be_written_as_json(value: object) -> None:
     system = check_system("a.json", written(status=value, submitter=value), "training", "4.0")
-    for found in system.findings:
-        json.dumps([found.found, found.text], allow_nan=False, ensure_ascii=False).encode()
+    for finding in system.findings:
+        json.dumps([finding.found, finding.text], allow_nan=False, ensure_ascii=False).encode()
 
 
 def test_model() -> None:

@@ -219,11 +219,11 @@ def test_files(
     root = write_submission(tmp_path / "Org")
     lay(root, files)
     report = checked(root)
-    found = {f.code: f.basis.value for f in report.findings if f.severity.value == "error"}
+    errors = {f.code: f.basis.value for f in report.findings if f.severity.value == "error"}
     unequal = [f.text for f in report.findings if f.code == "POW103"]
     assert all(text.split(";")[0].endswith(" files node_<number>.txt") for text in unequal)
-    assert found.pop("POW202", "rules") == "rules"  # the files of nodes are empty
-    assert (found, report.verdict.official.value) == (expected_errors, verdict)
+    assert errors.pop("POW202", "rules") == "rules"  # the files of nodes are empty
+    assert (errors, report.verdict.official.value) == (expected_errors, verdict)
     assert package_verdict(root, caplog) == ("crash" if "POW104" in expected_errors else verdict)
 
 

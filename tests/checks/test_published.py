@@ -301,8 +301,8 @@ def notes(
 ) -> list[str]:
     results = results_of(*sets, settings=of_sets)
     monkeypatch.setattr(published, "usable_results", lambda: results)
-    found = check([str(root)], Options(jobs=1)).report.findings
-    own = [f for f in found if f.code in ("SET162", "SET163")]
+    findings = check([str(root)], Options(jobs=1)).report.findings
+    own = [f for f in findings if f.code in ("SET162", "SET163")]
     return [f"{f.code} {f.severity} {f.basis} {f.subject} {f.text}" for f in own]
 
 
@@ -383,9 +383,9 @@ def test_scores(
 ) -> None:
     limit, model = sets[0].score_minutes, sets[0].accelerator_model
     text = f"{words} published result on 16 {model}, {limit:.3f} minutes (S0 in 1.1)"
-    found = [note.partition(" minutes: ")[::2] for note in notes(root, monkeypatch, sets)]
-    assert [end for _, end in found] == ([text] if words else [])
-    assert all(start.startswith(f"SET163 {HEAD} the score is ") for start, _ in found)
+    texts = [note.partition(" minutes: ")[::2] for note in notes(root, monkeypatch, sets)]
+    assert [end for _, end in texts] == ([text] if words else [])
+    assert all(start.startswith(f"SET163 {HEAD} the score is ") for start, _ in texts)
 
 
 def test_a_published_set_is_not_compared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

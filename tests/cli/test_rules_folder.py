@@ -98,8 +98,8 @@ def test_workers_of_a_cluster_know_them_and_one_that_has_others_is_refused(
     arguments = ("--rules", "our-rules", "check", "logs", "--scheduler", scheduler)
     assert report(*arguments) == report(*arguments[:-2])
     digests = iter(("ours",))
-    digest = "mlperf_pkg.infra.resources._digest"
-    monkeypatch.setattr(digest, lambda folder: next(digests, "another"))
+    digest = "mlperf_pkg.infra.resources.digest_of"
+    monkeypatch.setattr(digest, lambda *patterns: next(digests, "another"))
     result = call(*arguments)
     assert result.exit_code == 2
     assert "our-rules: a worker has other rules there than this machine" in result.stderr

@@ -62,8 +62,8 @@ def test_equal_nodes(nodes: Path, tmp_path: Path) -> None:
     result = call("system", "init", nodes, *GIVEN, "--round", "5.1", "-o", file)
     assert result.exit_code == 0
     assert result.stderr.startswith("fields to fill in: host_networking_topology, ")
-    said = UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3)
-    expected = describe(EPYC.sources(tmp_path / "root"), said)
+    values = UserValues("5.1", "ACME", "closed", "cloud", "Pod", 3)
+    expected = describe(EPYC.sources(tmp_path / "root"), values)
     assert json.loads(file.read_text("utf-8")) == expected
 
 

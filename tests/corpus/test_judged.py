@@ -110,8 +110,12 @@ def _of_corpus() -> tuple[list[str], Accusations]:
     """The paths of the sets of the corpus, and the errors by the rules and all warnings."""
     reports = {name: checked(name).report for name in ROUNDS}
     sets = [f"{name}/{row.path}" for name, report in reports.items() for row in report.result_sets]
-    found = ((name, f) for name, report in reports.items() for f in report.findings if _counts(f))
-    return sets, [(f"{name}/{finding.about or finding.path}", finding) for name, finding in found]
+    findings = (
+        (name, f) for name, report in reports.items() for f in report.findings if _counts(f)
+    )
+    return sets, [
+        (f"{name}/{finding.about or finding.path}", finding) for name, finding in findings
+    ]
 
 
 def _counts(finding: Finding) -> bool:

@@ -108,15 +108,15 @@ def _with_manifest(
 
 def reasons(report: Report) -> dict[str, str]:
     """Return why ``build`` would leave out result sets of a tree, by their ids."""
-    found = {}
+    by_set = {}
     for row in report.result_sets:
         of_system = [f for f in report.findings if f.subject == description_path(row)]
         of_set = [f for f in report.findings if f.set == row.id]
         rejected = row.verdict.official is Verdict.FAIL
         if failed := failures(of_system, rejected=True) + failures(of_set, rejected=rejected):
             lines = [f"{row.path.removeprefix('results/')} is not valid:", *map(line_of, failed)]
-            found[row.id] = "\n  ".join(lines)
-    return found
+            by_set[row.id] = "\n  ".join(lines)
+    return by_set
 
 
 def without_sets(

@@ -76,7 +76,7 @@ def verify_archive(
             plain = work / "plain"
             encryption.decrypt(archive, plain, identities, ask)
         try:
-            tree, found = _unpacked(plain, archive, folder, largest)
+            tree, of_archive = _unpacked(plain, archive, folder, largest)
         except tar.BadArchive as bad:
             path = bad.path or archive.name
             report = _unchecked([*findings, finding(bad.code, bad.message, path)])
@@ -85,7 +85,7 @@ def verify_archive(
             above = [parent.name for parent in archive.resolve().parents]
             if not options.round and (named := round_of_tree([tree.root.name, *above])):
                 options = replace(options, usage=options.usage or named[0], round=named[1])
-            report = report_on(tree.root, str(archive), options, [*findings, *found])
+            report = report_on(tree.root, str(archive), options, [*findings, *of_archive])
         if integrity_failed(report.findings):
             shutil.rmtree(folder)  # so that it does not become ``extract``
         return report

@@ -94,12 +94,12 @@ def user_fields(user_values: UserValues) -> dict[str, str]:
     Raises:
         UserError: the round has no such availability.
     """
-    given, (usage, round_) = user_values.status, (user_values.usage, user_values.round)
-    status = None if given is None else schema.status_of_round(given, usage, round_)
-    if given is not None and status is None:
+    text, (usage, round_) = user_values.status, (user_values.usage, user_values.round)
+    status = None if text is None else schema.status_of_round(text, usage, round_)
+    if text is not None and status is None:
         raise UserError(
-            f"unknown status of round {round_}: {given!r}"
-            f"{did_you_mean(given, schema.spelled_statuses(), schema.SIMILAR)}"
+            f"unknown status of round {round_}: {text!r}"
+            f"{did_you_mean(text, schema.spelled_statuses(), schema.SIMILAR)}"
             f" (known: {'; '.join(schema.statuses(usage, round_))})"
         )
     values = {
