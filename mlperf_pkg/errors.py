@@ -11,7 +11,8 @@ class UserError(Exception):
 
 def reason_of(error: Exception) -> str:
     """Return the reason of an error for messages, without the number of a system error."""
-    reason = getattr(error, "strerror", None) or str(error)
+    missing = "no such file or folder" if isinstance(error, FileNotFoundError) else None
+    reason = missing or getattr(error, "strerror", None) or str(error)
     file = getattr(error, "filename", None)
     return f"{file}: {reason}" if file else reason
 

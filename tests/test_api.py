@@ -260,7 +260,7 @@ def test_errors() -> None:
         (lambda: check("x" * 5000), "x: cannot be read: File name too long"),
         (lambda: check("logs", usage="x"), "usage is 'x'; expected 'training' or 'hpc'"),
         (lambda: check("logs", jobs=0), "jobs is 0; expected 1 or more"),
-        (lambda: check("logs", config="no.yaml"), "no.yaml: cannot be read: No such file"),
+        (lambda: check("logs", config="no.yaml"), "no.yaml: no such file"),
         (lambda: check("logs").to_pandas("x"), f"the table is 'x'; expected {REPORT_TABLES}"),
         (lambda: read_log("logs"), "logs: 5 logs; expected one"),
         (lambda: read_log("cut.log.gz"), r"cut\.log\.gz: the log cannot be read: the gzip data is"),

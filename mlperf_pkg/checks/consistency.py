@@ -11,7 +11,7 @@ from mlperf_pkg.checks.names import are_alike
 from mlperf_pkg.findings import NOTE, Basis, Finding, Severity
 from mlperf_pkg.infra.text import letters
 from mlperf_pkg.published.model import equal_values, is_near, is_series, known_division
-from mlperf_pkg.results.wording import counted
+from mlperf_pkg.results.wording import counted, enumerated
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import as_count
 from mlperf_pkg.submission.membership import is_placeholder
@@ -96,7 +96,7 @@ def check_overlap(context: SetContext) -> Iterator[Finding]:
     times = sorted((r.start_ms, r.stop_ms) for r in context.runs if r.start_ms and r.stop_ms)
     overlaps = sum(start < previous_stop for (_, previous_stop), (start, _) in pairwise(times))
     if overlaps:
-        message = "runs that start before the previous run ends: {found}"
+        message = "runs overlap: {found} started before the previous run ended"
         yield context.finding("SET113", message, found=overlaps)
 
 
@@ -160,7 +160,12 @@ def different_hyperparameters(runs: Sequence[Run]) -> list[str]:
         for key, value in run.hyperparameters.items():
             values.setdefault(key, set()).add(value)
     different = [key for key in values if len(values[key]) > 1 and key not in broken]
-    return [f"{key} {' and '.join(sorted(values[key]))}" for key in different]
+    return [f"{key} {enumerated(_readable(values[key]))}" for key in different]
+
+
+def _readable(numbers: set[str]) -> list[str]:
+    texts = sorted(numbers, key=lambda text: (len(text.partition(".")[0]), text))
+    return [f"{int(text):,}" if text.isdecimal() else text for text in texts]
 
 
 def broken_keys(runs: Sequence[Run]) -> set[str]:

@@ -285,7 +285,7 @@ def check_seeds(contexts: Sequence[SetContext]) -> Iterator[tuple[int, Finding]]
             common = ((len(own & values), other) for other, values in others)
             number, other = max(common, key=lambda item: item[0], default=(0, context))
             if 2 * number >= len(own):
-                message = f"{{found}} of {len(own)} seeds are also those of {other.label}"
+                message = f"{{found}} of {len(own)} seeds are also in {other.label}"
                 yield index, context.finding("SEED106", message, found=number)
             others.append((context, own))
 

@@ -458,7 +458,7 @@ def _system_type(description: _Description) -> Iterator[Finding]:
     field = "system_type"
     is_strict = description.usage == TRAINING and version_of(description.round) >= STRICT_FROM
     if field not in description.fields and [field] in needing_answer(description.round):
-        message = "the field {expected} is missing"
+        message = "missing fields: {expected:s}"
         fields = {} if is_strict else {"severity": Severity.NOTE}
         yield system_finding("SYS305", description.path, None, message, expected=field, **fields)
 
@@ -498,7 +498,7 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
         number = int(next(filter(None, match.groups())))
         is_part = description.usage != TRAINING and number and nodes % number == 0
         if number not in (nodes, nodes * per_node) and not is_part:
-            message = "the name of the file says {expected}; number_of_nodes is {found}"
+            message = "the file name has the number {expected}; number_of_nodes is {found}"
             message = f"{message}, with {nodes * per_node} accelerators"
             yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 

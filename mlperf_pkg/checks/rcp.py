@@ -170,7 +170,7 @@ def check_rcp(context: SetContext, result: rcp.RcpResult | None) -> Iterator[Fin
     below = -(rcp.margin_percent(result) or 0.0)
     if below > _MOST_APPROVED and not context.is_written("RCP101"):
         message = "the mean to converge is {found:.1f} % below the smallest acceptable mean"
-        message = f"{message}; expected at most {{expected}} %, more than reviews have approved"
+        message = f"{message}; expected at most {{expected}} %: no review has approved more"
         yield context.finding("RCP107", message, found=below, expected=_MOST_APPROVED)
 
 
@@ -197,7 +197,7 @@ def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Fin
         severity = Severity.WARNING if is_bypassed else Severity.ERROR
         message = "the runs converge after {found:,.0f} samples on average; expected at least"
         message += f" {{expected:,.0f}} for batch size {result.batch_size:,}: only round 5.0 allows"
-        message += " one evaluation of 46,080 samples less"
+        message += " convergence one evaluation (46,080 samples) earlier"
         means = {"found": result.mean, "expected": strict.minimum}
         yield context.finding("RCP105", message, severity=severity, **means)
 

@@ -319,7 +319,7 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
 
 def _guess(run: Run) -> Finding:
     if (day := _day(run)) is None:
-        message = f"no run has a time; assuming the newest round, {run.round}"
+        message = f"no run has a timestamp; assuming the newest round, {run.round}"
         return finding_of("ROUND102", message, run.path, hint=_NAME_ROUND)
     limit = f"{window(run.usage, run.round).last} or earlier"
     return _dated(run, "ROUND102", day, limit, ": assuming the newest round")

@@ -220,7 +220,7 @@ def check_code(context: SetContext) -> Iterator[Finding]:
     if not code.has_command:
         message = f"no README in {folder} has a command; expected the one that runs the benchmark"
         if not readmes(code.files):
-            message = f"no README in {folder}; expected one with the command"
+            message = f"no README in {folder}; expected one with the command to run"
         yield _code_finding(context, "CODE103", message)
     names = {PurePosixPath(path).name for path in code.files}
     if not any(name.startswith("run_and_time") for name in names):

@@ -99,7 +99,7 @@ def _only(kind: str, name: str, option: str | None) -> str:
         UserError: the option names another.
     """
     if option not in (None, name):
-        raise UserError(f"two {kind}s, {name} and --{kind} {option}: name one")
+        raise UserError(f"two {kind}s, {name} and --{kind} {option}: name only one")
     return name
 
 

@@ -35,6 +35,8 @@ def compose(path: Path) -> yaml.Node | None:
         raise UserError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not YAML in UTF-8: {error}") from error
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such file") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     return None if node is not None and node.value == "" else node  # only "---"

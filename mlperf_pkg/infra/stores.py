@@ -87,7 +87,7 @@ class Object(Struct, frozen=True):
             fs, _ = _connect(self.top)
             data: bytes = fs.cat_file(self.key, start=start, end=end)
         if len(data) != end - start:
-            raise UserError(f"{self}: has changed while it was read")
+            raise UserError(f"{self}: changed while it was read")
         return data
 
     def __str__(self) -> str:

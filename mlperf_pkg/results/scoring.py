@@ -65,7 +65,7 @@ def score(runs: Sequence[RunTime], drop: int, required: int) -> Score:
     not_timed = (run for run in runs if not run.converged or run.minutes is None)
     failed = tuple(sorted((r.path, NO_TIME if r.converged else NOT_CONVERGED) for r in not_timed))
     if len(failed) > drop:
-        reason = f"{len(failed)} runs did not converge or have no time-to-train, at most {drop} may"
+        reason = f"{len(failed)} runs did not converge or have no time-to-train; at most {drop} may"
         return Score(None, failed, reason)
     timed = sorted((r.minutes, r.path) for r in runs if r.converged and r.minutes is not None)
     mean = olympic_mean([minutes for minutes, _ in timed], drop, len(failed))

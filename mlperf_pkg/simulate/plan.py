@@ -293,9 +293,9 @@ def look_up(kind: str, name: str, names: Collection[str], where: str | None = No
 def require_positive(name: str, number: float | None) -> None:
     """Raise UserError where ``number`` is given and is not positive, or no real one."""
     if number is not None and not 0 < number < inf:
-        raise UserError(f"{name} must be a positive number, not {number}")
+        raise UserError(f"{name} is {number}; expected a positive number")
     if number is not None and number > _LARGEST:
-        raise UserError(f"{name} must be at most {_LARGEST:.0e}, not {number}")
+        raise UserError(f"{name} is {number}; expected at most {_LARGEST:.0e}")
 
 
 def _require_sound(plan: RunPlan) -> None:
@@ -310,7 +310,7 @@ def _require_sound(plan: RunPlan) -> None:
     for name in ("minutes", "accelerators", "batch_size"):
         require_positive(name, getattr(plan, name))
     if plan.statistics < 0:
-        raise UserError(f"statistics must not be negative, not {plan.statistics}")
+        raise UserError(f"statistics is {plan.statistics}; expected 0 or more")
     if reason := refusal(plan.usage, plan.round, plan.benchmark, plan.division):
         raise UserError(
             f"the official checker accepts no {plan.division} run of {plan.benchmark}"

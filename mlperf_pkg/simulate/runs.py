@@ -281,7 +281,7 @@ def simulate_runs(
     setup, rng = resolve(plan), _dice(seed)
     seeds = rng.sample(range(1, 2**31), runs or setup.benchmark.runs.required)
     if len(failures) > len(seeds):
-        raise UserError(f"{len(failures)} runs cannot fail where there are {len(seeds)}")
+        raise UserError(f"{len(failures)} failures; expected at most {len(seeds)}, one per run")
     goals = [_grid(setup, _evaluations(setup, _dice(run_seed))) for run_seed in seeds]
     lengths = [goal * rng.uniform(*_PACE) for goal in goals]
     failing = [resolve(replace(plan, failure=name)) for name in failures]
@@ -382,7 +382,7 @@ def simulate_power(
     require_positive("nodes", nodes)
     require_positive("stop_ms - start_ms", stop_ms - start_ms)
     if switches < 0:
-        raise UserError(f"switches must not be negative, not {switches}")
+        raise UserError(f"switches is {switches}; expected 0 or more")
     watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators / nodes
     length = stop_ms - start_ms
     count = max(_LEAST_SAMPLES, ceil(length / _SAMPLE_MS))

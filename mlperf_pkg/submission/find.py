@@ -94,7 +94,10 @@ def _not_read(contents: Input) -> str:
 def _suggestion(path: Path) -> str:
     parent = path.parent if path.parent.is_dir() else Path()
     close = nearest(path.name, (entry.name for entry in parent.iterdir()))
-    return f"; did you mean {parent / close}?" if close else ""
+    if close:
+        return f"; did you mean {parent / close}?"
+    is_round = path.name.replace(".", "").isdecimal()
+    return "; expected the folder of its submissions" if is_round else ""
 
 
 class _Finder(Struct):

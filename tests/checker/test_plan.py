@@ -169,7 +169,7 @@ def test_the_official_verdict_on_an_unknown_round(tmp_path: Path, kind: str) -> 
         ("v2.0", moved(RESNET, YEAR), "2.0", "ROUND103", "expected 2022-06-17 or earlier (round 2.0)"),
         ("logs", moved(RESNET, -4 * YEAR), "0.7", "ROUND101", "or later (round 0.7)"),
         ("logs", moved(RESNET, 9 * YEAR), "4.0", "ROUND102", "expected 2024-06-07 or earlier (round 4.0): assuming the newest round"),
-        ("logs", timeless(RESNET), "4.0", "ROUND102", "no run has a time; assuming the newest round, 4.0"),
+        ("logs", timeless(RESNET), "4.0", "ROUND102", "no run has a timestamp; assuming the newest round, 4.0"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["loose", "submission"])

@@ -95,11 +95,11 @@ def test_an_anonymous_summary_has_no_file_with_names(
     monkeypatch.chdir(tmp_path)
     call("results", root, "-o", "named")
     for options, message in (
-        (["-o", "out"], "out/privateid.json: has names; expected --private-ids outside"),
-        (["-o", "out", "--private-ids", "out/ids.json"], "out/ids.json: has names"),
+        (["-o", "out"], "out/privateid.json: names systems; choose a file outside"),
+        (["-o", "out", "--private-ids", "out/ids.json"], "out/ids.json: names systems"),
         (
             ["-o", "named", "--private-ids", "ids.json", "--force"],
-            "named/official: has names; choose",
+            "named/official: names systems; choose",
         ),
     ):
         result = call("results", root, "--anonymous", *options)

@@ -93,8 +93,11 @@ def test_refusals(a_round: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (("logs",), "no submission; expected the folder of one round"),
         (("compare", "previews", "4.1"), "expected OLD and NEW, or neither for all published"),
         (("compare", "previews", "5.0", "4.1"), "not later than 5.0 (published); expected OLD"),
-        (("compare", "previews", "1.5", "2.0"), "1.5: no such round was published"),
-        (("compare", "previews", "5.1", "6.0"), "6.0: newer than the published results of this"),
+        (
+            ("compare", "previews", "1.5", "2.0"),
+            "1.5: not a folder, and no such round was published",
+        ),
+        (("compare", "previews", "5.1", "6.0"), "6.0: not a folder, and newer than the published results of this"),
         (("compare", "previews", "4.1", "./5.0"), "./5.0: no such file or folder"),
     ):
         result = call("review", *arguments)

@@ -80,7 +80,10 @@ NEAREST = [
     (("show", "SEED11"), "did you mean SEED101?"),
     (("show", "bret"), "did you mean bert?"),
     (("list", "resnet", "--round", "5.1"), "5.1 has no benchmark 'resnet'; resnet ended in 4.0"),
-    (("list", "bert", "--benchmark", "ssd"), "two benchmarks, bert and --benchmark ssd: name one"),
+    (
+        ("list", "bert", "--benchmark", "ssd"),
+        "two benchmarks, bert and --benchmark ssd: name only one",
+    ),
     (("list", "zzzz", "--round", "hpc"), "the rulebook has no round 'hpc': it has 0.7, "),
 ]
 

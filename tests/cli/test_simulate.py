@@ -127,7 +127,7 @@ def test_a_whole_round(tmp_path: Path) -> None:
 def test_options_that_do_not_fit(tmp_path: Path) -> None:
     for options, message in (
         ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
-        ([*RESNET, "--minutes", "-1"], "minutes must be a positive number"),
+        ([*RESNET, "--minutes", "-1"], "minutes is -1.0; expected a positive number"),
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
         (["--benchmark", "bert"], "missing --system, --submitter (or --whole-round)"),
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),

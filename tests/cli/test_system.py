@@ -91,7 +91,7 @@ def test_nodes_that_are_refused(nodes: Path, tmp_path: Path) -> None:
         ((nodes, "--nodes", "4"), "--nodes is 4; expected 3, one for each file"),
         ((nodes, "-o", nodes / "x.json"), "refusing to write inside an input folder"),
         ((tmp_path,), "no system description in this folder"),
-        ((tmp_path / "no.json",), "no.json: No such file or directory"),
+        ((tmp_path / "no.json",), "no.json: no such file or folder"),
     ):
         result = call("system", "init", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")

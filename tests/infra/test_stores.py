@@ -101,7 +101,7 @@ def test_large_objects_are_read_in_parts(
 
 def test_an_object_that_changes_is_reported(memory: str) -> None:
     put(memory, log=b"short")
-    with pytest.raises(UserError, match=r"memory://bucket/top/log: has changed while it was read"):
+    with pytest.raises(UserError, match=r"memory://bucket/top/log: changed while it was read"):
         Object(memory, "/bucket/top/log", 9).open().read()
 
 

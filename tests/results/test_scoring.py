@@ -43,7 +43,7 @@ def test_score() -> None:
         (result_set(5, None, 3, 2, 4), Score(4, (("d", "fastest"), ("b", "did not converge")))),
         ([*result_set(1, 2, 3, 4), RunTime("z", None, converged=True)], Score(3, (("a", "fastest"), ("z", "has no time-to-train")))),
         ([*result_set(1, 2, 3, 4), RunTime("z", 0.5, converged=False)], Score(3, (("a", "fastest"), ("z", "did not converge")))),
-        (result_set(5, None, 3, None, 4), Score(None, (("b", "did not converge"), ("d", "did not converge")), "2 runs did not converge or have no time-to-train, at most 1 may")),
+        (result_set(5, None, 3, None, 4), Score(None, (("b", "did not converge"), ("d", "did not converge")), "2 runs did not converge or have no time-to-train; at most 1 may")),
         (result_set(3, 1, 2), Score(2, (("b", "fastest"), ("a", "slowest")), "only 3 of 5 runs")),
         (result_set(6, 5, 4, 3, 2, 1), Score(3.5, (("f", "fastest"), ("a", "slowest")), "6 runs, 5 required")),
         (result_set(3, 1), Score(None, (), "2 of 5 runs: none is left after dropping 1 + 1")),
@@ -148,7 +148,7 @@ def test_four_of_forty_may_fail() -> None:
 def test_reasons() -> None:
     rows: list[tuple[list[float | None], str]] = [
         ([1, 2], "only 2 of 3 runs"),
-        ([F, F, 4], "2 runs did not converge or have no time-to-train, at most 1 may"),
+        ([F, F, 4], "2 runs did not converge or have no time-to-train; at most 1 may"),
         ([F, F, 4, 5], "the median is infinite: 1 of 2 windows have no result"),
         ([1, 2, 3, 4], "runs 1 to 3 are equally close to the median; the slower window is taken"),
         ([2, 2, 2, 2], ""),

@@ -194,8 +194,8 @@ def test_impossible_plans_are_refused() -> None:
         ("division", "half", r"unknown division: 'half' \(known: closed, open\)"),
         ("optimizer", "adam", r"unknown optimizer of resnet: 'adam' \(known: lars, sgd\)"),
         ("failure", "fire", r"unknown failure: 'fire' \(known: diverged, aborted"),
-        ("minutes", float("nan"), r"minutes must be a positive number, not nan"),
-        ("accelerators", -1, r"accelerators must be a positive number, not -1"),
+        ("minutes", float("nan"), r"minutes is nan; expected a positive number"),
+        ("accelerators", -1, r"accelerators is -1; expected a positive number"),
     ]:
         plan = replace(PLAN, **{field: value})
         for simulate in (simulate_run, simulate_set):
@@ -245,9 +245,9 @@ def test_same_seed_same_bytes_and_each_meter_its_own() -> None:
 
 def test_impossible_measurements_are_refused() -> None:
     for length, nodes, switches, message in [
-        (0, 1, 1, "stop_ms - start_ms must be a positive number, not 0"),
-        (1, 0, 1, "nodes must be a positive number, not 0"),
-        (1, 1, -1, "switches must not be negative, not -1"),
+        (0, 1, 1, "stop_ms - start_ms is 0; expected a positive number"),
+        (1, 0, 1, "nodes is 0; expected a positive number"),
+        (1, 1, -1, "switches is -1; expected 0 or more"),
     ]:
         with pytest.raises(UserError, match=message):
             simulate_power(MEASURED, 1, START, START + length, nodes=nodes, switches=switches)

@@ -192,7 +192,7 @@ def _of_one_round(
         origin = checked.report if checked.report.round else runs[0]
         return runs, newest, origin.round_reason
     again = check([str(folders.logs)], replace(options, round=newest))
-    reason = f"the newest of the rounds that the logs tell: {', '.join(sorted(rounds))}"
+    reason = f"the newest of the rounds that the logs name: {', '.join(sorted(rounds))}"
     return [run for run in again.runs if run.path in logs], newest, reason
 
 

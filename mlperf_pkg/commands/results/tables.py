@@ -356,9 +356,9 @@ class ResultsFolder(Struct, frozen=True):
             raise UserError(f"{self.ids}: the folder {self.ids.parent} does not exist")
         named = [path for path in (self.path / OFFICIAL, self.path / IDS) if path.exists()]
         if self.anonymous and self.ids.absolute().is_relative_to(self.path.absolute()):
-            raise UserError(f"{self.ids}: has names; expected --private-ids outside {self.path}")
+            raise UserError(f"{self.ids}: names systems; choose a file outside {self.path}")
         if self.anonymous and named:
-            raise UserError(f"{named[0]}: has names; choose another --output")
+            raise UserError(f"{named[0]}: names systems; choose another --output")
         files = [self.path / name for name in _FILES]
         if self.ids in files:
             raise UserError(f"{self.ids}: a file of the summary; expected another file for the ids")
@@ -389,7 +389,7 @@ class ResultsFolder(Struct, frozen=True):
             for row in result.rows:
                 if letters(row.submitter) and letters(row.submitter) in letters(row.id):
                     subject = f"the private id of {row.key}, {row.id}"
-                    raise UserError(f"{subject}, has the name of the submitter")
+                    raise UserError(f"{subject}, contains the name of the submitter")
             result = anonymous(result)
         else:
             try:

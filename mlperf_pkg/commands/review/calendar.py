@@ -49,7 +49,7 @@ def calendar_of(submission: date) -> dict[str, date]:
         UserError: no review can be in that year.
     """
     if not MINYEAR < submission.year < MAXYEAR:
-        raise UserError(f"{submission}: no such year of a submission")
+        raise UserError(f"{submission}: no review can be in that year")
     starts = (submission, submission - timedelta(submission.weekday()))
     return {name: starts[start] + timedelta(days) for name, (_, start, days) in EVENTS.items()}
 
@@ -84,7 +84,7 @@ def read_calendar(path: Path) -> dict[str, date]:
             reason = f"{key(name)} is not a date; expected one such as 2026-10-16"
             raise UserError(f"{where}: {reason}") from error
     if SUBMISSION not in dates:
-        raise UserError(f"{path}: no {SUBMISSION}; the other dates are counted from it")
+        raise UserError(f"{path}: no date of {SUBMISSION}; the other dates are counted from it")
     return calendar_of(dates[SUBMISSION]) | dates
 
 

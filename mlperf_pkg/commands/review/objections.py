@@ -346,7 +346,7 @@ def _entry(path: Path, node: yaml.Node) -> Entry:
     if unknown := next((name for name in fields if name not in _FIELDS), None):
         raise UserError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, _FIELDS)}")
     if missing := [name for name in _REQUIRED if not fields.get(name)]:
-        raise UserError(f"{where}: an objection without {', '.join(missing)}")
+        raise UserError(f"{where}: the objection lacks {', '.join(missing)}")
     about, scores = fields.pop("about"), fields.pop("scores", None) or {}
     if not isinstance(scores, dict):
         raise UserError(f"{where}: scores is not a mapping of paths to minutes")

@@ -469,7 +469,7 @@ def record_side(usage: str, round_: str | None = None) -> Side:
         is_newer = names and version_of(round_) > max(map(version_of, names))
         newer = "newer than the published results of this package"
         reason = newer if is_newer else "no such round was published"
-        raise UserError(f"{round_}: {reason} ({usage} {', '.join(names)}), and not a folder")
+        raise UserError(f"{round_}: not a folder, and {reason} ({usage} {', '.join(names)})")
     hashes = published.hashes()
     entries = (
         Entry(row, hashes[index])

@@ -28,7 +28,7 @@ def get_parser() -> ArgumentParser:
 
 def _compute(args: Namespace, console: Console) -> int:
     if args.has_power or args.is_weak_scaling:
-        raise UserError("energy and weak scaling: 'mlperf-pkg score FOLDER' shows them")
+        raise UserError("for energy or weak scaling, run 'mlperf-pkg score FOLDER'")
     logs = logs_in(args.benchmark_folder)
     report = check(logs, Options(args.usage, round_name(args.ruleset))).report
     if len(report.result_sets) != 1:

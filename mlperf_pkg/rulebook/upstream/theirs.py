@@ -268,7 +268,7 @@ def rulesets(folder: Path) -> list[tuple[str, str]]:
     """
     rules = folder / "compliance_checker"
     if not rules.is_dir():
-        raise UserError(f"{folder}: not an mlperf_logging: it has no folder {rules.name}/")
+        raise UserError(f"{folder}: not a copy of mlperf_logging: it has no folder {rules.name}/")
     names = sorted(path.name for path in rules.iterdir())
     return [(match[1], match[2]) for name in names if (match := _RULESET.fullmatch(name))]
 
@@ -282,7 +282,7 @@ def benchmarks_and_runs(
     values = {ast.unparse(s.targets[0]): s.value for s in body if isinstance(s, ast.Assign)}
     for name in (names := ("_ALL_ALLOWED_BENCHMARKS", "_ALL_RESULT_FILE_COUNTS")):
         if name not in values:
-            raise UserError(f"{path}: no {name}; expected one as in mlperf-logging 4.1")
+            raise UserError(f"{path}: {name} is missing; expected it as in mlperf-logging 4.1")
     return ast.literal_eval(values[names[0]]), ast.literal_eval(values[names[1]])
 
 

@@ -102,7 +102,7 @@ def test_nothing_else_is_ever_replaced(tmp_path: Path, make: Callable[[Path], ob
 
 
 def test_source_that_vanishes(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"ACME: cannot be written: .*No such file"):
+    with pytest.raises(UserError, match=r"ACME: cannot be written: .*no such file"):
         write(tmp_path / "out" / "ACME", (PlannedFile("a", tmp_path / "gone.log"),))
     assert names(tmp_path) == []
 

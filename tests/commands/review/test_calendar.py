@@ -44,7 +44,7 @@ def test_wrong_files(file: Path) -> None:
         ("submission: 2025-10-10\nfinale: 2025-10-29\n", ":2: unknown date 'finale'; did you mean"),
         ("submission: 10.10.2025\n", ":1: submission is not a date"),
         ("submission: [2025-10-10]\n", ":1: submission is not a date"),
-        ("final: 2025-10-29\n", "no submission; the other dates are counted from it"),
+        ("final: 2025-10-29\n", "no date of submission; the other dates are counted from it"),
     ):
         file.write_text(text, "utf-8")
         result = call("review", "calendar")
@@ -69,7 +69,7 @@ def test_the_command(file: Path) -> None:
     for arguments, message in (
         ((), "no --start DATE, and there is no calendar.yaml here"),
         (("--start", "2025-13-10"), "does not match the format"),
-        (("--start", "0001-01-05"), "no such year of a submission"),
+        (("--start", "0001-01-05"), "no review can be in that year"),
     ):
         result = call("review", "calendar", *arguments)
         assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True), message

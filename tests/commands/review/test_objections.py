@@ -208,7 +208,7 @@ def test_files_that_are_not_valid(states: Path) -> None:
         ("- one\n", ":1: expected one key, objections"),
         ("objections: 1\n", ":1: objections is not a list"),
         ("objections:\n  - one\n", ":2: expected an objection with id, against"),
-        ("objections:\n  - id: one\n", ":2: an objection without against, code, state, about"),
+        ("objections:\n  - id: one\n", ":2: the objection lacks against, code, state, about"),
         (STATES.replace("code: RN", "cod: RN"), ":2: unknown key 'cod'"),
         (STATES.replace("drafted", "waived"), ":2: waived without percent"),
         (STATES.replace("drafted", "waived\n    percent: 3 %"), ":2: waived at 3 %"),

@@ -187,5 +187,5 @@ def test_a_rule_file_laid_out_otherwise(newest: Path, text: str, message: str) -
 
 def test_tables_of_benchmarks_laid_out_otherwise(newest: Path) -> None:
     change(newest, "benchmark_meta.py", "_ALL_RESULT_FILE_COUNTS", "_COUNTS")
-    with pytest.raises(UserError, match="no _ALL_RESULT_FILE_COUNTS"):
+    with pytest.raises(UserError, match="_ALL_RESULT_FILE_COUNTS is missing"):
         verify(newest)
