@@ -30,6 +30,15 @@ def test_a_round_is_added(tmp_path: Path) -> None:
     follow(page, tmp_path)
 
 
+def test_named_modules_exist() -> None:
+    root = DOCS.parent
+    tops = [root, *(root / top for top in ("mlperf_pkg", "tests", "docs", "bench"))]
+    modules = [path for top in tops for path in top.glob("*.py" if top == root else "**/*.py")]
+    for page in [*DOCS.rglob("*.md"), *root.glob("[C-S]*[!G].md")]:  # not the changelog
+        for name in re.findall(r"`([\w/]+\.py)(?:::\w+)?`", page.read_text("utf-8")):
+            assert any(f"/{path}".endswith(f"/{name}") for path in modules), (page, name)
+
+
 def commands(page: Path) -> list[str]:
     """The commands in the blocks for a shell, their further lines joined to the first."""
     blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
