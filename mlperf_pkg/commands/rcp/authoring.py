@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.rcp import reference as references
-from mlperf_pkg.commands.rcp.table import add_item, number, size
+from mlperf_pkg.commands.rcp.table import add_item, number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.json_values import to_finite
@@ -283,7 +283,7 @@ def text(result: Mistakes, view: View) -> str:
                 terminal.table(table_of(_COLUMNS, rows))
                 continue
             for item in mistakes:
-                where = f"{item.point} ({item.usage} {item.round}, {size(item.batch_size)})"
+                where = f"{item.point} ({item.usage} {item.round}, {item.batch_size:.15g})"
                 add_item(terminal, "  ", f"{where}: {item.found}; expected {item.expected}")
             terminal.line()
     summary = "The points have no mistakes."
@@ -300,7 +300,7 @@ def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
     """Return the batch sizes by round: ``1.0: 48, 128; hpc 2.0: 64``."""
     words = []
     for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round)):
-        sizes = ", ".join(size(problem.batch_size) for problem in of_round)
+        sizes = ", ".join(f"{problem.batch_size:.15g}" for problem in of_round)
         words.append(f"{'' if usage == 'training' else f'{usage} '}{name}: {sizes}")
     return "; ".join(words)
 

@@ -94,8 +94,8 @@ def number(value: float | None) -> str:
 
 
 def size(value: float) -> str:
-    """Return a batch size with all its digits."""
-    return f"{value:.15g}"
+    """Return a batch size with all its digits and with commas."""
+    return f"{value:,.15g}"
 
 
 def _remark(row: PointRow) -> str:
