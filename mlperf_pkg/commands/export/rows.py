@@ -408,6 +408,7 @@ def _system_path(published: PublishedSet) -> str:
 
 
 def _published_system(of_system: PublishedSet) -> Row:
+    texts = ("system_name", "accelerator_model", "host_processor", "framework")
     return schema.row(
         schema.SystemRecord,
         of_system,
@@ -416,10 +417,7 @@ def _published_system(of_system: PublishedSet) -> Row:
         division_written=of_system.division or None,
         status=category(of_system.status),
         status_written=of_system.status or None,
-        system_name=of_system.system_name or None,
-        accelerator_model=of_system.accelerator_model or None,
-        host_processor=of_system.host_processor or None,
-        framework=of_system.framework or None,
+        **{name: getattr(of_system, name) or None for name in texts},
     )
 
 

@@ -169,12 +169,10 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     """Return the first value of each hyperparameter in a log, with all its digits."""
     sources = {path: s for context in checked.contexts for path, s in context.sources.items()}
     values: dict[str, Any] = {}
-    source = sources[run.path]
-    with source.open() as stream:
-        for record in LogReader(stream, run.path, lambda _: None):
-            key = record.key if record is not None else None
-            if record and isinstance(key, str) and key not in values and is_hyperparameter(key):
-                values[key] = bounded(record.value)
+    with sources[run.path].open() as stream:
+        for record in filter(None, LogReader(stream, run.path, lambda _: None)):
+            if isinstance(record.key, str) and is_hyperparameter(record.key):
+                values.setdefault(record.key, bounded(record.value))
     return dict(sorted(values.items()))
 
 
@@ -217,14 +215,20 @@ class Mistakes(Struct, frozen=True):
         return len(self.mistakes) - len(self.reasons)
 
 
-def mistakes_of_package(
-    usage: str | None, round_name: str | None, benchmark: str | None
+def mistakes(
+    file: Path | None, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    """Return the mistakes in the points of the installed mlperf-logging.
+    """Return the mistakes in the points of a file or, without one, of the installed mlperf-logging.
+
+    Those of a file are for one benchmark, by default that of its points.
 
     Raises:
-        UserError: mlperf-logging is not installed, or there is no such round or benchmark.
+        UserError: mlperf-logging is not installed, there is no such round or benchmark, the file
+            cannot be read, the official checker cannot use its points, or they are of several
+            benchmarks.
     """
+    if file:
+        return _mistakes_of_file(file, usage, round_name, benchmark)
     if benchmark:
         references.reference(usage, round_name, benchmark)
     chosen = [
@@ -243,15 +247,9 @@ def mistakes_of_package(
     return Mistakes(f"mlperf-logging {installed_version('mlperf-logging')}", problems, reasons)
 
 
-def mistakes_of_file(
+def _mistakes_of_file(
     path: Path, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    """Return the mistakes in the points of a file for a benchmark, by default that of its points.
-
-    Raises:
-        UserError: the file cannot be read, the official checker cannot use its points, or they are
-            of several benchmarks.
-    """
     file, names = visible(str(path)), [benchmark] if benchmark else references.benchmarks_in(path)
     if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
