@@ -92,14 +92,6 @@ def test_show_all_benchmarks_of_a_round() -> None:
     ]
 
 
-def test_all_numbers_of_a_round_as_csv_and_json() -> None:
-    rows = shown("show", "--round", "5.1", "--format", "csv").splitlines()
-    references = data("show", "--round", "5.1")["references"]
-    points = [item for part in references for item in part["points"]]
-    assert len(rows) - 1 == len(points) == 49
-    assert {item["state"] for item in points} == {"used", "pruned"}
-
-
 def test_show_a_custom_file(tmp_path: Path) -> None:
     for options, sizes in (
         ([], [64, 128]),
@@ -135,7 +127,6 @@ HOSTILE: dict[str, Any] = {
     'a has no "Epochs to converge"': {
         "a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}
     },
-    "a has 2 runs, of which 2 are": {"a": whole([1.0, 2.0])},
     "b and a both have batch size 64": {"a": whole(RUNS), "b": whole(RUNS)},
     "\\x1b[2J has 1 runs": {"\x1b[2J": whole([1.0])},
     "larger than 1 MiB": " " * (1 << 20) + "{}",
