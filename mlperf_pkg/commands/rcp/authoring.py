@@ -169,7 +169,8 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     """Return the first value of each hyperparameter in a log, with all its digits."""
     sources = {path: s for context in checked.contexts for path, s in context.sources.items()}
     values: dict[str, Any] = {}
-    with sources[run.path].open() as stream:
+    source = sources[run.path]
+    with source.open() as stream:
         for record in filter(None, LogReader(stream, run.path, lambda _: None)):
             if isinstance(record.key, str) and is_hyperparameter(record.key):
                 values.setdefault(record.key, bounded(record.value))
