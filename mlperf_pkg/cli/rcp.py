@@ -354,11 +354,6 @@ def lint(
       mlperf-pkg rcp lint rcps_llama31_8b.json
     """
     target.refuse_early([str(file)] if file else [])
-    chosen = (usage, round_, benchmark)
-    result = (
-        authoring.mistakes_of_file(file, *chosen)
-        if file
-        else authoring.mistakes_of_package(*chosen)
-    )
+    result = authoring.mistakes(file, usage, round_, benchmark)
     target.show(result)
     return int(result.new > 0)

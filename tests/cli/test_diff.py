@@ -64,11 +64,6 @@ def test_formats(old: Path, tmp_path: Path) -> None:
         assert call("diff", old, new, "--format", format_, "-o", file).exit_code == 2
 
 
-def test_without_a_comparison() -> None:
-    for arguments in ((), ("only",), ("none", "none")):
-        assert call("diff", *arguments).exit_code == 2
-
-
 # ---- two rounds -----------------------------------------------------------------------------
 
 

@@ -63,9 +63,9 @@ def test_show_a_benchmark() -> None:
     _, _, text = shown("show", "gpt3", "--round", "v4.1").split("\n", 2)
     assert text.splitlines()[1:5] == [
         "Batch size  Runs           Mean      Deviation          Limit",
-        "      1536     6  1,195,376,640     45,174,037  1,076,517,411  pruned",
-        "      2048     7  1,177,760,563     24,907,706  1,119,593,070",
-        "      3072     7  1,218,025,882  4,400,200,850           none",
+        "     1,536     6  1,195,376,640     45,174,037  1,076,517,411  pruned",
+        "     2,048     7  1,177,760,563     24,907,706  1,119,593,070",
+        "     3,072     7  1,218,025,882  4,400,200,850           none",
     ]
     assert re.findall(r"^(\w+): ", text, re.M) == ["limit", "pruned", "none"]
 
@@ -76,8 +76,8 @@ def test_show_batch_sizes() -> None:
     assert lines[3:7] == [
         "Batch size  Runs       Mean  Deviation      Limit",
         "        64    23  2,414,421    197,392  2,274,732  below all",
-        "       500        2,419,217    196,562  2,278,968  448 to 4608",
-        "    100000                -          -          -  missing",
+        "       500        2,419,217    196,562  2,278,968  448 to 4,608",
+        "   100,000                -          -          -  missing",
     ]
     assert lines[-1] == "missing: larger than all points; new reference runs are required"
 
@@ -85,19 +85,11 @@ def test_show_batch_sizes() -> None:
 def test_show_all_benchmarks_of_a_round() -> None:
     lines = shown("show", "--round", "5.1").splitlines()
     assert lines[0] == "Reference convergence points of training 5.1"
-    assert lines[3] == "  bert             samples  10      13     7  256 to 16384"
+    assert lines[3] == "  bert             samples  10      13     7  256 to 16,384"
     assert lines[-2:] == [
         "Round 5.1 does not have bert: its points are not used.",
         "8 benchmarks; 'mlperf-pkg rcp show BENCHMARK' shows the points of one",
     ]
-
-
-def test_all_numbers_of_a_round_as_csv_and_json() -> None:
-    rows = shown("show", "--round", "5.1", "--format", "csv").splitlines()
-    references = data("show", "--round", "5.1")["references"]
-    points = [item for part in references for item in part["points"]]
-    assert len(rows) - 1 == len(points) == 49
-    assert {item["state"] for item in points} == {"used", "pruned"}
 
 
 def test_show_a_custom_file(tmp_path: Path) -> None:
@@ -135,7 +127,6 @@ HOSTILE: dict[str, Any] = {
     'a has no "Epochs to converge"': {
         "a": {"Benchmark": "gpt3", "BS": 1, "samples to converge": RUNS, "Hyperparams": {}}
     },
-    "a has 2 runs, of which 2 are": {"a": whole([1.0, 2.0])},
     "b and a both have batch size 64": {"a": whole(RUNS), "b": whole(RUNS)},
     "\\x1b[2J has 1 runs": {"\x1b[2J": whole([1.0])},
     "larger than 1 MiB": " " * (1 << 20) + "{}",
@@ -179,11 +170,11 @@ def test_diff() -> None:
     text = shown("diff", "5.0", "5.1")
     assert (
         "dlrm_dcnv2, epochs to converge; 4 points unchanged\n"
-        "  ~ 135168: the same runs, now pruned\n"
-        "  + 160000: 20 runs, mean 0.9583, limit 0.9319\n"
+        "  ~ 135,168: the same runs, now pruned\n"
+        "  + 160,000: 20 runs, mean 0.9583, limit 0.9319\n"
     ) in text
-    assert "  ~ 1152: runs 6, mean 322,560 -> 313,344, limit 322,560 -> 285,344\n" in text
-    assert "  - 9216: 6 runs, mean 691,200, limit 592,206\n" in text
+    assert "  ~ 1,152: runs 6, mean 322,560 -> 313,344, limit 322,560 -> 285,344\n" in text
+    assert "  - 9,216: 6 runs, mean 691,200, limit 592,206\n" in text
     assert "\nbert (removed), samples to converge\n  - 256: " in text
     assert text.endswith("\nUnchanged: llama2_70b_lora, retinanet, rgat\n")
 

@@ -160,10 +160,10 @@ def iso(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def division_of(written: str | None) -> str | None:
-    """Return a division as the rules spell it; None if they have no such division."""
+def _divisions(written: str | None) -> dict[str, str | None]:
+    """Return a division as the rules spell it, None if they lack it; and as it is written."""
     division = known_division(written)
-    return division if division in DIVISIONS else None
+    return {"division": division if division in DIVISIONS else None, "division_written": written}
 
 
 def number_of(value: str) -> float | None:
@@ -271,8 +271,7 @@ def _system(system: SystemFile, verdict: Verdicts, rounds: _Rounds, text: str) -
         schema.SystemRecord,
         system,
         *(*rounds.of_system(system), submitter, system.id, text),
-        division=division_of(system.division),
-        division_written=system.division,
+        **_divisions(system.division),
         status=category(system.status or ""),
         status_written=system.status,
         accelerators_per_node=whole_number(fields.get("accelerators_per_node")),
@@ -294,8 +293,7 @@ def _result_set(
         schema.ResultSetRecord,
         row,
         *key,
-        division=division_of(row.division),
-        division_written=row.division,
+        **_divisions(row.division),
         system_path=paths[context.system.path] if context.system else None,
         runs=row.runs_found,
         rcp_pass=row.rcp.official_pass if row.rcp else None,
@@ -312,8 +310,7 @@ def _run(row: RunRow, run: Run, first: Row) -> Row:
         schema.RunRecord,
         row,
         *first,
-        division=division_of(row.division),
-        division_written=row.division,
+        **_divisions(row.division),
         start=_time(run.start_ms),
         to_converge=row.samples_to_converge,
         **asdict(row.verdict),
@@ -408,18 +405,15 @@ def _system_path(published: PublishedSet) -> str:
 
 
 def _published_system(of_system: PublishedSet) -> Row:
+    texts = ("system_name", "accelerator_model", "host_processor", "framework")
     return schema.row(
         schema.SystemRecord,
         of_system,
         path=_system_path(of_system),
-        division=division_of(of_system.division),
-        division_written=of_system.division or None,
+        **_divisions(of_system.division or None),
         status=category(of_system.status),
         status_written=of_system.status or None,
-        system_name=of_system.system_name or None,
-        accelerator_model=of_system.accelerator_model or None,
-        host_processor=of_system.host_processor or None,
-        framework=of_system.framework or None,
+        **{name: getattr(of_system, name) or None for name in texts},
     )
 
 
@@ -433,8 +427,7 @@ def _published_set(published: PublishedSet) -> Row:
         schema.ResultSetRecord,
         published,
         id=_id(published),
-        division=division_of(published.division),
-        division_written=published.division or None,
+        **_divisions(published.division or None),
         system_path=_system_path(published),
         scaling_factor=scaled / unscaled if scaled is not None and unscaled else None,
         energy=published.energy_joules,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from mlperf_pkg.checker.values import Checked
 from mlperf_pkg.commands.rcp import reference as references
-from mlperf_pkg.commands.rcp.table import add_item, number, size
+from mlperf_pkg.commands.rcp.table import add_item, number
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.json_values import to_finite
@@ -171,10 +171,9 @@ def _hyperparameters(run: Run, checked: Checked) -> dict[str, Any]:
     values: dict[str, Any] = {}
     source = sources[run.path]
     with source.open() as stream:
-        for record in LogReader(stream, run.path, lambda _: None):
-            key = record.key if record is not None else None
-            if record and isinstance(key, str) and key not in values and is_hyperparameter(key):
-                values[key] = bounded(record.value)
+        for record in filter(None, LogReader(stream, run.path, lambda _: None)):
+            if isinstance(record.key, str) and is_hyperparameter(record.key):
+                values.setdefault(record.key, bounded(record.value))
     return dict(sorted(values.items()))
 
 
@@ -217,14 +216,20 @@ class Mistakes(Struct, frozen=True):
         return len(self.mistakes) - len(self.reasons)
 
 
-def mistakes_of_package(
-    usage: str | None, round_name: str | None, benchmark: str | None
+def mistakes(
+    file: Path | None, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    """Return the mistakes in the points of the installed mlperf-logging.
+    """Return the mistakes in the points of a file or, without one, of the installed mlperf-logging.
+
+    Those of a file are for one benchmark, by default that of its points.
 
     Raises:
-        UserError: mlperf-logging is not installed, or there is no such round or benchmark.
+        UserError: mlperf-logging is not installed, there is no such round or benchmark, the file
+            cannot be read, the official checker cannot use its points, or they are of several
+            benchmarks.
     """
+    if file:
+        return _mistakes_of_file(file, usage, round_name, benchmark)
     if benchmark:
         references.reference(usage, round_name, benchmark)
     chosen = [
@@ -243,15 +248,9 @@ def mistakes_of_package(
     return Mistakes(f"mlperf-logging {installed_version('mlperf-logging')}", problems, reasons)
 
 
-def mistakes_of_file(
+def _mistakes_of_file(
     path: Path, usage: str | None, round_name: str | None, benchmark: str | None
 ) -> Mistakes:
-    """Return the mistakes in the points of a file for a benchmark, by default that of its points.
-
-    Raises:
-        UserError: the file cannot be read, the official checker cannot use its points, or they are
-            of several benchmarks.
-    """
     file, names = visible(str(path)), [benchmark] if benchmark else references.benchmarks_in(path)
     if len(names) != 1:
         problem = f"points of {', '.join(map(visible, names))}" if names else "no reference point"
@@ -283,7 +282,7 @@ def text(result: Mistakes, view: View) -> str:
                 terminal.table(table_of(_COLUMNS, rows))
                 continue
             for item in mistakes:
-                where = f"{item.point} ({item.usage} {item.round}, {size(item.batch_size)})"
+                where = f"{item.point} ({item.usage} {item.round}, {item.batch_size:.15g})"
                 add_item(terminal, "  ", f"{where}: {item.found}; expected {item.expected}")
             terminal.line()
     summary = "The points have no mistakes."
@@ -300,7 +299,7 @@ def _rounds(problems: Sequence[upstream.PointProblem]) -> str:
     """Return the batch sizes by round: ``1.0: 48, 128; hpc 2.0: 64``."""
     words = []
     for (usage, name), of_round in groupby(problems, lambda item: (item.usage, item.round)):
-        sizes = ", ".join(size(problem.batch_size) for problem in of_round)
+        sizes = ", ".join(f"{problem.batch_size:.15g}" for problem in of_round)
         words.append(f"{'' if usage == 'training' else f'{usage} '}{name}: {sizes}")
     return "; ".join(words)
 

@@ -78,7 +78,7 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
     comparison = reference.at(batch_size)
     if comparison.point is None:
         raise UserError(
-            f"batch size {size(batch_size)} is larger than all points of"
+            f"batch size {batch_size:.15g} is larger than all points of"
             f" {reference.benchmark} in {reference.round}: there is no limit to resample"
         )
     from numpy.random import default_rng
@@ -98,25 +98,14 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
     own = next((point for point in reference.points if point.batch_size == batch_size), None)
     fails = error = None
     if own:
-        of_sets, minimum = (
-            draw(own, reference.runs.required)[0],
-            limit.minimum - reference.allowance,
-        )
+        of_sets, _ = draw(own, reference.runs.required)
+        minimum = limit.minimum - reference.allowance
         passing = [reaches(mean, limit.mean, minimum) for mean in of_sets.tolist()]
         share = passing.count(False) / resamples
         fails, error = 100 * share, 100 * sqrt(share * (1 - share) / resamples)
-    return Bootstrap(
-        reference=reference,
-        batch_size=batch_size,
-        points=points,
-        mean=_estimate(limit.mean, means),
-        limit=_estimate(limit.minimum, limits),
-        fails_percent=fails,
-        error_percent=error,
-        method=METHOD,
-        resamples=resamples,
-        seed=seed,
-    )
+    estimates = (_estimate(limit.mean, means), _estimate(limit.minimum, limits))
+    shares = (fails, error)
+    return Bootstrap(reference, batch_size, points, *estimates, *shares, METHOD, resamples, seed)
 
 
 def _interpolated(

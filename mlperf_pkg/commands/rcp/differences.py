@@ -183,19 +183,14 @@ def json(result: Differences, _: View) -> str:
 def csv(result: Differences, _: View) -> str:
     """Render one line per point that differs."""
     names = PointState.__struct_fields__
-    header = [
-        "benchmark",
-        "batch_size",
-        "kind",
-        *(f"{s}_{n}" for s in ("old", "new") for n in names),
-    ]
+    of_sides = [f"{side}_{name}" for side in ("old", "new") for name in names]
     rows = (
         [item.name, point.batch_size, point.kind]
         + [getattr(state, name, None) for state in (point.old, point.new) for name in names]
         for item in result.benchmarks
         for point in item.points
     )
-    return csv_text(header, rows)
+    return csv_text(["benchmark", "batch_size", "kind", *of_sides], rows)
 
 
 DIFF_FORMATS = {"text": text, "csv": csv, "json": json}

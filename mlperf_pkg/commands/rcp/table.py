@@ -56,31 +56,23 @@ def shown(
 
     With ``batch_sizes``, return instead the rows with which the test compares sets of these sizes.
     """
+    places: list[tuple[float, str, tuple[str, ...], ReferencePoint | None]]
     if batch_sizes:
-        compared = [(batch_size, reference.at(batch_size)) for batch_size in batch_sizes]
-        return [
-            _row(reference, item.point, batch_size, _STATES.get(item.message, MISSING), item.points)
-            for batch_size, item in compared
-        ]
-    used = reference.used
-    return [
-        _row(reference, point, point.batch_size, USED if point in used else PRUNED, (point.name,))
-        for point in reference.points
-        if point in used or not pruned
-    ]
+        compared = ((batch_size, reference.at(batch_size)) for batch_size in batch_sizes)
+        places = [(n, _STATES.get(c.message, MISSING), c.points, c.point) for n, c in compared]
+    else:
+        used = reference.used
+        of_points = ((USED if p in used else PRUNED, p) for p in reference.points)
+        places = [(p.batch_size, state, (p.name,), p) for state, p in of_points]
+        places = [place for place in places if not (pruned and place[1] == PRUNED)]
+    return [PointRow(reference, *place[:3], *_figures(place[3])) for place in places]
 
 
-def _row(
-    reference: Reference,
-    point: ReferencePoint | None,
-    batch_size: float,
-    state: str,
-    names: tuple[str, ...],
-) -> PointRow:
+def _figures(point: ReferencePoint | None) -> tuple[Any, ...]:
+    """Return the values of a row from its runs on."""
     if point is None:
-        return PointRow(reference, batch_size, state, names)
-    values = (len(point.to_converge) or None, point.mean, point.stdev, point.minimum)
-    return PointRow(reference, batch_size, state, names, *values, has_limit(point))
+        return ()
+    return len(point.to_converge) or None, point.mean, point.stdev, point.minimum, has_limit(point)
 
 
 # ---- text ---------------------------------------------------------------------------------
@@ -94,8 +86,8 @@ def number(value: float | None) -> str:
 
 
 def size(value: float) -> str:
-    """Return a batch size with all its digits."""
-    return f"{value:.15g}"
+    """Return a batch size with all its digits and with commas."""
+    return f"{value:,.15g}"
 
 
 def _remark(row: PointRow) -> str:

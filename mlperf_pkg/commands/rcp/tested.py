@@ -119,10 +119,8 @@ def _test(context: SetContext, points: Points | None) -> tuple[RcpRow | None, st
     if context.round.version < (1, 0):
         return None, "the RCP test exists from round 1.0 on"
     crash = crash_of(context, points)
-    return (
-        None,
-        f"the official checker crashes: {crash}" if crash else "the set could not be tested",
-    )
+    reason = f"the official checker crashes: {crash}" if crash else "the set could not be tested"
+    return None, reason
 
 
 def _state(test: RcpRow | None) -> Verdict:

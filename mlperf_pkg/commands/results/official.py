@@ -117,26 +117,6 @@ def _rounded(cell: systems.Cell) -> systems.Cell:
     return math.copysign(float(f"{whole + carried}.{fraction:0{_DECIMALS}}"), cell)
 
 
-class Summary(Struct, frozen=True):
-    """The official tables of one round.
-
-    ``plain`` has the times to train in minutes, one column per benchmark; ``detailed`` adds batch
-    size, samples to converge, RCP and energy (in joules); ``weak`` is the throughput of HPC, None
-    for training. ``left_out`` lists results that are not in the tables, and why: the official
-    summarizer leaves out those without a description, and crashes on the others (``crashed``).
-    ``tested`` lists the paths of the sets whose convergence it tests before it crashes.
-    """
-
-    usage: str
-    round: str
-    plain: Table
-    detailed: Table
-    weak: Table | None
-    left_out: tuple[str, ...]
-    tested: tuple[str, ...]
-    crashed: bool
-
-
 # ---- rows -----------------------------------------------------------------------------------
 
 
@@ -159,34 +139,45 @@ def summarize(checked: Checked, ids: PrivateIds | None = None) -> Summary:
     from mlperf_logging.benchmark_meta import get_allowed_benchmarks
 
     benchmarks = get_allowed_benchmarks(usage, load_round(usage, round_).ruleset)
-    collector = _Collector(usage, round_, tuple(dict.fromkeys(benchmarks)), ids)
+    summary = Summary(usage, round_, tuple(dict.fromkeys(benchmarks)), ids)
     for system in systems.systems_of(checked):
-        collector.add(system)
-    return Summary(
-        usage=usage,
-        round=round_,
-        plain=collector.table(collector.plain),
-        detailed=collector.table(collector.detailed, STRONG_METRICS),
-        weak=collector.table(collector.weak, WEAK_METRICS) if usage == "hpc" else None,
-        left_out=tuple(collector.left_out),
-        tested=tuple(collector.tested),
-        crashed=collector.crashed,
-    )
+        summary.add(system)
+    return summary
 
 
-class _Collector(Struct):
-    """Collects rows, one per system and table, for the benchmarks of the official columns."""
+class Summary(Struct):
+    """The official tables of one round, with a row per system; ``benchmarks`` are their columns.
+
+    ``left_out`` lists results that are not in the tables, and why: the official summarizer leaves
+    out those without a description, and crashes on the others (``crashed``). ``tested`` lists the
+    paths of the sets whose convergence it tests before it crashes.
+    """
 
     usage: str
     round: str
     benchmarks: tuple[str, ...]
-    ids: PrivateIds | None
-    plain: list[Row] = []
-    detailed: list[Row] = []
-    weak: list[Row] = []
+    ids: PrivateIds | None = None
     left_out: list[str] = []
     tested: list[str] = []
     crashed: bool = False
+    _plain: list[Row] = []
+    _detailed: list[Row] = []
+    _weak: list[Row] = []
+
+    @property
+    def plain(self) -> Table:
+        """The times to train in minutes, one column per benchmark."""
+        return self._table(self._plain)
+
+    @property
+    def detailed(self) -> Table:
+        """The same with batch size, samples to converge, RCP and energy (in joules)."""
+        return self._table(self._detailed, STRONG_METRICS)
+
+    @property
+    def weak(self) -> Table | None:
+        """The throughput of HPC, None for training."""
+        return self._table(self._weak, WEAK_METRICS) if self.usage == "hpc" else None
 
     def add(self, system: systems.System) -> None:
         """Add the row of a system, even without results; HPC has one for each kind of scaling."""
@@ -210,12 +201,12 @@ class _Collector(Struct):
                 continue
             results = self._results(system, f"{label}/{scaling}" if scaling else label)
             if scaling == WEAK:
-                self.weak.append(row | _cells(results, _throughput))
+                self._weak.append(row | _cells(results, _throughput))
             else:
-                self.plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
+                self._plain.append(row | {n: r.row.official_minutes for n, r in results.items()})
                 # Benchmarks without results keep empty strings in the RCP columns.
                 blank: Row = {f"{name}:RCP": "" for name in self.benchmarks}
-                self.detailed.append(blank | row | _cells(results, _details))
+                self._detailed.append(blank | row | _cells(results, _details))
 
     def _results(self, system: systems.System, parent: str) -> dict[str, SetResult]:
         """Return the result sets in a folder by the names of their columns."""
@@ -243,7 +234,7 @@ class _Collector(Struct):
         self.left_out.append(reason)
         self.crashed = True
 
-    def table(self, rows: list[Row], metrics: Sequence[str] = ()) -> Table:
+    def _table(self, rows: list[Row], metrics: Sequence[str] = ()) -> Table:
         """Return rows sorted by all columns from the left, empty cells last.
 
         Absent cells are empty; without ``metrics``, there is a column for each benchmark.

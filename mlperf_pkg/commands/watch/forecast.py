@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.results.rcp import ReferencePoint, prune, reference_points
+from mlperf_pkg.results.rcp import ReferencePoint, comparison_at, prune, reference_points
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Benchmark
 from mlperf_pkg.run.evaluations import KEYS, MS_PER_MINUTE, Evaluation, evaluation_of, position_of
@@ -144,11 +144,8 @@ def _reference(run: Run, rules: Benchmark, batch_size: float | None) -> Referenc
     )
     if not points or batch_size is None or run.division != "closed":
         return None
-    low = next((p for p in reversed(points) if p.batch_size <= batch_size), points[0])
-    high = next((p for p in points if p.batch_size >= batch_size), points[-1])
-    if low.batch_size >= high.batch_size:
-        return low
-    return ReferencePoint.between(low, high, batch_size, runs=runs.required)
+    nearest = min(batch_size, points[-1].batch_size)
+    return comparison_at(points, nearest, runs=runs.required).point
 
 
 # ---- the forecast -------------------------------------------------------------------------

@@ -414,10 +414,7 @@ class _Log:
         new = evaluations[self._evaluations :]
         self._evaluations = len(evaluations)
         for one in new:
-            minutes, met = (
-                (one.time_ms - start_ms) / MS_PER_MINUTE,
-                goal.met(one.values),
-            )
+            minutes, met = (one.time_ms - start_ms) / MS_PER_MINUTE, goal.met(one.values)
             yield events.Evaluated(minutes, one.position, one.unit, one.values, met)
         if new and not goal.met(new[-1].values) and (progress := self.progress(0)):
             yield progress

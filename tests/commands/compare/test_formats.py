@@ -13,7 +13,7 @@ from tests.helpers.published import result
 
 A = result(samples_per_second=2_345_678.0, unit="samples", availability="Available on-premise")
 LONG = "dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name"
-B = replace(A, submitter="Other", path="x", minutes=10.0, accelerators=64, availability="cloud")
+B = replace(A, submitter="Other", path="x", minutes=10.0, accelerators=64, availability="space")
 C = replace(A, system=LONG, path="y", minutes=800.0, rules=Verdict.FAIL, availability=None)
 PRICES = {"dgx": Price(300_000.0, "list"), LONG: Price(300_000.0, "list")}
 
@@ -28,7 +28,7 @@ def test_text() -> None:
         """\
         Time to train                   Submitter  Avail.  Accelerators  Minutes   Speed
         bert (closed)
-          dgx                           Other      cloud             64   10.000   2.00x
+          dgx                           Other      space             64   10.000   2.00x
           dgx *                         ACME       onprem             8   20.000   1.00x
           dgxa100_n8_ngc22.04_merlin_hugectr_of_a_long_name
                                         ACME       -                  8  800.000  0.025x
@@ -64,17 +64,6 @@ def test_a_price_is_given_once_and_only_with_a_ratio_per_dollar() -> None:
     assert "$300,000" not in text(A, prices=PRICES)
 
 
-def test_availability_in_short() -> None:
-    for status, word in (
-        ("Available on premise", "onprem"),
-        ("Available cloud", "cloud"),
-        ("Research, Development, or Internal (RDI)", "research"),
-        ("on the moon", "on the moon"),
-        (None, ""),
-    ):
-        assert replace(A, availability=status).availability_in_short == word
-
-
 def test_small_ratios_keep_a_digit() -> None:
     shown = text(A, *(replace(A, path=str(m), minutes=m) for m in (300.0, 3000.0, 1e6)))
     ratios = [word for word in shown.split() if word.endswith("x") and word[0].isdigit()]
@@ -88,5 +77,5 @@ def test_markdown() -> None:
         " Speed per node | Per second | Per second /accelerator | Per second /node |"
     )
     assert lines[6] == (
-        "| dgx | Other | cloud | 64 | 10.000 | 2.00x | 0.25x | 2.00x | 2.3M | 36,651 | 2.3M |"
+        "| dgx | Other | space | 64 | 10.000 | 2.00x | 0.25x | 2.00x | 2.3M | 36,651 | 2.3M |"
     )

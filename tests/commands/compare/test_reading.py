@@ -26,7 +26,6 @@ def test_a_table_is_refused_with_its_line(tmp_path: Path) -> None:
         ("", ":1: no column system or benchmark or minutes; expected system, benchmark, minutes"),
         ("system,benchmark\n", ":1: no column minutes; expected system, benchmark, minutes"),
         (f"{head}\na,b,x\n", ":2: minutes is 'x'; expected a number above 0"),
-        (f"{head}\na,b,nan\n", ":2: minutes is 'nan'"),
         (f"{head}\na,b,-1\n", ":2: minutes is '-1'"),
         (f"{head}\na,,1\n", ":2: benchmark is empty; expected a name"),
         (f"{head},nodes\na,b,1,1.5\n", ":2: nodes is '1.5'; expected a whole"),

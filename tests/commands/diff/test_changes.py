@@ -38,7 +38,6 @@ def test_pairs() -> None:
     for old, new, pairs in (
         ([{}], [{}], [(0, 0)]),
         ([{}], [], []),
-        ([], [{}], []),
         # Another path, system or division, but the only set of the benchmark.
         ([{}], [{"path": "results/h100/bert", "system": "h100"}], [(0, 0)]),
         ([{}], [{"division": "open"}], [(0, 0)]),

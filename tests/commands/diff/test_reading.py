@@ -16,7 +16,6 @@ def test_settings_named() -> None:
             "global_batch_size opt_name lars_epsilon opt_lamb_beta_1 sgd_opt_momentum",
             "eval_accuracy seed run_start submission_org weights_initialization",
         ),
-        ("training", "5.1", "lora_rank max_steps lora_dropout", "block_stop"),
         ("training", "6.1", "tensor_parallelism", "cache_clear"),
         ("training", "0.7", "lr_rates", "actual_selfplay_games_per_generation epoch_start"),
         ("hpc", "1.0", "opt_betas scheduler_milestones", "eval_error staging_stop"),

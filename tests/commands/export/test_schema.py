@@ -37,9 +37,3 @@ def test_the_page_describes_all_keys_and_indexes() -> None:
         f"| `{table.name}` | {codes(table.keys)} | {codes(table.indexes)} |"
         for table in TABLES.values()
     ]
-
-
-def test_all_tables_begin_with_the_round() -> None:
-    assert {tuple(column.name for column in t.columns[:2]) for t in TABLES.values()} == {
-        ("usage", "round")
-    }

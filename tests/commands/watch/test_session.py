@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
-from unittest.mock import Mock
 
 import pytest
 from backports import zstd
@@ -200,10 +199,6 @@ class Log:
         judge = Judge(str(path), round="2.0", waivers=waivers or Waivers())
         self.session = Session(judge, lambda: self.now)
 
-    @property
-    def state(self) -> session._Log:
-        return self.session.log
-
     def tick(self, data: bytes | None = None, seconds: float = 10.0) -> list[Event]:
         """Append, let time pass, and ask."""
         if data is not None:
@@ -235,10 +230,15 @@ def test_a_good_run(log: Log) -> None:
     assert changes(events) == ["appeared"]
     assert {"run", "evaluation", "progress"} <= set(kinds(events))
     log.tick(GOOD[half:].rstrip(b"\n"))  # the last line has no end until nothing follows
-    assert not log.state.done
+    assert not log.session.log.done
     *_, last = log.tick()
     assert isinstance(last, Ended)
-    assert (last.status, last.lost, last.errors, log.state.done) == ("success", False, 0, True)
+    assert (last.status, last.lost, last.errors, log.session.log.done) == (
+        "success",
+        False,
+        0,
+        True,
+    )
 
 
 def test_each_evaluation_is_reported_once_however_the_log_grows(log: Log) -> None:
@@ -256,7 +256,11 @@ def test_a_wrong_record_is_reported_when_its_line_is_complete(log: Log) -> None:
     assert log.tick(WRONG[at:end]) == []
     events = log.tick(WRONG[end : end + 1])
     assert [event.finding.found for event in events if isinstance(event, Found)] == ["good"]
-    assert (kinds(events).count("lost"), log.state.lost, log.state.done) == (1, True, False)
+    assert (kinds(events).count("lost"), log.session.log.lost, log.session.log.done) == (
+        1,
+        True,
+        False,
+    )
     log.tick(WRONG[end + 1 :])
     assert kinds(log.tick()) == ["end"]
 
@@ -271,14 +275,14 @@ def test_what_is_absent_is_open_at_run_start_and_wrong_at_the_end(log: Log) -> N
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_new_file_starts_anew(log: Log, replace: bool) -> None:
     log.tick(WRONG[: len(WRONG) // 2])
-    assert log.state.lost
+    assert log.session.log.lost
     if replace:
         log.path.rename(log.path.with_suffix(".old"))
     log.path.write_bytes(b"")
     events = log.tick(GOOD)
     assert changes(events) == ["replaced" if replace else "truncated"]
     assert kinds(log.tick())[-1] == "end"
-    assert not log.state.lost
+    assert not log.session.log.lost
 
 
 @pytest.mark.parametrize(
@@ -297,18 +301,8 @@ def test_a_waived_finding_loses_what_the_official_checker_rejects(
     monkeypatch.setattr(Waivers, "waive_run", with_basis)
     events = log.tick(WRONG) + log.tick()
     assert [event.finding.waiver for event in events if isinstance(event, Found)] == [waiver.waiver]
-    assert log.state.lost is lost
+    assert log.session.log.lost is lost
     log.session.close()
-
-
-def test_a_storage_error_is_reported_once(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    log.tick(GOOD)
-    with monkeypatch.context() as patched:
-        fail = Mock(side_effect=OSError(5, "Input/output error"))
-        patched.setattr(Follower, "poll", fail)
-        assert changes(log.tick()) == ["unreadable"]
-        assert log.tick() == []
-    assert kinds(log.tick())[-1] == "end"
 
 
 def test_judging_takes_a_tenth_of_the_time_at_most(
