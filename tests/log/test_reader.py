@@ -164,6 +164,7 @@ def test_chunks_do_not_show(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None
         (":::MLLOG " + "y" * 1000, [(2, "LOG109")]),
         ("y" * 1000 + ":::MLLOG {}", [(2, "LOG109")]),
         ("y" * 1000 + ":::MLLOG ", [(2, "LOG109")]),
+        (":::MLLOG " + "y" * 280, [(2, "LOG109")]),
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

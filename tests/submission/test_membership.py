@@ -72,6 +72,11 @@ def test_evidence() -> None:
         assert (of_log.system, of_log.why, of_log.candidates) == (system, why, ())
 
 
+def test_logs_of_a_system_are_one_set_whatever_else_they_state() -> None:
+    logs = [log("results/pod16/bert/a.txt", nodes=1), log("results/pod16/bert/b.txt", "x", nodes=2)]
+    assert [len(members.logs) for members in groups_of(logs, PODS, Config())] == [2]
+
+
 def test_open() -> None:
     for stated, systems, candidates in [
         (log(), PODS, ()),
