@@ -17,7 +17,6 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.simulate import description
 
 # ---- a result set -------------------------------------------------------------------------
 
@@ -59,7 +58,7 @@ def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path 
         "number_of_nodes": str(plan.nodes),
         "accelerators_per_node": str(plan.accelerators_per_node),
     }
-    _write({**files, described: description(values, system).encode()})
+    _write({**files, described: simulation.description(values, system).encode()})
     return list(files), described, []
 
 
