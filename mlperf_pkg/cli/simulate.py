@@ -62,13 +62,11 @@ _ROUND_OPTIONS = ("sets", "extras", "force")
 @click.option(
     "--optimizer", metavar="NAME", help="Set the optimizer, where a benchmark allows several."
 )
-@click.option(
+@options.repeatable(
     "--failure",
     "failures",
-    multiple=True,
     type=Choice(list(FAILURES)),
-    help="Make the last run fail (whole round: the last run of every tenth result set);"
-    " repeatable.",
+    text="Make the last run fail (whole round: the last run of every tenth result set)",
 )
 @options.count_option(
     "--records",

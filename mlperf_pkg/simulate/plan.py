@@ -14,23 +14,22 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
-from itertools import chain, product
+from itertools import chain
 from math import ceil, floor, inf, isfinite
 from typing import Any, Literal
 
 from msgspec import Struct, convert, field
-from msgspec.structs import replace
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.results import rcp
-from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds, usages
+from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds
 from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, simulation_of
 from mlperf_pkg.rulebook.logged import Seen, first_logged
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Rule
+from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules, rule_table
 
@@ -205,21 +204,6 @@ class RunPlan(Struct, frozen=True):
     def nodes(self) -> int:
         """The number of hosts."""
         return self.accelerators // self.accelerators_per_node
-
-
-def plans(system: str, organization: str) -> Iterator[RunPlan]:
-    """Yield a plan of every kind of run that there is, in the order of the rulebook.
-
-    A kind is a usage, round, benchmark, division and optimizer. Kinds of which the official
-    checker accepts no log are left out.
-    """
-    for usage in usages():
-        for name in rounds(usage):
-            for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS):
-                if not refusal(usage, name, benchmark, division):
-                    plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
-                    for optimizer in optimizers(usage, name, benchmark) or (None,):
-                        yield replace(plan, optimizer=optimizer)
 
 
 def newest_round(usage: str, benchmark: str) -> str:

@@ -18,17 +18,16 @@ from mlperf_logging.result_summarizer import result_summarizer
 from msgspec.structs import replace
 
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.simulate import RunPlan, plans, simulate_power, simulate_run, simulate_set
+from mlperf_pkg.simulate import RunPlan, simulate_power, simulate_run, simulate_set
 from mlperf_pkg.simulate.runs import Event, write
 from tests.helpers.examples import examples
 from tests.helpers.logs import records
 from tests.helpers.official import official_rcp
-from tests.helpers.simulated_logs import evaluations, reached, run_ms, time_of, values
+from tests.helpers.simulated_logs import PLANS, evaluations, reached, run_ms, time_of, values
 
 RECIPES = [("resnet", "lars"), ("resnet", "sgd"), ("bert", "lamb"), ("rnnt", "lamb")]
 PLAN = RunPlan("2.0", "resnet", "closed", system="box16", organization="Example Org")
 SOURCE = Path(__file__).parents[2]
-PLANS = list(plans("box16", "Example Org"))
 
 recipes = pytest.mark.parametrize(("benchmark", "optimizer"), RECIPES)
 

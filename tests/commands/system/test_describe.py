@@ -10,7 +10,9 @@ import pytest
 from mlperf_logging.system_desc_checker import system_desc_checker
 
 from mlperf_pkg.checks.descriptions import FILL_IN, check_system, needing_answer, required_fields
-from mlperf_pkg.commands.system import Sources, UserValues, describe, machine, this_machine
+from mlperf_pkg.commands.system import machine
+from mlperf_pkg.commands.system.description import UserValues, describe
+from mlperf_pkg.commands.system.machine import Sources, this_machine
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import MAX_LINES, Severity, Verdict, verdicts_of
 from mlperf_pkg.rulebook.documents import rounds
