@@ -652,7 +652,6 @@ class Setup(Struct, frozen=True):
     demanded: KeyedRules
     rules: KeyedRules
     metrics: tuple[str, ...]
-    epoch_records: str
     schedule: tuple[Number, Number]
     tracks: Mapping[str, tuple[Number, Number]]
     point: rcp.ReferencePoint
@@ -692,7 +691,6 @@ def resolve(plan: RunPlan) -> Setup:
         demanded=demanded,
         rules=rules,
         metrics=tuple(dict.fromkeys(_metrics(demanded, benchmark))),
-        epoch_records=recipe.epoch_records or ("each" if benchmark.unit == "epochs" else "none"),
         schedule=_schedule(recipe, benchmark, point, batch_size),
         tracks=_tracks(recipe, benchmark),
         point=point,

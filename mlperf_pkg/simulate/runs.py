@@ -45,10 +45,11 @@ class Course(Struct, frozen=True):
 
 def epochs_between(setup: Setup, after: float, until: float) -> Sequence[float]:
     """Return the ``epoch_num`` of each epoch that is logged between two evaluations."""
-    if setup.epoch_records == "none":
-        return ()
-    whole = setup.epoch_records == "whole"
-    return (until,) if whole else range(int(after) + 1, int(until) + 1)
+    default = "each" if setup.benchmark.unit == "epochs" else "none"
+    records = setup.recipe.epoch_records or default
+    if records == "each":
+        return range(int(after) + 1, int(until) + 1)
+    return (until,) if records == "whole" else ()
 
 
 def draw_course(setup: Setup, rng: Random) -> Course:

@@ -26,14 +26,6 @@ def epyc(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(machine, "this_machine", lambda: sources)
 
 
-def test_to_standard_output() -> None:
-    result = call("system", "init", *KNOWN, "--round", "v3.1", "--status", "cloud")
-    assert result.exit_code == 0
-    fields = json.loads(result.stdout)
-    assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
-    assert result.stderr.startswith("fields to fill in: accelerator_memory_configuration, cooling,")
-
-
 def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:
     file = tmp_path / "x8.json"
     result = call("system", "init", *KNOWN, "-o", file)

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from mlperf_pkg.compat.rcp_checker import check_directory
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.results.rcp import allowance, is_covered, judge, prune, reference_points
+from mlperf_pkg.results.rcp import is_covered, reference_points
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Benchmark, version_of
 from mlperf_pkg.run.model import LogFile, Run
@@ -132,14 +133,8 @@ def test_failure_is_officially_invalid(plan: RunPlan, tmp_path: Path) -> None:
 @pytest.mark.parametrize("plan", JUDGED, ids=named)
 def test_closed_set_passes_the_rcp_test_unscaled(plan: RunPlan, tmp_path: Path) -> None:
     logs = simulate_set(plan, 3)
-    runs, convergences = rules_of(plan).runs, [read(log, plan).convergence for log in logs]
-    assert len(logs) == runs.required
-    sizing = {"runs": runs.required, "drop": runs.drop}
-    points = prune(reference_points(plan.usage, ruleset(plan), plan.benchmark, **sizing))
-    converged = [convergence.to_converge for convergence in convergences]
-    tolerance = allowance(plan.usage, plan.benchmark)
-    size = convergences[0].batch_size
-    result = judge(points, size, converged, allowance=tolerance, **sizing)
-    verdict = (result.official_pass, result.message, result.normalization)
+    assert len(logs) == rules_of(plan).runs.required
+    kind = (plan.usage, ruleset(plan))
+    verdict = official_rcp(logs, tmp_path, *kind)
     assert verdict == (True, "RCP found", 1.0)
-    assert verdict == official_rcp(logs, tmp_path, plan.usage, ruleset(plan))
+    assert verdict == check_directory(str(tmp_path), *kind, False, False, rcp_pass="pruned_rcps")
