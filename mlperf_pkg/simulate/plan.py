@@ -520,7 +520,7 @@ def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> lis
 
 
 def _value(setting: Setting, assigned: Assigned) -> Value:
-    """Return the value of a setting that is no choice.
+    """Return the value of a setting without candidates.
 
     Raises:
         ValueError: a formula is wrong, or needs a key that is not in ``assigned``.

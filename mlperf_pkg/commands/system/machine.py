@@ -52,8 +52,8 @@ class Sources(Struct, frozen=True):
     def paths(self, pattern: str) -> list[str]:
         """Return the files and folders that match a pattern, sorted by name."""
         try:
-            found = self.root.glob(pattern)
-            return sorted(path.relative_to(self.root).as_posix() for path in found)
+            paths = self.root.glob(pattern)
+            return sorted(path.relative_to(self.root).as_posix() for path in paths)
         except OSError:
             return []
 
