@@ -15,8 +15,7 @@ from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.simulate import FAILURES
 
 _SET_OPTIONS = ("system", "submitter", "runs", "minutes", "accelerators", "optimizer", "layout")
-_ROUND_OPTIONS = ("submitters", "systems", "sets", "power", "code", "force")
-_ROUND_SWITCHES = ("whole_round", "submitters", "systems")
+_ROUND_OPTIONS = ("sets", "extras", "force")
 
 
 @click.command(name="simulate", cls=Command)
@@ -63,13 +62,11 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
 @click.option(
     "--optimizer", metavar="NAME", help="Set the optimizer, where a benchmark allows several."
 )
-@click.option(
+@options.repeatable(
     "--failure",
     "failures",
-    multiple=True,
     type=Choice(list(FAILURES)),
-    help="Make the last run fail (whole round: the last run of every tenth result set);"
-    " repeatable.",
+    text="Make the last run fail (whole round: the last run of every tenth result set)",
 )
 @options.count_option(
     "--records",
@@ -85,23 +82,30 @@ _ROUND_SWITCHES = ("whole_round", "submitters", "systems")
     show_default=True,
     help="Write all logs into one folder, or into folders as in results/.",
 )
-@options.flag("--whole-round", text="Write a whole round of submissions.")
 @options.count_option(
-    "--submitters", most=10_000, text="Write a whole round with N submitters (default: 3)."
+    "--submitters",
+    most=10_000,
+    text="Write a whole round of submissions, with N submitters (default with --system-count: 3).",
 )
 @options.count_option(
     "--system-count",
     "systems",
     most=100_000,
-    text="Write a whole round with N systems, shared among all submitters (default: 10).",
+    text="Write a whole round with N systems, shared among all submitters (default with"
+    " --submitters: 10).",
 )
 @options.count_option(
     "--sets",
     most=100,
     text="Whole round: run N benchmarks on each system (default: 1 and 2 in turn).",
 )
-@options.flag("--power", text="Whole round: add power logs to systems of up to four nodes.")
-@options.flag("--code", text="Whole round: add stubs of code in benchmarks/.")
+@options.repeatable(
+    "--with",
+    "extras",
+    type=Choice(simulation.EXTRAS),
+    text="Whole round: add power logs to systems of up to four nodes (power), stubs of code in"
+    " benchmarks/ (code)",
+)
 @reads("usage", "jobs")
 @options.force_option("Replace a whole round that was simulated before.")
 @click.pass_context
@@ -110,15 +114,14 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
 
     The logs pass 'mlperf-pkg check', unless --failure makes runs fail.
 
-    Without --whole-round, FOLDER receives the logs of one result set:
+    FOLDER receives the logs of one result set:
     FOLDER/<ID>_<benchmark>_<number>.log or, with --layout tree,
     FOLDER/<ID>/<benchmark>/result_<number>.txt. The system is described in
     systems/<ID>.json beside FOLDER, or beside the logs/ or results/ that FOLDER is
-    in,
-    unless that file exists. Existing files are never overwritten. The paths are
+    in, unless that file exists. Existing files are never overwritten. The paths are
     printed.
 
-    With --whole-round, --submitters or --system-count, FOLDER becomes a whole round: a
+    With --submitters or --system-count, FOLDER becomes a whole round instead: a
     submission of each submitter, with systems/ and results/. FOLDER must not exist.
 
     Exit status: 0 if all files were written, 2 if they could not be.
@@ -133,19 +136,19 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
     """
     values["round"] = values.pop("round_")
     values["usage"] = values["usage"] or "training"
-    if any(values[name] for name in _ROUND_SWITCHES):
+    if values["submitters"] or values["systems"]:
         _refuse(ctx, _SET_OPTIONS, "one result set, not of a whole round")
         summary = simulation.write_whole_round(folder, values, force=force)
         click.echo(visible(summary))
         return 0
-    _refuse(ctx, _ROUND_OPTIONS, "a whole round (--whole-round)")
+    _refuse(ctx, _ROUND_OPTIONS, "a whole round (--submitters, --system-count)")
     required = ("benchmarks", "system", "submitter")
     if missing := [f"--{name.removesuffix('s')}" for name in required if not values[name]]:
-        raise click.UsageError(f"missing {', '.join(missing)} (or --whole-round)")
+        raise click.UsageError(f"missing {', '.join(missing)} (or --submitters)")
     if len(values["benchmarks"]) > 1:
         raise click.UsageError(
             "--benchmark is given more than once; one result set has one benchmark"
-            " (or --whole-round)"
+            " (or --submitters)"
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]

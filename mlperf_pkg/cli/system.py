@@ -10,7 +10,7 @@ from mlperf_pkg.checks.descriptions import FILL_IN
 from mlperf_pkg.cli import options
 from mlperf_pkg.cli.group import Group, reads
 from mlperf_pkg.cli.output import Output, Outputs
-from mlperf_pkg.commands.system import description, this_machine
+from mlperf_pkg.commands.system import description, machine
 from mlperf_pkg.infra.text import visible
 from mlperf_pkg.render import FORMATS
 from mlperf_pkg.results.wording import counted
@@ -86,7 +86,7 @@ def init(
     target = Output(output, force)
     target.refuse_early(nodes)
     if not nodes:
-        _write(target, description.describe(this_machine(), user_values))
+        _write(target, description.describe(machine.this_machine(), user_values))
         return 0
     read = description.read_nodes(nodes)
     merged, differences = description.merge(read, user_values)

@@ -17,7 +17,6 @@ from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook.documents import rounds
-from mlperf_pkg.simulate import description
 
 # ---- a result set -------------------------------------------------------------------------
 
@@ -59,7 +58,7 @@ def write_set(folder: Path, order: Mapping[str, Any]) -> tuple[list[Path], Path 
         "number_of_nodes": str(plan.nodes),
         "accelerators_per_node": str(plan.accelerators_per_node),
     }
-    _write({**files, described: description(values, system).encode()})
+    _write({**files, described: simulation.description(values, system).encode()})
     return list(files), described, []
 
 
@@ -126,14 +125,17 @@ def _write(files: Mapping[Path, bytes]) -> None:
 
 # ---- a round ------------------------------------------------------------------------------
 
+EXTRAS = ("power", "code")
+
 
 def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) -> str:
     """Write the round into a new folder; return a summary of what was written.
 
     ``order`` has the options of the command, as ``RoundPlan`` defines them; None is the default.
     ``round`` is by default the newest of the usage. Where only one of ``systems`` and
-    ``submitters`` is set, the other's default is changed to fit. ``jobs`` is the number of
-    processes, by default one per core. ``force`` replaces a round that was simulated before.
+    ``submitters`` is set, the other's default is changed to fit. ``extras`` are of ``EXTRAS``.
+    ``jobs`` is the number of processes, by default one per core. ``force`` replaces a round that
+    was simulated before.
 
     Raises:
         UserError: as ``write_round``.
@@ -141,10 +143,11 @@ def write_whole_round(folder: Path, order: Mapping[str, Any], *, force: bool) ->
     usage, submitters = order["usage"], order["submitters"]
     plan = simulation.RoundPlan(usage, order["round"] or rounds(usage)[-1])
     systems = order["systems"] or max(plan.systems, submitters or 0)
-    same = ("sets", "seed", "benchmarks", "failures", "power", "code")
+    same = ("sets", "seed", "benchmarks", "failures")
     plan = replace(
         plan,
         **{name: order[name] for name in same},
+        **{name: name in order["extras"] for name in EXTRAS},
         submitters=submitters or min(plan.submitters, systems),
         systems=systems,
         divisions=(order["division"],) if order["division"] else plan.divisions,

@@ -37,17 +37,16 @@ class ComplianceChecker(Struct, frozen=True):
     quiet: bool
     werror: bool
 
-    def check_file(self, filename: str, config_file: str | None = None) -> bool:
-        """Return whether a log passes, and log its findings with ``logging``.
+    def check_file(
+        self, filename: str, config_file: str | None = None, console: tools.Console | None = None
+    ) -> bool:
+        """Return whether a log passes, and write its findings, by default with ``logging``.
 
         Raises:
             UserError: the log cannot be read, the rulebook does not have the round, or
                 ``config_file`` is not that of the ruleset.
         """
-        return self.check(filename, config_file, tools.Logged())
-
-    def check(self, filename: str, config_file: str | None, console: tools.Console) -> bool:
-        """Check a log as ``check_file`` does, and write its findings to ``console``."""
+        console = console or tools.Logged()
         if config_file not in (None, f"{self.usage}_{self.ruleset}/common.yaml"):
             raise UserError(_CONFIG)
         report = check([filename], Options(self.usage, round_name(self.ruleset))).report
@@ -72,7 +71,7 @@ def main(
 
 def _check(args: Namespace, console: tools.Console) -> int:
     checker = make_checker(args.usage, args.ruleset, args.quiet, args.werror)
-    passed = checker.check(args.filename, args.config, console)
+    passed = checker.check_file(args.filename, args.config, console)
     if not passed:
         console.log("ERROR", "FAILED")
     console.say_where("** Logging output also at")

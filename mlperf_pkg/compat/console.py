@@ -29,20 +29,18 @@ _Tool = Callable[[Namespace, "Console"], int]
 class Console:
     """Writes log lines and text; writes no log file among the files of a submission."""
 
-    def __init__(self, log_output: str | None, inputs: Sequence[str], stack: ExitStack) -> None:
+    log_output: str | None = None
+    _file: TextIO | None = None
+
+    def open(self, log_output: str, inputs: Sequence[str], stack: ExitStack) -> None:
         """Open the log file, to which lines are added as the official tools do."""
-        self._file: TextIO | None = None
-        self.log_output = log_output
-        if log_output is None:
-            return
         try:
             refuse_in_submissions(Path(log_output), inputs)
         except UserError:
-            self.log_output = None
             self.log("WARNING", f"{log_output}: is inside the results, and is not written")
             return
         file = Path(log_output).open("a", encoding="utf-8")  # noqa: SIM115 - closed by the stack
-        self._file = stack.enter_context(file)
+        self.log_output, self._file = log_output, stack.enter_context(file)
 
     def log(self, level: str, text: str) -> None:
         """Write one line."""
@@ -73,11 +71,7 @@ class Console:
 
 
 class Logged(Console):
-    """Writes log lines with ``logging``, for programs that import the tools."""
-
-    def __init__(self) -> None:
-        """Open no file: the program that imports the tools configures ``logging``."""
-        self.log_output = None
+    """Writes log lines with ``logging``, which the program that imports the tools configures."""
 
     def log(self, level: str, text: str) -> None:
         """Log one line."""
@@ -156,8 +150,10 @@ def _run(tool: _Tool, args: Namespace, argument: str) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with ExitStack() as stack:
-            log_output = getattr(args, "log_output", None)
-            return tool(args, Console(log_output, [getattr(args, argument)], stack))
+            console = Console()
+            if hasattr(args, "log_output"):
+                console.open(args.log_output, [getattr(args, argument)], stack)
+            return tool(args, console)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -14,23 +14,22 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
-from itertools import chain, product
+from itertools import chain
 from math import ceil, floor, inf, isfinite
 from typing import Any, Literal
 
 from msgspec import Struct, convert, field
-from msgspec.structs import replace
 
 from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.infra.json_values import is_number
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.results import rcp
-from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds, usages
+from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds
 from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, simulation_of
 from mlperf_pkg.rulebook.logged import Seen, first_logged
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Rule
+from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules, rule_table
 
@@ -207,28 +206,12 @@ class RunPlan(Struct, frozen=True):
         return self.accelerators // self.accelerators_per_node
 
 
-def plans(system: str, organization: str) -> Iterator[RunPlan]:
-    """Yield a plan of every kind of run that there is, in the order of the rulebook.
-
-    A kind is a usage, round, benchmark, division and optimizer. Kinds of which the official
-    checker accepts no log are left out.
-    """
-    for usage in usages():
-        for name in rounds(usage):
-            for benchmark, division in product(load_round(usage, name).benchmarks, DIVISIONS):
-                if not refusal(usage, name, benchmark, division):
-                    plan = RunPlan(name, benchmark, division, system, organization, usage=usage)
-                    for optimizer in optimizers(usage, name, benchmark) or (None,):
-                        yield replace(plan, optimizer=optimizer)
-
-
 def newest_round(usage: str, benchmark: str) -> str:
     """Return the newest round that has a benchmark.
 
     Raises:
         UserError: no round has it.
     """
-    look_up("usage", usage, usages())
     benchmarks = {name: load_round(usage, name).benchmarks for name in rounds(usage)}
     names = sorted({name for of_round in benchmarks.values() for name in of_round})
     look_up(f"benchmark of {usage}", benchmark, names)
@@ -263,7 +246,6 @@ def find_benchmark(usage: str, round_name: str, benchmark: str) -> tuple[Benchma
         UserError: the round does not have the benchmark.
         RulebookError: the round has it, but there is no rule file for it, or it is wrong.
     """
-    look_up("usage", usage, usages())
     look_up("round", round_name, rounds(usage))
     look_up_benchmark(usage, round_name, benchmark)
     rules = load_benchmark(usage, round_name, benchmark)
@@ -296,26 +278,6 @@ def require_positive(name: str, number: float | None) -> None:
         raise UserError(f"{name} is {number}; expected a positive number")
     if number is not None and number > _LARGEST:
         raise UserError(f"{name} is {number}; expected at most {_LARGEST:.0e}")
-
-
-def _require_sound(plan: RunPlan) -> None:
-    """Raise UserError where a name of ``plan`` is unknown or a number is not positive."""
-    find_benchmark(plan.usage, plan.round, plan.benchmark)
-    look_up("division", plan.division, DIVISIONS)
-    if plan.optimizer is not None:
-        names = optimizers(plan.usage, plan.round, plan.benchmark)
-        look_up(f"optimizer of {plan.benchmark}", plan.optimizer, names)
-    if plan.failure is not None:
-        look_up("failure", plan.failure, FAILURES)
-    for name in ("minutes", "accelerators", "batch_size"):
-        require_positive(name, getattr(plan, name))
-    if plan.statistics < 0:
-        raise UserError(f"statistics is {plan.statistics}; expected 0 or more")
-    if reason := refusal(plan.usage, plan.round, plan.benchmark, plan.division):
-        raise UserError(
-            f"the official checker accepts no {plan.division} run of {plan.benchmark}"
-            f" in round {plan.round}: {reason}"
-        )
 
 
 # ---- evaluations ----------------------------------------------------------------------------
@@ -461,19 +423,10 @@ def _references(
 # ---- hyperparameters that the rules accept --------------------------------------------------
 
 _WRONG: tuple[Value, ...] = (-1, "", "wrong")
+_EQUALS = ("equals", "close_to", "multiple_of", "power_of_two_times")
+_LIMITS = ("at_least", "at_most")
 _SUGGESTIONS: Mapping[str, Callable[[Any], Iterable[Value]]] = {
-    **dict.fromkeys(
-        (
-            "equals",
-            "close_to",
-            "at_least",
-            "at_most",
-            "multiple_of",
-            "power_of_two_times",
-            "truthy",
-        ),
-        lambda argument: [argument],
-    ),
+    **dict.fromkeys((*_EQUALS, *_LIMITS, "truthy"), lambda argument: [argument]),
     "one_of": list,
     "above": lambda argument: [argument + 1],
     "below": lambda argument: [argument - 1],
@@ -508,7 +461,9 @@ class Sources(Struct, frozen=True):
         tables = (self.fixed,) if key in self.fixed else (self.recipe.values, self.reference)
         try:
             for setting in (table[key] for table in tables if key in table):
-                yield from _candidates(setting, assigned)
+                is_choice = isinstance(setting, dict) and "candidates" in setting
+                for option in setting["candidates"] if is_choice else [setting]:
+                    yield _value(option, assigned)
         except ValueError as error:
             raise self.recipe.error(f"{key}: {error}", "values", key) from error
         if key in self.fixed:
@@ -564,18 +519,12 @@ def _in_order(wanted: Sequence[str], rules: KeyedRules, sources: Sources) -> lis
     return list(ordered)
 
 
-def _candidates(setting: Setting, assigned: Assigned) -> Iterator[Value]:
-    """Yield the values of a setting, the preferred one first.
+def _value(setting: Setting, assigned: Assigned) -> Value:
+    """Return the value of a setting without candidates.
 
     Raises:
         ValueError: a formula is wrong, or needs a key that is not in ``assigned``.
     """
-    is_choice = isinstance(setting, dict) and "candidates" in setting
-    for option in setting["candidates"] if is_choice else [setting]:
-        yield _value(option, assigned)
-
-
-def _value(setting: Setting, assigned: Assigned) -> Value:
     if isinstance(setting, dict):
         return convert(setting, Computed).number(assigned)
     if isinstance(setting, list):
@@ -689,8 +638,7 @@ class Setup(Struct, frozen=True):
     """A plan whose names are looked up and whose defaults are filled in.
 
     ``demanded`` are the rules of the run's division, ``rules`` those and, for keys that they do
-    not name, the Closed division's. ``metrics`` are the keys that log an evaluation's result,
-    ``position`` is the metadata that counts the training before it, in the benchmark's unit.
+    not name, the Closed division's. ``metrics`` are the keys that log an evaluation's result.
     ``schedule`` has the position of the first evaluation and the interval between two. ``tracks``
     has the way of a metric, from an untrained model to the target, by its name, which is empty
     where there is only one. ``point`` is the reference convergence point whose runs this one
@@ -704,8 +652,6 @@ class Setup(Struct, frozen=True):
     demanded: KeyedRules
     rules: KeyedRules
     metrics: tuple[str, ...]
-    position: str
-    epoch_records: str
     schedule: tuple[Number, Number]
     tracks: Mapping[str, tuple[Number, Number]]
     point: rcp.ReferencePoint
@@ -718,20 +664,23 @@ def resolve(plan: RunPlan) -> Setup:
     """Look up the names of ``plan`` and fill in its defaults.
 
     Raises:
-        UserError: an unknown usage, round, benchmark, division, optimizer or failure, a number
-            that is not positive, a batch size that the rules forbid, or a run of which the
-            official checker accepts no log.
+        UserError: an unknown round, benchmark or optimizer, minutes that are not positive, a batch
+            size that the rules forbid, or a run of which the official checker accepts no log.
         RulebookError: the recipe of the benchmark is wrong, or lacks something.
     """
-    _require_sound(plan)
     benchmark, recipe = find_benchmark(plan.usage, plan.round, plan.benchmark)
+    require_positive("minutes", plan.minutes)
+    if reason := recipe.impossible.get(plan.division):
+        raise UserError(
+            f"the official checker accepts no {plan.division} run of {plan.benchmark}"
+            f" in round {plan.round}: {reason}"
+        )
     point, batch_size, hyperparameters = _followed(plan, benchmark, recipe)
     sources = Sources({**_fixed(plan, batch_size), **recipe.always}, hyperparameters, recipe)
     demanded, rules = _rules(plan, benchmark, sources)
     outcome = FAILURES[plan.failure] if plan.failure is not None else SUCCESS
     keys = (*sources.fixed, *(key for key in _required(rules) if _is_setting(key, rules, recipe)))
     settings = _solved(rules, dict.fromkeys(keys), sources)
-    default_records = "each" if benchmark.unit == "epochs" else "none"
     day = load_round(plan.usage, plan.round).submission_date - _BEFORE_SUBMISSION
     start_s = int(datetime.combine(day, time(), UTC).timestamp())
     return Setup(
@@ -742,8 +691,6 @@ def resolve(plan: RunPlan) -> Setup:
         demanded=demanded,
         rules=rules,
         metrics=tuple(dict.fromkeys(_metrics(demanded, benchmark))),
-        position=benchmark.counted_by,
-        epoch_records=recipe.epoch_records or default_records,
         schedule=_schedule(recipe, benchmark, point, batch_size),
         tracks=_tracks(recipe, benchmark),
         point=point,
@@ -754,10 +701,16 @@ def resolve(plan: RunPlan) -> Setup:
 
 
 def _fixed(plan: RunPlan, batch_size: int) -> dict[str, Setting]:
-    """Return the hyperparameters that the plan decides."""
+    """Return the hyperparameters that the plan decides.
+
+    Raises:
+        UserError: an unknown optimizer.
+    """
     names = optimizers(plan.usage, plan.round, plan.benchmark)
     fixed: dict[str, Setting] = {"global_batch_size": batch_size}
-    if plan.optimizer or names:
+    if plan.optimizer is not None:
+        look_up(f"optimizer of {plan.benchmark}", plan.optimizer, names)
+    if names:
         fixed["opt_name"] = plan.optimizer or names[0]
     if plan.usage == "hpc":
         fixed["number_of_nodes"] = plan.nodes

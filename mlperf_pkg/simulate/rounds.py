@@ -21,7 +21,7 @@ from mlperf_pkg.infra.files import new_folder
 from mlperf_pkg.infra.parallel import pool
 from mlperf_pkg.infra.paths import open_file
 from mlperf_pkg.results.rcp import is_covered, reference_points
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.documents import rounds
 from mlperf_pkg.rulebook.load import load_round, simulation_of
 from mlperf_pkg.rulebook.model import DIVISIONS
 from mlperf_pkg.simulate import plan as planning
@@ -104,8 +104,8 @@ def deal(plan: RoundPlan) -> list[SystemPlan]:
     A division of which the official checker accepts none of the benchmarks has no systems.
 
     Raises:
-        UserError: an unknown usage, round, division, benchmark or failure, a number that is not
-            positive, fewer systems than submitters, or no benchmark that the checker accepts.
+        UserError: an unknown round or benchmark, fewer systems than submitters, or no benchmark
+            that the checker accepts.
     """
     _require_sound(plan)
     decks = {name: deck for name in plan.divisions if (deck := _deck(plan, name))}
@@ -183,28 +183,19 @@ def system_files(system: SystemPlan) -> Iterator[File]:
         runs = simulate_runs(run_plan, seed, failures=(failure,) if failure else ())
         scaling = f"{set_scaling}/" if plan.usage == "hpc" else ""
         folder = f"{system.submitter}/results/{system.id}/{scaling}{benchmark}"
-        meters = {"nodes": system.nodes, "switches": int(system.nodes > 1)}
         for number, run in enumerate(runs):
             yield f"{folder}/result_{number}.txt", run.log
             if system.is_measured:
-                span = (run.start_ms, run.stop_ms)
-                power = simulate_power(run_plan, seed + number, *span, **meters)
+                power = simulate_power(run_plan, seed + number, run.start_ms, run.stop_ms)
                 for meter, log in power.items():
                     yield f"{folder}/power/result_{number}/{meter}", log
         start_ms = runs[-1].stop_ms + _PAUSE_MS
 
 
 def _require_sound(plan: RoundPlan) -> None:
-    look_up("usage", plan.usage, usages())
     look_up("round", plan.round, rounds(plan.usage))
-    for name in plan.divisions:
-        look_up("division", name, DIVISIONS)
     for name in plan.benchmarks:
         planning.look_up_benchmark(plan.usage, plan.round, name)
-    for name in plan.failures:
-        look_up("failure", name, planning.FAILURES)
-    for name in ("submitters", "systems", "sets"):
-        planning.require_positive(name, getattr(plan, name))
     if plan.systems < plan.submitters:
         raise UserError(
             f"{plan.systems} systems of {plan.submitters} submitters; expected at least as many"

@@ -45,10 +45,11 @@ class Course(Struct, frozen=True):
 
 def epochs_between(setup: Setup, after: float, until: float) -> Sequence[float]:
     """Return the ``epoch_num`` of each epoch that is logged between two evaluations."""
-    if setup.epoch_records == "none":
-        return ()
-    whole = setup.epoch_records == "whole"
-    return (until,) if whole else range(int(after) + 1, int(until) + 1)
+    default = "each" if setup.benchmark.unit == "epochs" else "none"
+    records = setup.recipe.epoch_records or default
+    if records == "each":
+        return range(int(after) + 1, int(until) + 1)
+    return (until,) if records == "whole" else ()
 
 
 def draw_course(setup: Setup, rng: Random) -> Course:
@@ -191,7 +192,7 @@ def _block(
         for key, value in setup.recipe.in_each_epoch.items():
             yield Event(key, value, {"epoch_num": epoch})
         yield Event("epoch_stop", metadata={"epoch_num": epoch}, after=duration)
-    metadata = {setup.position: position}
+    metadata = {setup.benchmark.counted_by: position}
     yield Event("eval_start", metadata=metadata, after=0 if durations else units * _jitter(rng))
     yield from _results(setup, position, metrics, after=units * _EVALUATION)
     yield Event("eval_stop", metadata=metadata)
@@ -208,7 +209,7 @@ def _results(
     """Yield the records of an evaluation: one of each metric that is joined later, else of all."""
     joined = setup.benchmark.joined
     for key in setup.metrics:
-        names = (setup.position, *metadata_of(setup.demanded.get(key)))
+        names = (setup.benchmark.counted_by, *metadata_of(setup.demanded.get(key)))
         metadata = dict.fromkeys(names, position)
         if joined:
             for name, value in metrics.items():
@@ -218,15 +219,15 @@ def _results(
 
 
 def _block_start(setup: Setup, last: float, position: float) -> dict[str, Value]:
-    if setup.position != "epoch_num":
-        return {setup.position: last}
+    if setup.benchmark.counted_by != "epoch_num":
+        return {setup.benchmark.counted_by: last}
     count = len(epochs_between(setup, last, position)) or max(1, round(position - last))
     return {**_block_stop(setup, last, position), "epoch_count": count}
 
 
 def _block_stop(setup: Setup, last: float, position: float) -> dict[str, Value]:
-    if setup.position != "epoch_num":
-        return {setup.position: position}
+    if setup.benchmark.counted_by != "epoch_num":
+        return {setup.benchmark.counted_by: position}
     return {"first_epoch_num": next(iter(epochs_between(setup, last, position)), last)}
 
 
@@ -365,31 +366,21 @@ _SAMPLE_MS = 1000
 _LEAST_SAMPLES = 60
 
 
-def simulate_power(
-    plan: RunPlan, seed: int, start_ms: int, stop_ms: int, *, nodes: int, switches: int
-) -> dict[str, bytes]:
+def simulate_power(plan: RunPlan, seed: int, start_ms: int, stop_ms: int) -> dict[str, bytes]:
     """Return the power logs of one run, by file name: ``node_0.txt``, ``sw_0.txt`` and so on.
 
     They belong beside ``result_<i>.txt`` in ``power/result_<i>/``. Times are those of the run's
-    start and stop in milliseconds since the epoch. A node, which has its share of the plan's
-    accelerators, logs its power in watts at least once a second and 60 times; a switch logs an
-    estimate.
-
-    Raises:
-        UserError: the number of nodes is not positive, that of switches is negative, or the run
-            does not take any time.
+    start and stop in milliseconds since the epoch. A node logs its power in watts at least once a
+    second and 60 times; the switch between several nodes logs an estimate.
     """
-    require_positive("nodes", nodes)
-    require_positive("stop_ms - start_ms", stop_ms - start_ms)
-    if switches < 0:
-        raise UserError(f"switches is {switches}; expected 0 or more")
-    watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators / nodes
+    watts = _HOST_WATTS + _ACCELERATOR_WATTS * plan.accelerators_per_node
     length = stop_ms - start_ms
     count = max(_LEAST_SAMPLES, ceil(length / _SAMPLE_MS))
     readings = [start_ms + length * number // count for number in range(1, count + 1)]
-    meters = {f"node_{number}": ("power_reading", watts, readings) for number in range(nodes)}
-    estimate = ("interconnect_power_est", _SWITCH_WATTS, [start_ms])
-    meters |= {f"sw_{number}": estimate for number in range(switches)}
+    names = [f"node_{number}" for number in range(plan.nodes)]
+    meters = dict.fromkeys(names, ("power_reading", watts, readings))
+    if plan.nodes > 1:
+        meters["sw_0"] = ("interconnect_power_est", _SWITCH_WATTS, [start_ms])
     logs = {}
     for name, (key, mean, times) in meters.items():
         noise = partial(_dice(f"{seed}/{name}").uniform, *_POWER_NOISE)

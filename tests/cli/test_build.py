@@ -251,15 +251,11 @@ def test_one_after_the_other_is_both_at_once(tmp_path: Path) -> None:
     assert call("build", root, "--force").exit_code == 0
     assert bytes_below(root / TREE) == in_turn
     for division in DIVISIONS:
+        refused = call("build", root, "--division", division)
+        message = f"Graphcore: has results of the {division} division already; --force repl"
+        assert (refused.exit_code, message in refused.stderr) == (2, True)
         assert call("build", root, "--division", division, "--force").exit_code == 0
         assert bytes_below(root / TREE) == in_turn
-
-
-def test_a_division_that_is_there_needs_force(beside: Path) -> None:
-    assert call("build", beside, "--division", "open").exit_code == 0
-    result = call("build", beside, "--division", "closed")
-    assert result.exit_code == 2
-    assert "Graphcore: has results of the closed division already; --force repl" in result.stderr
 
 
 # ---- what would be lost -------------------------------------------------------------------

@@ -112,14 +112,14 @@ def test_a_whole_round(tmp_path: Path) -> None:
     target = tmp_path / "round"
     options = ("--round", "v4.1", "--submitters", "2", "--system-count", "3", "--sets", "1")
     chosen = ("--benchmark", "ssd", "--benchmark", "gnn", "--division", "closed")
-    result = call("simulate", target, *options, *chosen, "--code", "--records", "10")
+    result = call("simulate", target, *options, *chosen, "--with", "code", "--records", "10")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith(f"{target}: training 4.1, 3 systems, 3 result sets, 25 logs, ")
     assert len(names(target)) == 3 + 25 + 1 + 3 * 5
     report = json.loads(call("check", target, "--format", "json").stdout)
     assert report["verdict"] == {"official": "pass", "rules": "pass"}
     assert (report["round"], report["findings"]) == ("4.1", [])
-    again = call("simulate", target, "--whole-round")
+    again = call("simulate", target, "--submitters", "3")
     assert again.exit_code == 2
     assert again.stderr == f"mlperf-pkg: error: {target}: exists already; --force replaces it\n"
 
@@ -129,13 +129,13 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         ([*RESNET, "--system", "../x"], "--system '../x' is not a valid file name"),
         ([*RESNET, "--minutes", "-1"], "minutes is -1.0; expected a positive number"),
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
-        (["--benchmark", "bert"], "missing --system, --submitter (or --whole-round)"),
+        (["--benchmark", "bert"], "missing --system, --submitter (or --submitters)"),
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
         ([*RESNET, "--benchmark", "bert"], "one result set has one benchmark"),
-        (["--whole-round", "--runs", "3"], "--runs is an option of one result set"),
-        ([*RESNET, "--power"], "--power is an option of a whole round"),
+        (["--system-count", "3", "--runs", "3"], "--runs is an option of one result set"),
+        ([*RESNET, "--with", "power"], "--with is an option of a whole round"),
         (["--system-count", "2", "--submitters", "3"], "2 systems of 3 submitters"),
-        (["--whole-round", "--benchmark", "resnt"], "unknown benchmark of round"),
+        (["--submitters", "3", "--benchmark", "resnt"], "unknown benchmark of round"),
     ):
         result = call("simulate", tmp_path / "new", *options)
         assert result.exit_code == 2

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.cli import system
-from mlperf_pkg.commands.system import UserValues, describe
+from mlperf_pkg.commands.system import machine
+from mlperf_pkg.commands.system.description import UserValues, describe
 from mlperf_pkg.config import CONFIG_NAME
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.rulebook.documents import rounds
@@ -23,15 +23,7 @@ KNOWN = ("--submitter", "ACME", "--division", "closed", "--name", "X8", "--nodes
 @pytest.fixture(autouse=True)
 def epyc(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = EPYC.sources(tmp_path_factory.mktemp("root"))
-    monkeypatch.setattr(system, "this_machine", lambda: sources)
-
-
-def test_to_standard_output() -> None:
-    result = call("system", "init", *KNOWN, "--round", "v3.1", "--status", "cloud")
-    assert result.exit_code == 0
-    fields = json.loads(result.stdout)
-    assert (fields["status"], fields["accelerators_per_node"]) == ("cloud", "8")
-    assert result.stderr.startswith("fields to fill in: accelerator_memory_configuration, cooling,")
+    monkeypatch.setattr(machine, "this_machine", lambda: sources)
 
 
 def test_to_a_file_that_the_check_then_refuses(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from mlperf_pkg.compat import package_checker, result_summarizer
 from tests.helpers.official import run_package_checker, run_summarizer
 
@@ -17,12 +15,8 @@ Tools = dict[str, Callable[[list[str], Path], int]]
 CHECK, SUMMARIZE = "check", "summarize"
 
 
-class Outcome(Struct, frozen=True):
-    """The exit status of each step, the tables after it, and all ``scaling.json`` at the end."""
-
-    statuses: tuple[int, ...]
-    tables: tuple[Files, ...]
-    factors: Files
+Outcome = tuple[list[int], list[Files], Files]
+"""The exit status of each step, the tables after it, and all ``scaling.json`` at the end."""
 
 
 def outcome(tree: Path, usage: str, ruleset: str, steps: Sequence[str], tools: Tools) -> Outcome:
@@ -42,7 +36,7 @@ def outcome(tree: Path, usage: str, ruleset: str, steps: Sequence[str], tools: T
         path.relative_to(tree).as_posix(): path.read_bytes()
         for path in sorted(tree.rglob("scaling.json"))
     }
-    return Outcome(tuple(statuses), tuple(tables), factors)
+    return statuses, tables, factors
 
 
 OURS: Tools = {

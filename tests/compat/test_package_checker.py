@@ -321,7 +321,7 @@ def test_both_kinds_of_scaling(state: str, steps: tuple[str, ...], tmp_path: Pat
     STATES[state](root)
     ours, theirs = sequences.both(root, "hpc", "3.0.0", steps, tmp_path)
     assert ours == theirs
-    assert {name.rpartition("_")[2] for name in ours.tables[-1]} > {"power.csv", "power.json"}
+    assert {name.rpartition("_")[2] for name in ours[1][-1]} > {"power.csv", "power.json"}
 
 
 def test_where_their_summarizer_crashes(

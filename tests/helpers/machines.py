@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlperf_pkg.commands.system import Sources
+from mlperf_pkg.commands.system.machine import Sources
 
 HOST = "secret-host-17"
 _CPU = "sys/devices/system/cpu"

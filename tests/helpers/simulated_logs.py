@@ -1,11 +1,31 @@
-"""What the tests read from simulated logs."""
+"""Every kind of simulated run, and what the tests read from the logs."""
 
+from itertools import product
 from typing import Any
 
 from mlperf_pkg.rulebook.constraints import holds
-from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.simulate import RunPlan
+from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.rulebook.load import load_benchmark, load_round
+from mlperf_pkg.rulebook.model import DIVISIONS
+from mlperf_pkg.simulate import RunPlan, refusal
+from mlperf_pkg.simulate.plan import optimizers
 from tests.helpers.logs import records
+
+ALL_KINDS = [
+    (usage, name, *kind)
+    for usage in usages()
+    for name in rounds(usage)
+    for kind in product(load_round(usage, name).benchmarks, DIVISIONS)
+]
+"""The usage, round, benchmark and division of every kind, in the order of the rulebook."""
+
+PLANS = [
+    RunPlan(name, benchmark, division, "box16", "Example Org", optimizer=optimizer, usage=usage)
+    for usage, name, benchmark, division in ALL_KINDS
+    if not refusal(usage, name, benchmark, division)
+    for optimizer in optimizers(usage, name, benchmark) or (None,)
+]
+"""A plan of every kind of which the official checker accepts logs, with each optimizer."""
 
 
 def values(log: bytes) -> dict[str, Any]:

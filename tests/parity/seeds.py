@@ -9,9 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from mlperf_pkg.rulebook.rounds import has_ruleset
-from mlperf_pkg.simulate import plans, simulate_run
+from mlperf_pkg.simulate import simulate_run
 from tests.helpers.corpus import corpus_folder
 from tests.helpers.rule_logs import cases, passing_log, to_bytes
+from tests.helpers.simulated_logs import PLANS
 
 MOST_RECORDS = 450
 _OF_A_KEY = 4
@@ -47,7 +48,7 @@ def _of_rules() -> Iterator[Seed]:
 
 
 def _simulated() -> Iterator[Seed]:
-    for plan in plans("box16", "Example Org"):
+    for plan in PLANS:
         if not has_ruleset(plan.usage, plan.round):
             continue
         title = f"simulated {plan.usage} {plan.round} {plan.benchmark} {plan.division}"

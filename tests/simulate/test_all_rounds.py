@@ -1,25 +1,24 @@
 """Every kind of run that the rulebook has: what both checkers say of it, and of its failures."""
 
-from itertools import product
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from mlperf_pkg.compat.rcp_checker import check_directory
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity, Verdict
 from mlperf_pkg.infra.source import Source
-from mlperf_pkg.results.rcp import allowance, is_covered, judge, prune, reference_points
-from mlperf_pkg.rulebook.documents import rounds, usages
+from mlperf_pkg.results.rcp import is_covered, reference_points
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, version_of
+from mlperf_pkg.rulebook.model import Benchmark, version_of
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run
-from mlperf_pkg.simulate import FAILURES, RunPlan, plans, refusal, simulate_run, simulate_set
+from mlperf_pkg.simulate import FAILURES, RunPlan, refusal, simulate_run, simulate_set
 from tests.helpers.examples import newest
 from tests.helpers.official import official_rcp, officially_valid
 from tests.helpers.rulesets import require_ruleset
-from tests.helpers.simulated_logs import values
+from tests.helpers.simulated_logs import ALL_KINDS, PLANS, values
 
 NO_FILE = "it has no rule file for them and crashes"
 NOT_LISTED = "its list of benchmarks lacks this one"
@@ -35,7 +34,6 @@ IMPOSSIBLE = {
 }
 """Kinds of which the official checker accepts no log, in the rounds up to 6.1."""
 
-PLANS = list(plans("box16", "Example Org"))
 CHOSEN = newest(PLANS, lambda plan: (plan.usage, plan.benchmark, plan.division, plan.optimizer))
 FAILING = [
     replace(plan, failure=failure)
@@ -82,16 +80,8 @@ def has_reference(plan: RunPlan) -> bool:
 JUDGED = [plan for plan in CHOSEN if plan.division == "closed" and has_reference(plan)]
 
 
-def test_every_kind_of_run_is_there_but_the_impossible() -> None:
-    there = {(plan.usage, plan.round, plan.benchmark, plan.division) for plan in PLANS}
-    all_kinds = {
-        (usage, name, *kind)
-        for usage in usages()
-        for name in rounds(usage)
-        for kind in product(load_round(usage, name).benchmarks, DIVISIONS)
-    }
-    reasons = {kind: reason for kind in all_kinds if (reason := refusal(*kind))}
-    assert there == all_kinds - reasons.keys()
+def test_kinds_that_are_impossible_and_optimizers_in_order() -> None:
+    reasons = {kind: reason for kind in ALL_KINDS if (reason := refusal(*kind))}
     refused = {kind: why for kind, why in reasons.items() if version_of(kind[1]) <= (6, 1)}
     assert refused == IMPOSSIBLE
     resnet = [p for p in PLANS if (p.round, p.benchmark, p.division) == ("2.0", "resnet", "closed")]
@@ -143,14 +133,8 @@ def test_failure_is_officially_invalid(plan: RunPlan, tmp_path: Path) -> None:
 @pytest.mark.parametrize("plan", JUDGED, ids=named)
 def test_closed_set_passes_the_rcp_test_unscaled(plan: RunPlan, tmp_path: Path) -> None:
     logs = simulate_set(plan, 3)
-    runs, convergences = rules_of(plan).runs, [read(log, plan).convergence for log in logs]
-    assert len(logs) == runs.required
-    sizing = {"runs": runs.required, "drop": runs.drop}
-    points = prune(reference_points(plan.usage, ruleset(plan), plan.benchmark, **sizing))
-    converged = [convergence.to_converge for convergence in convergences]
-    tolerance = allowance(plan.usage, plan.benchmark)
-    size = convergences[0].batch_size
-    result = judge(points, size, converged, allowance=tolerance, **sizing)
-    verdict = (result.official_pass, result.message, result.normalization)
+    assert len(logs) == rules_of(plan).runs.required
+    kind = (plan.usage, ruleset(plan))
+    verdict = official_rcp(logs, tmp_path, *kind)
     assert verdict == (True, "RCP found", 1.0)
-    assert verdict == official_rcp(logs, tmp_path, plan.usage, ruleset(plan))
+    assert verdict == check_directory(str(tmp_path), *kind, False, False, rcp_pass="pruned_rcps")

@@ -122,9 +122,8 @@ def test_the_same_bytes_by_any_number_of_processes(tmp_path: Path) -> None:
 
 def test_refused(tmp_path: Path) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
-        ({"usage": "inference"}, "unknown usage"),
         ({"benchmarks": ("bert",)}, "unknown benchmark of round 5.1: 'bert' \\(.*\\); bert ended in 5.0"),
-        ({"systems": 0}, "systems is 0; expected a positive number"),
+        ({"round": "9.9"}, "unknown round: '9.9'"),
         ({"submitters": 3}, "2 systems of 3 submitters; expected at least as many"),
         ({"divisions": ("open",), "benchmarks": ("llama31_8b",)}, "accepts no open result of llama31_8b in round 5.1"),
     ]  # fmt: skip

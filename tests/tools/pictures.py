@@ -25,7 +25,7 @@ COLUMNS = 100
 ROUND = "training_results_v5.0"
 _COMMAND = f"mlperf-pkg check {ROUND}"
 _SIMULATE = (
-    *("simulate", "--whole-round", "--round", "5.0", "--submitters", "4", "--system-count", "8"),
+    *("simulate", "--round", "5.0", "--submitters", "4", "--system-count", "8"),
     *("--failure", "missing_key", "--failure", "wrong_value", "--division", "closed"),
 )
 _SIZE = "1280,800"

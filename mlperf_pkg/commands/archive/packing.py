@@ -147,14 +147,12 @@ def _checked(tree: HashedTree, options: Options) -> Report:
     with scratch_folder(Path(gettempdir())) as work:
         root = work / tree.root.resolve().name
         for file in tree.files:
-            target = root / file.path
+            source, target = tree.root / file.path, root / file.path
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(tree.root / file.path, target, follow_symlinks=False)
+                shutil.copyfile(source, target, follow_symlinks=False)
             except OSError as error:
-                raise UserError(
-                    f"{tree.root / file.path}: cannot be copied: {error.strerror}"
-                ) from error
+                raise UserError(f"{source}: cannot be copied: {error.strerror}") from error
         return verification.report_on(root, str(tree.root), options)
 
 

@@ -276,9 +276,7 @@ def untar(read: Read, folder: Path, largest: int) -> tuple[set[str], bool]:
     return tops, marked
 
 
-def _too_large(message: str) -> BadArchive:
-    """Return the error of an archive that unpacks to more than is allowed."""
-    return BadArchive("PACK104", message)
+_TOO_LARGE = "PACK104"  # an archive that unpacks to more than is allowed
 
 
 class _Member(Struct, frozen=True):
@@ -299,9 +297,8 @@ class _Stream(Struct):
         data = self.read(min(size, _CHUNK))
         self.left -= len(data)
         if self.left < 0:
-            raise _too_large(
-                f"it unpacks to more than {self.largest / GIB:g} GiB; --max-unpacked sets the limit"
-            )
+            limit = f"{self.largest / GIB:g} GiB; --max-unpacked sets the limit"
+            raise BadArchive(_TOO_LARGE, f"it unpacks to more than {limit}")
         return data
 
     def portions(self, size: int) -> Iterator[bytes]:
@@ -357,7 +354,7 @@ def _members(stream: _Stream) -> Iterator[_Member | str]:
             if member := _member(block, kind, size, extended):
                 yield member
             extended = {}
-    raise _too_large("it has too many headers")
+    raise BadArchive(_TOO_LARGE, "it has too many headers")
 
 
 def _number(text: bytes) -> int:
@@ -397,7 +394,7 @@ def _text(name: bytes) -> str:
 
 def _extension(stream: _Stream, size: int) -> bytes:
     if size > _LONGEST_EXTENSION:
-        raise _too_large(f"a header of {size} bytes")
+        raise BadArchive(_TOO_LARGE, f"a header of {size} bytes")
     data = stream.exactly(size)
     stream.padding(size)
     return data

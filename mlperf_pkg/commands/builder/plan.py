@@ -39,10 +39,6 @@ _AS_OPEN = (
     " SET111"
 )
 _FOLDER_NAME = re.compile(r"\w[\w.+@,=&()-]*")
-"""Plan which logs become which results of which system, and judge whether these are valid.
-
-A plan reads no file.
-"""
 
 
 class PlannedSet(Struct, frozen=True):
@@ -407,13 +403,12 @@ def reasons(judged: Sequence[JudgedSet]) -> Iterator[str]:
 
 def without_invalid(plan: Plan, judged: Sequence[JudgedSet]) -> tuple[Plan, tuple[JudgedSet, ...]]:
     """Return both without the result sets that are not valid, or whose system is not."""
-    passing = (judged_set for judged_set in judged if not judged_set.failures)
+    passing = (s for s in judged if not s.failures)
     valid = tuple(s for s in passing if not failures(s.planned.system.findings, rejected=True))
     problems = plan.problems
-    if judged and not any(judged_set.planned.is_of(plan.division) for judged_set in valid):
+    if judged and not any(s.planned.is_of(plan.division) for s in valid):
         problems += ("no result set is valid: nothing is left to build",)
-    sets = tuple(judged_set.planned for judged_set in valid)
-    return replace(plan, sets=sets, problems=problems), valid
+    return replace(plan, sets=tuple(s.planned for s in valid), problems=problems), valid
 
 
 def waiver_notes(judged: Sequence[JudgedSet], workspace: Workspace) -> Iterator[str]:

@@ -106,12 +106,9 @@ def _logs(plan: Plan, workspace: Workspace) -> Iterator[PlannedFile]:
                 yield from _below(folder, f"{planned.folder}/power/{Path(target).stem}", workspace)
         (parent, *others) = {log.path.parent for log in logs}
         factor = parent / "scaling.json"
-        on_disk = Path(str(factor))
-        in_a_tree = any(on_disk.is_relative_to(tree) for tree in workspace.trees)
+        in_a_tree = any(Path(str(factor)).is_relative_to(tree) for tree in workspace.trees)
         if not others and in_a_tree and factor.is_file() and not factor.is_symlink():
-            origin = workspace.folders.relative(factor)
-            content = _content(Place(str(factor), origin))
-            yield PlannedFile(f"{planned.folder}/scaling.json", content, origin)
+            yield _copy(factor, f"{planned.folder}/scaling.json", workspace)
 
 
 def tables(report: Report, config: Config) -> dict[str, str]:
@@ -225,8 +222,12 @@ def _below(folder: AnyPath, target: str, workspace: Workspace) -> Iterator[Plann
     """
     entries = walk(folder, keep=lambda entry: entry.link is None and not entry.hidden)
     for path in [entry.path for entry in entries if entry.file]:
-        origin = workspace.folders.relative(folder / path)
-        yield PlannedFile(f"{target}/{path}", _content(Place(str(folder / path), origin)), origin)
+        yield _copy(folder / path, f"{target}/{path}", workspace)
+
+
+def _copy(path: AnyPath, target: str, workspace: Workspace) -> PlannedFile:
+    origin = workspace.folders.relative(path)
+    return PlannedFile(target, _content(Place(str(path), origin)), origin)
 
 
 # ---- the tree: all of it or nothing -------------------------------------------------------
@@ -428,25 +429,21 @@ def _refuse_foreign(target: Path, files: Sequence[PlannedFile]) -> None:
     except ValueError as error:
         raise UserError(f"{target / manifest.MANIFEST}: {error}: nothing was replaced") from error
     planned = {file.path: file for file in files}
-    if foreign := sorted(_foreign(target, entries, planned)):
+    foreign = []
+    for entry in sorted(walk(target), key=lambda entry: entry.path):
+        path, regular = target / entry.path, entry.link is None and not entry.special
+        if (entry.folder and entry.link is None) or entry.path == manifest.MANIFEST:
+            continue
+        is_built = regular and _is_as_listed(path, entries.get(entry.path))
+        if not is_built and not (regular and _stays(path, planned.get(entry.path))):
+            foreign.append(entry.path)
+    if foreign:
         raise UserError(
             f"{target}: {_named(foreign)}: added or changed since the tree was built,"
             " so the tree is not replaced. Move them away or, if they belong in the submission,"
             f" into the workspace, and name them in {CONFIG_NAME}:\n"
             f"  extra_files:\n    {foreign[0]}: <file in the workspace>"
         )
-
-
-def _foreign(
-    target: Path, entries: Mapping[str, manifest.ManifestEntry], planned: Mapping[str, PlannedFile]
-) -> Iterator[str]:
-    for entry in walk(target):
-        if not (entry.folder and entry.link is None) and entry.path != manifest.MANIFEST:
-            regular = entry.link is None and not entry.special
-            path = target / entry.path
-            is_built = regular and _is_as_listed(path, entries.get(entry.path))
-            if not is_built and not (regular and _stays(path, planned.get(entry.path))):
-                yield entry.path
 
 
 def _is_as_listed(path: Path, entry: manifest.ManifestEntry | None) -> bool:

@@ -5,8 +5,3 @@ marked ``FILL IN``, which ``check_descriptions`` rejects. The host is read from 
 ``/sys`` instead of through psutil, which has no processor models, caches, memory modules or
 InfiniBand, and cannot read the ``/sys`` of another machine, as the tests do.
 """
-
-from mlperf_pkg.commands.system.description import UserValues, describe
-from mlperf_pkg.commands.system.machine import Sources, this_machine
-
-__all__ = ["Sources", "UserValues", "describe", "this_machine"]

@@ -5,6 +5,7 @@ from installed Python distributions. A source that is missing or cannot be read 
 string; nothing here raises. Descriptions of network adapters are not read: they have host names.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -25,19 +26,17 @@ _TOOL = "nvidia-smi"
 class Sources(Struct, frozen=True):
     """The sources of one machine.
 
-    ``root`` is the folder of ``proc``, ``sys`` and ``etc``, None where there is none.
+    ``root`` is the folder of ``proc``, ``sys`` and ``etc``; where there is none, no folder.
     ``nvidia_smi`` returns the output of that tool for some arguments, ``version_of`` the version
     of an installed Python distribution; both return an empty string if there is none.
     """
 
-    root: Path | None
+    root: Path
     nvidia_smi: Callable[..., str]
     version_of: Callable[[str], str]
 
     def text(self, path: str) -> str:
         """Return the contents of a file, stripped."""
-        if self.root is None:
-            return ""
         try:
             with (self.root / path).open("rb") as stream:
                 data = stream.read(_LARGEST_FILE)
@@ -52,18 +51,16 @@ class Sources(Struct, frozen=True):
 
     def paths(self, pattern: str) -> list[str]:
         """Return the files and folders that match a pattern, sorted by name."""
-        root = self.root
         try:
-            return (
-                sorted(p.relative_to(root).as_posix() for p in root.glob(pattern)) if root else []
-            )
+            paths = self.root.glob(pattern)
+            return sorted(path.relative_to(self.root).as_posix() for path in paths)
         except OSError:
             return []
 
 
 def this_machine() -> Sources:
     """Return the sources of this machine; only Linux has files."""
-    root = Path("/") if sys.platform == "linux" else None
+    root = Path("/" if sys.platform == "linux" else os.devnull)
     return Sources(root, _nvidia_smi, _version_of)
 
 
@@ -131,9 +128,8 @@ def _processors(sources: Sources) -> dict[str, str]:
         blocks.append({name.strip(): value.strip() for name, _, value in pairs})
     logical = [block for block in blocks if "processor" in block]
     model = _model(logical[0]) if logical else ""
-    sockets = _sockets(sources, logical)
-    cores = set().union(*sockets.values())
-    count = len(sockets)
+    cores = _cores(sources, logical)
+    count = len({socket for socket, _ in cores})
     link = next((link for begins, link in _LINKS.items() if model.startswith(begins)), "")
     return {
         "host_processors_per_node": str(count or ""),
@@ -195,21 +191,15 @@ def _model(block: dict[str, str]) -> str:
     return " ".join(plain.split())
 
 
-def _sockets(
-    sources: Sources, logical: Iterable[dict[str, str]]
-) -> dict[str, set[tuple[str, str]]]:
-    """Return the cores of each socket, as pairs of socket and core number."""
+def _cores(sources: Sources, logical: Iterable[dict[str, str]]) -> set[tuple[str, str]]:
+    """Return the cores, as pairs of socket and core number."""
     pairs = [(block.get("physical id", ""), block.get("core id", "")) for block in logical]
     if not all(core for _, core in pairs):
         folders = [f"{cpu}/topology" for cpu in sources.paths(f"{_CPU}/cpu[0-9]*")]
         packages = (sources.text(f"{folder}/physical_package_id") for folder in folders)
         cores = (sources.text(f"{folder}/core_id") for folder in folders)
         pairs = list(zip(packages, cores, strict=True))
-    sockets: dict[str, set[tuple[str, str]]] = {}
-    for socket, core in pairs:
-        if core:
-            sockets.setdefault(socket, set()).add((socket, core))
-    return sockets
+    return {(socket, core) for socket, core in pairs if core}
 
 
 def _frequency(sources: Sources) -> str:
