@@ -59,7 +59,7 @@ TRAINING: list[tuple[Change, Found, bool]] = [
     (lambda r: (r / SET / "package_checker_params").write_bytes(b"rcp_bypass"), [("TREE110", "warning", "official", f"{SET}/package_checker_params")], False),
     (lambda r: (r / "package_checker_params").write_bytes(b"rcp_bypass\n"), [], False),
     (lambda r: (r / f"results/{SYSTEM}/weak/resnet").mkdir(parents=True), error("TREE105", f"results/{SYSTEM}/weak/resnet", "rules"), False),
-    (lambda r: (r / "benchmarks/result_0.txt").write_bytes(b"x"), [], False),
+    (lambda r: (r / "systems/result_0.txt").write_bytes(b"x"), [], False),
 ]  # fmt: skip
 
 
