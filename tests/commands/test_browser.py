@@ -383,6 +383,14 @@ def test_rows_are_made_when_they_are_seen_and_all_are_sorted(
 
 
 def test_the_summary_is_sorted_and_filtered(browser: Browser, files: dict[str, Path]) -> None:
+    """A system in two tables, such as one with energy, counts once."""
+    text = files["round_summary"].read_text("utf-8")
+    table = text[text.index('<section aria-labelledby="t0">') :].partition("</section>")[0]
+    twice = files["round_summary"].with_name("twice.html")
+    twice.write_text(text.replace(table, f"{table}</section>\n{table}"), "utf-8")
+    with opened(browser, twice) as shown:
+        assert shown.page.locator("table.sorted tbody tr").count() == 4
+        assert shown.page.locator("#count").inner_text() == "2 of 2 systems"
     with opened(browser, files["round_summary"]) as shown:
         page = shown.page
         rows = page.locator("table.sorted tbody tr")
