@@ -31,7 +31,7 @@ from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import table as tables
-from mlperf_pkg.render.table import HEAD, Table, json_text, records
+from mlperf_pkg.render.table import HEAD, Column, Table, json_text, records
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
@@ -158,8 +158,22 @@ def markdown(section: Section) -> str:
             parts.append("\n".join(f"- [ ] {': '.join(item)}" for item in items))
             parts.append(escape_markdown(table.note))
         else:
-            parts.append(tables.markdown(table))
+            parts.append(tables.markdown(_headed(section, table)))
     return tables.document(*parts)
+
+
+def _headed(section: Section, table: Table) -> Table:
+    """Return a table with capitals in its headings; its data keep the keys of the columns.
+
+    Names of hyperparameters and submitters, which are headings too, stay as they are.
+    """
+
+    def headed(column: Column) -> Column:
+        is_name = section.name == "hyperparameters" and column.title != "rules"
+        title = column.heading
+        return column if is_name else replace(column, title=f"{title[:1].upper()}{title[1:]}")
+
+    return replace(table, columns=list(map(headed, table.columns)))
 
 
 def json(review: Review) -> str:
@@ -311,7 +325,7 @@ def _table(section: Section, table: Table, csv: str) -> str:
     return (
         f"<details{folded}>\n<summary><h3>{escape_html(table.title)}</h3> {about}</summary>\n"
         f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">\n'
-        f"{tables.html(table, headed=True, checks=section.checks)}\n</div>\n"
+        f"{tables.html(_headed(section, table), headed=True, checks=section.checks)}\n</div>\n"
         f'<p class="remark">{remark}</p>\n</details>'
     )
 
