@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.infra.json_values import to_finite
+from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import rcp as points
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -356,11 +357,14 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
     hull = points.prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
-    runs: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
-    for point in reference:
-        for value in point.to_converge:
-            shown = {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
-            runs[value > _FAR * median(point.to_converge)].append(shown)
+    values = ((point, value) for point in reference for value in point.to_converge)
+    runs = by_key(
+        (
+            value > _FAR * median(p.to_converge),
+            {"batch": p.batch_size, "mean": vega.rounded(value, 6)},
+        )
+        for p, value in values
+    )
     return {
         "points": [
             {
@@ -372,8 +376,8 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             }
             for p in reference
         ],
-        "runs": runs[False],
-        "far": runs[True],
+        "runs": runs.get(False, []),
+        "far": runs.get(True, []),
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
         # None breaks the line where there is no lower limit.
         "limit": [

@@ -26,7 +26,7 @@ from mlperf_pkg.commands.review import (
 )
 from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Unchecked
+from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
@@ -80,11 +80,13 @@ class Review(Struct, frozen=True):
     @property
     def counts(self) -> str:
         """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
-        counts = self.head["counts"]
-        submitters = wording.counted(counts["submitters"], "submitter")
-        sets = wording.counted(counts["result_sets"], "result set")
-        objections = wording.counted(counts["objections"], "objection")
-        return f"{submitters}, {sets}, {counts['with_errors']} with errors, {objections}"
+        counts, counted = self.head["counts"], wording.counted
+        first = (
+            counted(counts["submitters"], "submitter"),
+            counted(counts["result_sets"], "result set"),
+        )
+        last = f"{counts['with_errors']} with errors", counted(counts["objections"], "objection")
+        return ", ".join((*first, *last))
 
     @property
     def names(self) -> dict[str, str]:
@@ -116,11 +118,10 @@ def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Ite
     for name, part in parts:
         doing = f"writing the section {name}"
         section = guarded(".", doing, part, reviewed)
-        yield _failed(name, section) if isinstance(section, Unchecked) else section
-
-
-def _failed(name: str, finding: Finding) -> Section:
-    return Section(name, name.capitalize(), (finding.text,), summary=(finding.text,))
+        if isinstance(section, Unchecked):
+            why = (section.text,)
+            section = Section(name, name.capitalize(), why, summary=why)
+        yield section
 
 
 def files_of(review: Review) -> dict[str, str]:

@@ -212,13 +212,13 @@ def text(outcome: filed.Outcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
-        columns = [
+        due = Column("Due", 10, of=lambda item: outcome.due(item.entry))
+        columns = (
             Column("Objection", 60, of=attrgetter("entry.id")),
             Column("State", 14, of=_state),
+            *([due] if outcome.calendar else []),
             Column("In the tree", 30, of=_standing),
-        ]
-        if outcome.calendar:
-            columns.insert(2, Column("Due", 10, of=lambda item: outcome.due(item.entry)))
+        )
         terminal.table(table_of(columns, outcome.objections))
     shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
     if shown:
