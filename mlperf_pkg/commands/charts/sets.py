@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from mlperf_pkg.commands.charts import chart as vega
 from mlperf_pkg.commands.charts.chart import Chart, Look, Rows, Spec
 from mlperf_pkg.infra.json_values import to_finite
-from mlperf_pkg.render.table import by_key
 from mlperf_pkg.results import rcp as points
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.rcp import ReferencePoint
@@ -357,14 +356,11 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
     hull = points.prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
-    values = ((point, value) for point in reference for value in point.to_converge)
-    runs = by_key(
-        (
-            value > _FAR * median(p.to_converge),
-            {"batch": p.batch_size, "mean": vega.rounded(value, 6)},
-        )
-        for p, value in values
-    )
+    near, far = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+    for point in reference:
+        for value in point.to_converge:
+            own = far if value > _FAR * median(point.to_converge) else near
+            own.append({"batch": point.batch_size, "mean": vega.rounded(value, 6)})
     return {
         "points": [
             {
@@ -376,8 +372,8 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             }
             for p in reference
         ],
-        "runs": runs.get(False, []),
-        "far": runs.get(True, []),
+        "runs": near,
+        "far": far,
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
         # None breaks the line where there is no lower limit.
         "limit": [

@@ -257,7 +257,8 @@ def cards(
         divisions = by_key(scored)
         division = next((name for name in ("closed", "open") if name in divisions), "")
         own = divisions.get(division) or next(iter(divisions.values()))
-        alike = (r for r in record if (r.usage, known_division(r.division)) == (usage, division))
+        of_usage = (row for row in record if row.usage == usage)
+        alike = (row for row in of_usage if known_division(row.division) == division)
         before = _earlier(alike, comparable_rounds(usage, round_, benchmark))
         owners = {point.submitter for point in own}
         by_name = {name: names for name, names in companies.items() if owners & {*names}}
@@ -300,20 +301,12 @@ def _since(before: Sequence[Point], best: Point, value: Callable[[Point], float]
 
 def _earlier(record: Iterable[PublishedSet], names: Iterable[tuple[str, str]]) -> Sequence[Point]:
     """Return the published scores of the latest of these rounds and benchmarks that has some."""
-    points = by_key(
-        (
-            (row.round, row.benchmark),
-            Point(
-                row.round,
-                row.submitter,
-                row.accelerator_model,
-                row.accelerators,
-                row.score_minutes,
-            ),
-        )
-        for row in record
-        if row.accelerators and row.score_minutes and row.scaling != "weak"
-    )
+    points: dict[tuple[str, str], list[Point]] = {}
+    for row in record:
+        if row.score_minutes and row.accelerators and row.scaling != "weak":
+            system = (row.submitter, row.accelerator_model, row.accelerators)
+            point = Point(row.round, *system, row.score_minutes)
+            points.setdefault((row.round, row.benchmark), []).append(point)
     return next((points[name] for name in names if name in points), [])
 
 

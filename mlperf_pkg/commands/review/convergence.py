@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column, with_rows
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording
@@ -102,10 +102,9 @@ def section(reviewed: Round) -> Section:
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     date = dates.get(SUBMISSION, "unknown")
     texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
-    made = {name: table for name, table in tables.items() if table.rows}
     total = f"RCP test: {', '.join(words) or wording.NOTHING}"
     summary = (total, *_summary(tests, missing, scaled))
-    return Section("convergence", "Convergence", texts, made, summary)
+    return Section("convergence", "Convergence", texts, with_rows(tables), summary)
 
 
 # ---- tables ---------------------------------------------------------------------------------

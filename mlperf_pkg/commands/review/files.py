@@ -284,7 +284,6 @@ def summary(review: Review) -> str:
 # ---- the page -----------------------------------------------------------------------------
 
 _OPEN_ROWS = 40  # a table with more rows is folded
-_MISSING = "<h2>Missing or unclear</h2>"
 
 
 def page(review: Review) -> str:
@@ -294,7 +293,7 @@ def page(review: Review) -> str:
     parts = [_section(section, review.names) for section in review.sections]
     if review.problems:
         items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
-        parts.insert(_FIRST, f'{_MISSING}\n<ul class="problems">\n{items}\n</ul>')
+        parts.insert(_FIRST, f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>')
     tool, round_ = review.head["tool"], review.head["round"]
     reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
     return file("review.html").format(
