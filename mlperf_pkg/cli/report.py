@@ -226,6 +226,8 @@ def _site(
     """Write a site and print the names of its pages."""
     from mlperf_pkg.commands.charts import drawing  # noqa: PLC0415 - slow to import
     from mlperf_pkg.commands.page import history, site, template  # noqa: PLC0415 - slow to import
+    from mlperf_pkg.commands.review.files import files_of, review_of, sections  # noqa: PLC0415 - slow
+    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
     from mlperf_pkg.infra.files import refuse_within, write_together  # noqa: PLC0415
     from mlperf_pkg.published.results import usable_results  # noqa: PLC0415
 
@@ -236,7 +238,10 @@ def _site(
     own: list[PublishedSet] = []
     for path in paths:
         content, checked = _content((path,), check_options, filter_findings)
-        files = _review(path, check_options, checked) if review else {}
+        files = {}
+        if review:
+            reviewed = read_round(path, check_options, Choices(), checked=checked)
+            files = files_of(review_of(reviewed, list(sections(reviewed))))
         pages[site.page_name(content, pages)] = (content, files)
         own += history.own_sets(checked)
     files = site.files(pages, usable_results(), own, drawing.runtime())
@@ -245,15 +250,6 @@ def _site(
         if name.endswith(".html"):
             click.echo(folder / name)
     return 0
-
-
-def _review(path: str, check_options: Options, checked: Checked) -> dict[str, str]:
-    """Return the files of the review of a round."""
-    from mlperf_pkg.commands.review.files import files_of, review_of, sections  # noqa: PLC0415 - slow
-    from mlperf_pkg.commands.review.round import Choices, read_round  # noqa: PLC0415 - slow
-
-    reviewed = read_round(path, check_options, Choices(), checked=checked)
-    return files_of(review_of(reviewed, list(sections(reviewed))))
 
 
 def _history(paths: tuple[str, ...], check_options: Options, export: Path | None) -> str:

@@ -30,11 +30,6 @@ class Show(StrEnum):
     NOTES = "notes"
     ALL = "all"
 
-    @property
-    def severities(self) -> tuple[Severity, ...]:
-        """The severities that are shown, the most important first."""
-        return tuple(Severity)[: list(Show).index(self) + 1]
-
 
 class Checkout(Struct, frozen=True):
     """How paths of a report map into a repository, for programs that annotate its files.
@@ -79,7 +74,7 @@ class View(Struct, frozen=True):
 
 def shown(findings: Iterable[Finding], view: View) -> list[Finding]:
     """Return the findings of the severities that the view shows, and waived findings."""
-    severities = view.show.severities
+    severities = tuple(Severity)[: list(Show).index(view.show) + 1]
     return [finding for finding in findings if finding.waiver or finding.severity in severities]
 
 

@@ -44,21 +44,12 @@ def _verdict(title: str, name: str) -> Column:
     return Column(title, key=name, of=of, show=wording.VERDICTS.__getitem__)
 
 
-_SYSTEM = (
-    _column("Submitter", "submitter"),
-    _column("System", "system"),
-    _column("Benchmark", "benchmark"),
-    _column("Division", "division"),
-    _column("Round", "round"),
-)
+_SYSTEM = ("Submitter", "System", "Benchmark", "Division", "Round")
 _RESULT = (
     Column("Runs", of=wording.runs, numbers=True),
-    _column(None, "runs_found"),
-    _column(None, "runs_required"),
+    *(_column(None, name) for name in ("runs_found", "runs_required")),
     _column("Minutes", "score_minutes", numbers=True, show=wording.minutes),
-    _column(None, "unscaled_minutes"),
-    _column(None, "scaling_factor"),
-    _column(None, "official_minutes"),
+    *(_column(None, n) for n in ("unscaled_minutes", "scaling_factor", "official_minutes")),
     Column("RCP margin", of=wording.rcp),
     Column(key="rcp", of=wording.rcp_state),
     Column(key="rcp_margin_percent", of=lambda row: row.rcp and row.rcp.margin_percent),
@@ -66,8 +57,7 @@ _RESULT = (
     _verdict("Official", "official"),
     _verdict("Rules", "rules"),
     Column(key="note", of=attrgetter("score_note")),
-    _column(None, "path"),
-    _column(None, "id"),
+    *(_column(None, name) for name in ("path", "id")),
 )
 
 
@@ -84,8 +74,9 @@ def _table(report: Report) -> Table:
         system = named[0] if len(named) == 1 else by_path.get(description_path(row))
         return system.accelerators if system else None
 
-    column = Column("Accelerators", numbers=True, key="accelerators", of=accelerators)
-    return table_of((*_SYSTEM, column, *_RESULT), sorted(report.result_sets, key=_sort_key))
+    named = (_column(title, title.lower()) for title in _SYSTEM)
+    size = Column("Accelerators", numbers=True, key="accelerators", of=accelerators)
+    return table_of((*named, size, *_RESULT), sorted(report.result_sets, key=_sort_key))
 
 
 def results_csv(report: Report) -> str:

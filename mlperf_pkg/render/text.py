@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -291,7 +291,8 @@ def by_code(findings: Iterable[Finding]) -> list[CodeGroup]:
 class Submitters:
     """The submitters of a report: which of them a path belongs to; ``number`` is how many.
 
-    ``submitted`` are the result sets that are in a submission.
+    ``submitted`` are the result sets that are in a submission, ``roots`` the submitters by the path
+    of the submission.
     """
 
     def __init__(self, report: Report) -> None:
@@ -302,13 +303,8 @@ class Submitters:
         by_name = spellings(row.submitter or "" for row in named)
         names = {spelling: name for name, alike in by_name.items() for spelling in alike}
         self.number = len(spellings(row.submitter for row in report.results if row.submitter))
-        self._names = {root(row.path): names[row.submitter or ""] for row in self.submitted}
+        self.roots = {root(row.path): names[row.submitter or ""] for row in self.submitted}
         self._by_set = {row.id: names[row.submitter or ""] for row in named}
-
-    @property
-    def roots(self) -> Set[str]:
-        """The paths of the submissions."""
-        return self._names.keys()
 
     def of(self, finding: Finding) -> str | None:
         """Return the submitter of what a finding is about; None outside submissions."""
@@ -316,7 +312,7 @@ class Submitters:
             return self._by_set[finding.set]
         parts = finding.path.split("/")
         prefixes = ("/".join(parts[:n]) for n in range(len(parts), -1, -1))
-        return next((self._names[prefix] for prefix in prefixes if prefix in self._names), None)
+        return next((self.roots[prefix] for prefix in prefixes if prefix in self.roots), None)
 
     def rows(self) -> Iterator[SubmitterRow]:
         """Yield a row for each submitter, by name, and one for what is outside of them."""

@@ -63,19 +63,12 @@ GUARDED: list[tuple[str, Any, str, Callable[..., bool]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("path", "module", "name", "is_hostile"), GUARDED, ids=[case[2] for case in GUARDED]
-)
+@pytest.mark.parametrize("case", GUARDED, ids=[case[2] for case in GUARDED])
 @pytest.mark.parametrize("error", [RecursionError("too deep"), MemoryError(), KeyError("x")])
 def test_a_defect_ends_the_check_of_one_thing(
-    path: str,
-    module: Any,
-    name: str,
-    is_hostile: Callable[..., bool],
-    error: Exception,
-    whole_round: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    case: Any, error: Exception, whole_round: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path, module, name, is_hostile = case
     expected = report_of(whole_round)
     monkeypatch.setattr(module, name, failing(getattr(module, name), is_hostile, error))
     report = report_of(whole_round)

@@ -160,7 +160,7 @@ def test_the_official_verdict_on_an_unknown_round(tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("folder", "logs", "round_", "code", "text"),
+    "case",
     [
         ("v2.0", RESNET, "2.0", None, ""),
         ("logs", (*nameless(RESNET[:1]), *RESNET[1:]), "2.0", None, ""),
@@ -174,14 +174,9 @@ def test_the_official_verdict_on_an_unknown_round(tmp_path: Path, kind: str) -> 
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["loose", "submission"])
 def test_a_doubtful_round_is_one_warning_that_names_the_option(
-    tmp_path: Path,
-    folder: str,
-    logs: tuple[bytes, ...],
-    round_: str,
-    code: str | None,
-    text: str,
-    kind: str,
+    tmp_path: Path, case: Any, kind: str
 ) -> None:
+    folder, logs, round_, code, text = case
     root = tmp_path / folder
     path = write_set(root, logs) if kind == "loose" else write_tree(root, "resnet", logs)
     report = report_on(path)

@@ -241,6 +241,10 @@ def test_it_begins_with_its_verdicts(whole_round: Opened, good: Opened) -> None:
 
 def test_a_point_opens_its_set_and_another_one_beside_it(whole_round: Opened) -> None:
     page = whole_round.page
+    page.locator("#plot a[aria-label*=Other]").hover()  # whose description is never markup
+    assert "<img src=x onerror=" in page.locator("#tip").inner_text()
+    assert page.evaluate("window.taken") is None
+    assert page.locator("img").count() == 0
     assert page.locator("#plot a").count() == 3
     page.locator("#plot [aria-label*='resnet'][aria-label*='ACME']").click()
     picked = page.locator("#picked .set[open]")
@@ -260,14 +264,6 @@ def test_a_point_opens_its_set_and_another_one_beside_it(whole_round: Opened) ->
     expect(picked.locator("h4")).to_have_count(1)
     press(page, "Close")
     assert whole_round.quiet
-
-
-def test_no_description_is_ever_markup(whole_round: Opened) -> None:
-    page = whole_round.page
-    page.locator("#plot a[aria-label*=Other]").hover()
-    assert "<img src=x onerror=" in page.locator("#tip").inner_text()
-    assert page.evaluate("window.taken") is None
-    assert page.locator("img").count() == 0
 
 
 def test_no_log_is_ever_markup(browser: Browser, tmp_path: Path) -> None:
@@ -383,6 +379,14 @@ def test_rows_are_made_when_they_are_seen_and_all_are_sorted(
 
 
 def test_the_summary_is_sorted_and_filtered(browser: Browser, files: dict[str, Path]) -> None:
+    """A system in two tables, such as one with energy, counts once."""
+    text = files["round_summary"].read_text("utf-8")
+    table = text[text.index('<section aria-labelledby="t0">') :].partition("</section>")[0]
+    twice = files["round_summary"].with_name("twice.html")
+    twice.write_text(text.replace(table, f"{table}</section>\n{table}"), "utf-8")
+    with opened(browser, twice) as shown:
+        assert shown.page.locator("table.sorted tbody tr").count() == 4
+        assert shown.page.locator("#count").inner_text() == "2 of 2 systems"
     with opened(browser, files["round_summary"]) as shown:
         page = shown.page
         rows = page.locator("table.sorted tbody tr")

@@ -357,21 +357,18 @@ def folded_result(*made: Finding, set_id: str | None = None) -> Any:
 def test_a_folded_finding_is_one_result_with_its_places() -> None:
     places = (("set/a.log", 3), ("set/a.log", 5), ("set/b.log", None))
     made = [finding(*at, message="x is {found}", found=n) for n, at in enumerate(places, 1)]
-    result = folded_result(*made)
+    result = folded_result(*made, set_id=SET)
     assert result["message"]["text"] == "x is 1 to 3 (2 of 3 runs; first a.log:3)"
-    assert result["locations"] == [location("logs/set/a.log", 3)]
-    assert result["relatedLocations"] == [location("logs/set/a.log", 5), location("logs/set/b.log")]
-    properties = result["properties"]
-    names = ("subject", "runs", "of_runs", "count", "places", "found")
-    assert [properties[name] for name in names] == ["set", 2, 3, 3, 2, 1]
-
-
-def test_every_location_names_the_set() -> None:
-    result = folded_result(finding("set/a.log", 3), finding("set/b.log"), set_id=SET)
     named = {"logicalLocations": [{"fullyQualifiedName": SET}]}
-    assert result["locations"] == [{**location("logs/set/a.log", 3), **named}]
-    assert result["relatedLocations"] == [{**location("logs/set/b.log"), **named}]
-    assert result["properties"]["set"] == SET
+    places_ = [
+        location("logs/set/a.log", 3),
+        location("logs/set/a.log", 5),
+        location("logs/set/b.log"),
+    ]
+    assert [*result["locations"], *result["relatedLocations"]] == [p | named for p in places_]
+    assert len(result["locations"]) == 1
+    names = ("set", "subject", "runs", "of_runs", "count", "places", "found")
+    assert [result["properties"][name] for name in names] == [SET, "set", 2, 3, 3, 2, 1]
 
 
 def test_related_locations_are_limited_and_counted() -> None:

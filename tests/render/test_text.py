@@ -412,17 +412,14 @@ def test_lines_of_a_log() -> None:
 
 
 def test_a_folded_finding() -> None:
-    message = "x is {found}; expected {expected}"
+    fields: dict[str, Any] = {"message": "x is {found}; expected {expected}", "expected": 9}
     places = ((1, 3), (1, 5), (2, 4))
-    fields = {"message": message, "expected": 9}
     made = [finding(f"a/{n}.log", line, found=n, **fields) for n, line in places]
     made = folded(made, "a", ["a/1.log", "a/2.log", "a/3.log"])
-    shown = FORMATS["json"](report(findings=made), View())
-    assert shown.isascii()
-    read = json.loads(shown)["findings"][0]
-    assert read["message"] == "x is 1 to 2; expected 9"
-    assert [read[name] for name in ("path", "line", "found", "expected")] == ["a/1.log", 3, 1, 9]
-    assert [read[name] for name in ("subject", "runs", "of_runs")] == ["a", 2, 3]
+    read = json.loads(FORMATS["json"](report(findings=made), View()))["findings"][0]
+    names = ("message", "path", "line", "found", "expected", "subject", "runs", "of_runs")
+    values = ["x is 1 to 2; expected 9", "a/1.log", 3, 1, 9, "a", 2, 3]
+    assert [read[name] for name in names] == values
     assert read["places"] == [
         {"path": "a/1.log", "lines": [3, 5], "count": 2, "found": [1], "expected": [9]},
         {"path": "a/2.log", "lines": [4], "count": 1, "found": [2], "expected": [9]},

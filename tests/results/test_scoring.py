@@ -25,17 +25,6 @@ def result_set(*minutes: float | None) -> list[RunTime]:
     ]
 
 
-def test_olympic_mean() -> None:
-    for minutes, drop, already_dropped, mean in [
-        ([5, 4, 3, 2, 1], 1, 0, 3),
-        ([4, 3, 2, 1], 1, 1, 3),
-        ([1, 2], 1, 0, None),
-        ([7], 0, 0, 7),
-        ([1, 2, 3, 4, 5, 6, 7], 4, 2, 5),
-    ]:
-        assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
-
-
 def test_score() -> None:
     for runs, score in [
         (result_set(5, 1, 3, 2, 4), Score(3, (("b", "fastest"), ("a", "slowest")))),
@@ -136,13 +125,6 @@ def test_examples_worked_by_hand() -> None:
         choice = chosen(minutes)
         assert ([window.minutes for window in choice.windows], choice.median) == (windows, median)
         assert (choice.chosen.first if choice.chosen else None) == first
-
-
-def test_four_of_forty_may_fail() -> None:
-    minutes = [F] * 5 + [10.0] * 40
-    choice = chosen(minutes, 40, 4)
-    assert [window.minutes for window in choice.windows] == [INF] + [10.0] * 5
-    assert choice.chosen == choice.windows[1]
 
 
 def test_reasons() -> None:

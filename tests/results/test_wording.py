@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-from mlperf_pkg.findings import Severity, Waiver
 from mlperf_pkg.results import wording as words
-from tests.helpers.reports import finding, rcp, result_set, run
+from tests.helpers.reports import rcp, result_set, run
 
 
 def test_edition() -> None:
@@ -59,8 +58,3 @@ def test_rcp() -> None:
         row = result_set(**changes)
         assert words.rcp_state(row) == state
         assert words.rcp(row) == short
-
-
-def test_severity() -> None:
-    assert words.severity(finding(severity=Severity.NOTE)) == "note"
-    assert words.severity(finding(waiver=Waiver("agreed", "Jane", "2026-12-31"))) == "waived error"

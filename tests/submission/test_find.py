@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from backports import zstd
@@ -180,7 +181,7 @@ BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
 
 
 @pytest.mark.parametrize(
-    ("params", "at_top", "below", "ignored"),
+    "case",
     [
         (b"rcp-bypass", {"rcp-bypass"}, {"rcp-bypass"}, ()),
         (b"rcp-bypass\n", {"rcp-bypass"}, set(), ("rcp-bypass",)),
@@ -194,14 +195,8 @@ BOTH = frozenset({"rcp-bypass", "seed-checker-bypass"})
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("level", ["", f"results/{SYSTEM}", f"results/{SYSTEM}/resnet"])
-def test_flags(
-    tmp_path: Path,
-    level: str,
-    params: bytes,
-    at_top: set[str],
-    below: set[str],
-    ignored: tuple[str, ...],
-) -> None:
+def test_flags(tmp_path: Path, level: str, case: Any) -> None:
+    params, at_top, below, ignored = case
     root = write_submission(tmp_path)
     (root / level / "package_checker_params").write_bytes(params)
     (submission,) = find_input(str(root)).submissions
@@ -412,10 +407,7 @@ GZ, XZ, ZST = gzip.compress(LOG), lzma.compress(LOG), zstd.compress(LOG)
 
 
 def found(root: Path, files: dict[str, bytes]) -> Input:
-    for name, content in {**files, "run.log": LOG}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
-    return find_input(str(root))
+    return find_input(str(lay(root, {**files, "run.log": LOG})))
 
 
 def unread(contents: Input) -> dict[str, tuple[str, Why]]:

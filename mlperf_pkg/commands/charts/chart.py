@@ -130,10 +130,10 @@ def quantitative(
     field: str, title: str | None = None, axis: Spec | None = None, **scale: Any
 ) -> Spec:
     """Return the encoding of numbers in ``field``; the axis need not begin at zero."""
-    titled = {} if title is None else {"title": title}
     zero = {} if scale.get("type") == "log" else {"zero": False}
-    drawn = {} if axis is None else {"axis": axis}
-    return {"field": field, "type": "quantitative", **titled, "scale": {**zero, **scale}, **drawn}
+    encoding = {"title": title, "scale": {**zero, **scale}, "axis": axis}
+    shown = {name: part for name, part in encoding.items() if part is not None}
+    return {"field": field, "type": "quantitative", **shown}
 
 
 def nominal(field: str, **more: Any) -> Spec:

@@ -356,11 +356,11 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
     hull = points.prune(reference)
     along = list(_along(hull, required))
     kept = {point.name for point in hull}
-    runs: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
+    near, far = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
     for point in reference:
         for value in point.to_converge:
-            shown = {"batch": point.batch_size, "mean": vega.rounded(value, 6)}
-            runs[value > _FAR * median(point.to_converge)].append(shown)
+            own = far if value > _FAR * median(point.to_converge) else near
+            own.append({"batch": point.batch_size, "mean": vega.rounded(value, 6)})
     return {
         "points": [
             {
@@ -372,8 +372,8 @@ def _data(reference: tuple[ReferencePoint, ...], required: int) -> Mapping[str, 
             }
             for p in reference
         ],
-        "runs": runs[False],
-        "far": runs[True],
+        "runs": near,
+        "far": far,
         "hull": [_on_line(point.batch_size, point.mean, _MEAN) for point in along],
         # None breaks the line where there is no lower limit.
         "limit": [

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -241,8 +241,8 @@ def cards(
     sections: Iterable[Section],
     record: Sequence[PublishedSet],
     companies: Mapping[str, Sequence[str]],
-) -> tuple[Card, ...]:
-    """Return a card for each benchmark with a score, by name.
+) -> Iterator[Card]:
+    """Yield a card for each benchmark with a score, by name.
 
     ``record`` are the published sets, ``companies`` the submitters with their submissions. Scores
     are those of the Closed division, or of the Open one if there is no other.
@@ -253,36 +253,23 @@ def cards(
         if (point := one.point)
     )
     named = len({round_ for _, round_, _ in points}) > 1
-    return tuple(
-        _card(key, by_key(points[key]), record, companies, named=named) for key in sorted(points)
-    )
-
-
-def _card(
-    key: tuple[str, str, str],
-    divisions: Mapping[str, list[Point]],
-    record: Sequence[PublishedSet],
-    companies: Mapping[str, Sequence[str]],
-    *,
-    named: bool,
-) -> Card:
-    benchmark, round_, usage = key
-    division = next((name for name in ("closed", "open") if name in divisions), "")
-    points = divisions.get(division) or next(iter(divisions.values()))
-    alike = [
-        row for row in record if row.usage == usage and known_division(row.division) == division
-    ]
-    before = _earlier(alike, comparable_rounds(usage, round_, benchmark))
-    owners = {point.submitter for point in points}
-    by_name = {name: own for name, own in companies.items() if not owners.isdisjoint(own)}
-    other = "" if division == "closed" else f", {division or 'no'} division"
-    return Card(
-        title=f"{benchmark}, round {round_}" if named else benchmark,
-        state=f"Benchmark={parameter(benchmark)}" + (f"&Round={round_}" if named else ""),
-        about=f"{wording.counted(len(points), 'result')}, "
-        f"{wording.counted(len(by_name), 'submitter')}{other}",
-        best=tuple(_best(points, before, by_name)),
-    )
+    for (benchmark, round_, usage), scored in sorted(points.items(), key=itemgetter(0)):
+        divisions = by_key(scored)
+        division = next((name for name in ("closed", "open") if name in divisions), "")
+        own = divisions.get(division) or next(iter(divisions.values()))
+        of_usage = (row for row in record if row.usage == usage)
+        alike = (row for row in of_usage if known_division(row.division) == division)
+        before = _earlier(alike, comparable_rounds(usage, round_, benchmark))
+        owners = {point.submitter for point in own}
+        by_name = {name: names for name, names in companies.items() if owners & {*names}}
+        other = "" if division == "closed" else f", {division or 'no'} division"
+        numbers = wording.counted(len(own), "result"), wording.counted(len(by_name), "submitter")
+        yield Card(
+            title=f"{benchmark}, round {round_}" if named else benchmark,
+            state=f"Benchmark={parameter(benchmark)}" + (f"&Round={round_}" if named else ""),
+            about=f"{', '.join(numbers)}{other}",
+            best=tuple(_best(own, before, by_name)),
+        )
 
 
 def _best(
@@ -365,12 +352,13 @@ class Content:
             replace(section, id=f"s{index}", findings=tuple(by_set.get(section.row.id, ())))
             for index, section in enumerate(sorted(sections, key=_sort_key))
         ]
-        self.benchmarks = []
         groups = by_key(((one.row.round, one.row.benchmark), one) for one in self.sections)
+        self.benchmarks = []
         for index, ((round_, benchmark), members) in enumerate(groups.items()):
             title = f"{benchmark}, round {round_}" if report.round is None else benchmark
             self.benchmarks.append(BenchmarkSections(f"g{index}", title, tuple(members)))
-        self.cards = cards(self.sections, record, report.submitters) if self.is_round else ()
+        made = cards(self.sections, record, report.submitters)
+        self.cards = list(made) if self.is_round else []
         self.columns = columns(self.sections)
         self.choices = choices(self.columns, self.sections)
         self.looks = Looks(section.accelerator for section in sections)
@@ -381,10 +369,10 @@ class Content:
 
         That is in words too, with the state of the page that shows it: ``4 of Google``.
         """
-        report, failing = self.report, {basis: list(self._failing(basis)) for basis in BASES}
+        report, words = self.report, verdict_in_words
         return [
-            (basis.value, getattr(report.verdict, basis), verdict_in_words(report, basis), fails)
-            for basis, fails in failing.items()
+            (b.value, getattr(report.verdict, b), words(report, b), list(self._failing(b)))
+            for b in BASES
         ]
 
     def _failing(self, basis: Basis) -> Iterator[tuple[str, str]]:

@@ -376,13 +376,12 @@ def history_html(history: History, home: str = "") -> str:
 
 def fastest(trend: Trend, rounds: list[str], *, eight: bool) -> Iterator[tuple[str, Entry | None]]:
     """Yield a cell for each round: its class, ``new`` where the target is new, and the entry."""
-    entries: dict[str, tuple[str, Entry]] = {}
-    for number, span in enumerate(trend.spans):
-        series = span.on_eight if eight else span.overall
-        for index, entry in enumerate(series.entries):
-            entries[entry.row.round] = ("new" if number and not index else "", entry)
-    for round_ in rounds:
-        yield entries.get(round_, ("", None))
+    entries = {
+        entry.row.round: ("new" if number and not index else "", entry)
+        for number, span in enumerate(trend.spans)
+        for index, entry in enumerate((span.on_eight if eight else span.overall).entries)
+    }
+    yield from (entries.get(round_, ("", None)) for round_ in rounds)
 
 
 def small_chart(trend: Trend) -> list[tuple[str, list[tuple[float, float]]]]:

@@ -43,10 +43,8 @@ def files(
         if not any(entry.is_new for entry in history.own):
             history = published_history(published)
         texts[HISTORY] = history_html(history, f"{INDEX}.html")
-    texts |= {name: html(page, runtime, f"{INDEX}.html") for name, (page, _) in pages.items()}
-    reviews = {
-        f"{name}-review/{part}": text
-        for name, (_, review) in pages.items()
-        for part, text in review.items()
-    }
+    reviews: dict[str, str] = {}
+    for name, (page, review) in pages.items():
+        texts[name] = html(page, runtime, f"{INDEX}.html")
+        reviews |= {f"{name}-review/{part}": text for part, text in review.items()}
     return {f"{name}.html": text for name, text in texts.items()} | reviews

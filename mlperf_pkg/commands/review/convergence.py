@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from mlperf_pkg.commands.review.calendar import SUBMISSION, Calendar
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column, with_rows
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.render.table import by_key, table_of
 from mlperf_pkg.results import rcp, wording
@@ -89,19 +89,22 @@ def section(reviewed: Round) -> Section:
     missing = list(_missing([test.row for test in tests if test.state == MISSING], dates))
     states = [test.state for test in tests]
     marked = frozenset((n, _TEST) for n, state in enumerate(states) if state in (FAIL, MISSING))
-    tables = (
-        table_of(_SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=marked),
-        table_of(_MISSING, missing, title="Missing reference points", note=_MISSING_NOTE),
-        table_of(_NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE),
-    )
+    tables = {
+        "sets": table_of(_SETS, tests, title="RCP tests by margin", note=_SETS_NOTE, marked=marked),
+        "missing": table_of(
+            _MISSING, missing, title="Missing reference points", note=_MISSING_NOTE
+        ),
+        "normalised": table_of(
+            _NORMALISED, scaled, title="Normalised scores", note=_NORMALISED_NOTE
+        ),
+    }
     counts = Counter(states)
     words = [f"{number} {word}" for word in (PASS, *_ORDER) if (number := counts[word])]
     date = dates.get(SUBMISSION, "unknown")
     texts = tuple(text.format(date=date) for word, text in _TEXTS.items() if counts[word])
-    made = {name: table for name, table in zip(_TABLES, tables, strict=True) if table.rows}
     total = f"RCP test: {', '.join(words) or wording.NOTHING}"
     summary = (total, *_summary(tests, missing, scaled))
-    return Section("convergence", "Convergence", texts, made, summary)
+    return Section("convergence", "Convergence", texts, with_rows(tables), summary)
 
 
 # ---- tables ---------------------------------------------------------------------------------
@@ -127,7 +130,6 @@ def _rounded(value: float | None, digits: int = 4) -> float | None:
 
 
 _NO_TEST = "no test for this benchmark"
-_TABLES = ("sets", "missing", "normalised")
 _NAMES = ("Submitter", "System", "Benchmark")
 _SETS = (
     *(column(name, attrgetter(f"row.{name.lower()}")) for name in _NAMES),

@@ -26,12 +26,12 @@ from mlperf_pkg.commands.review import (
 )
 from mlperf_pkg.commands.review.round import Round, Section, table_of_cells
 from mlperf_pkg.errors import UserError
-from mlperf_pkg.findings import Finding, Unchecked
+from mlperf_pkg.findings import Unchecked
 from mlperf_pkg.infra.files import refuse_within, write_together
 from mlperf_pkg.infra.paths import read_file, walk
 from mlperf_pkg.infra.text import escape_html, escape_markdown, unused, visible
 from mlperf_pkg.render import table as tables
-from mlperf_pkg.render.table import HEAD, Table, json_text, records
+from mlperf_pkg.render.table import HEAD, Column, Table, json_text, records
 from mlperf_pkg.results import wording
 from mlperf_pkg.results.report import as_json
 
@@ -80,11 +80,13 @@ class Review(Struct, frozen=True):
     @property
     def counts(self) -> str:
         """The first line: ``19 submitters, 184 result sets, 21 with errors, 9 objections``."""
-        counts = self.head["counts"]
-        submitters = wording.counted(counts["submitters"], "submitter")
-        sets = wording.counted(counts["result_sets"], "result set")
-        objections = wording.counted(counts["objections"], "objection")
-        return f"{submitters}, {sets}, {counts['with_errors']} with errors, {objections}"
+        counts, counted = self.head["counts"], wording.counted
+        first = (
+            counted(counts["submitters"], "submitter"),
+            counted(counts["result_sets"], "result set"),
+        )
+        last = f"{counts['with_errors']} with errors", counted(counts["objections"], "objection")
+        return ", ".join((*first, *last))
 
     @property
     def names(self) -> dict[str, str]:
@@ -116,11 +118,10 @@ def sections(reviewed: Round, parts: Iterable[tuple[str, _Part]] = PARTS) -> Ite
     for name, part in parts:
         doing = f"writing the section {name}"
         section = guarded(".", doing, part, reviewed)
-        yield _failed(name, section) if isinstance(section, Unchecked) else section
-
-
-def _failed(name: str, finding: Finding) -> Section:
-    return Section(name, name.capitalize(), (finding.text,), summary=(finding.text,))
+        if isinstance(section, Unchecked):
+            why = (section.text,)
+            section = Section(name, name.capitalize(), why, summary=why)
+        yield section
 
 
 def files_of(review: Review) -> dict[str, str]:
@@ -158,8 +159,22 @@ def markdown(section: Section) -> str:
             parts.append("\n".join(f"- [ ] {': '.join(item)}" for item in items))
             parts.append(escape_markdown(table.note))
         else:
-            parts.append(tables.markdown(table))
+            parts.append(tables.markdown(_headed(section, table)))
     return tables.document(*parts)
+
+
+def _headed(section: Section, table: Table) -> Table:
+    """Return a table with capitals in its headings; its data keep the keys of the columns.
+
+    Names of hyperparameters and submitters, which are headings too, stay as they are.
+    """
+
+    def headed(column: Column) -> Column:
+        is_name = section.name == "hyperparameters" and column.title != "rules"
+        title = column.heading
+        return column if is_name else replace(column, title=f"{title[:1].upper()}{title[1:]}")
+
+    return replace(table, columns=list(map(headed, table.columns)))
 
 
 def json(review: Review) -> str:
@@ -269,7 +284,6 @@ def summary(review: Review) -> str:
 # ---- the page -----------------------------------------------------------------------------
 
 _OPEN_ROWS = 40  # a table with more rows is folded
-_MISSING = "<h2>Missing or unclear</h2>"
 
 
 def page(review: Review) -> str:
@@ -279,7 +293,7 @@ def page(review: Review) -> str:
     parts = [_section(section, review.names) for section in review.sections]
     if review.problems:
         items = "\n".join(f"<li>{escape_html(text)}</li>" for text in review.problems)
-        parts.insert(_FIRST, f'{_MISSING}\n<ul class="problems">\n{items}\n</ul>')
+        parts.insert(_FIRST, f'<h2>Missing or unclear</h2>\n<ul class="problems">\n{items}\n</ul>')
     tool, round_ = review.head["tool"], review.head["round"]
     reason = f"round {round_}: " * bool(round_) + review.head["round_reason"]
     return file("review.html").format(
@@ -311,7 +325,7 @@ def _table(section: Section, table: Table, csv: str) -> str:
     return (
         f"<details{folded}>\n<summary><h3>{escape_html(table.title)}</h3> {about}</summary>\n"
         f'<div class="scroll" role="region" aria-label="{label}" tabindex="0">\n'
-        f"{tables.html(table, headed=True, checks=section.checks)}\n</div>\n"
+        f"{tables.html(_headed(section, table), headed=True, checks=section.checks)}\n</div>\n"
         f'<p class="remark">{remark}</p>\n</details>'
     )
 

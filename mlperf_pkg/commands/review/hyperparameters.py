@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from mlperf_pkg.checks.context import SetContext
-from mlperf_pkg.commands.review.round import Cell, Round, Section, column, table_of_cells
+from mlperf_pkg.commands.review.round import Cell, Round, Section, column, table_of_cells, with_rows
 from mlperf_pkg.findings import Basis, Finding
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.infra.text import letters
@@ -69,9 +69,8 @@ def section(reviewed: Round) -> Section:
     others = sum(context.rules is None for context in contexts)
     rest = f"Not shown: {counted(others, 'result set')} of a benchmark that is not in the round."
     text = (*_TEXT, rest) if others else _TEXT
-    made = {name: table for name, table in tables.items() if table.rows}
     summary = tuple(_summary(unlike, differing))
-    return Section("hyperparameters", "Hyperparameters", text, made, summary)
+    return Section("hyperparameters", "Hyperparameters", text, with_rows(tables), summary)
 
 
 def groups_of(contexts: Iterable[SetContext]) -> list[Group]:
@@ -426,8 +425,7 @@ class Outlier(Struct, frozen=True):
 _OUTLIERS = (
     column("Benchmark", attrgetter("group.benchmark")),
     column("Batch size", lambda outlier: _size(outlier.entry.size), numbers=True),
-    column("Submitter", attrgetter("entry.submitter")),
-    column("System", attrgetter("entry.system")),
+    *(column(name, attrgetter(f"entry.{name.lower()}")) for name in ("Submitter", "System")),
     column("Hyperparameter", attrgetter("key")),
     column("Value", attrgetter("value")),
     column("Reference", lambda outlier: " to ".join(map(plain, outlier.reference))),

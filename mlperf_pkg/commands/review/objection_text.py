@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.commands.review import objections as filed
 from mlperf_pkg.commands.review.calendar import Calendar, by_date
-from mlperf_pkg.commands.review.round import Round, Section, column, table_of_cells
+from mlperf_pkg.commands.review.round import Round, Section, column, table_of_cells, with_rows
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Finding, Occurrence, in_words
 from mlperf_pkg.infra.files import refuse_within, write_together
@@ -212,13 +212,13 @@ def text(outcome: filed.Outcome, view: View) -> str:
     """Return a table of the objections, then the errors without an objection."""
     terminal = Terminal(view)
     if outcome.objections:
-        columns = [
+        due = Column("Due", 10, of=lambda item: outcome.due(item.entry))
+        columns = (
             Column("Objection", 60, of=attrgetter("entry.id")),
             Column("State", 14, of=_state),
+            *([due] if outcome.calendar else []),
             Column("In the tree", 30, of=_standing),
-        ]
-        if outcome.calendar:
-            columns.insert(2, Column("Due", 10, of=lambda item: outcome.due(item.entry)))
+        )
         terminal.table(table_of(columns, outcome.objections))
     shown = outcome.new if view.verbose else outcome.new[:_ERRORS]
     if shown:
@@ -363,9 +363,8 @@ def section(reviewed: Round) -> Section:
     lines += [*_doubts(outcome), *(f"{item.against}: {item.code}: {item.title}" for item in new)]
     until = f", until {outcome.calendar['objections']}" if outcome.calendar else ""
     text = _MAY_BE_FILED.format(until=until) if lines else _NO_ERRORS
-    made = {name: table for name, table in tables.items() if table.rows}
     summary = tuple(lines) or ("no errors by the rules",)
-    return Section("objections", "Objections", (text,), made, summary)
+    return Section("objections", "Objections", (text,), with_rows(tables), summary)
 
 
 def calendar_section(reviewed: Round) -> Section:
@@ -373,7 +372,7 @@ def calendar_section(reviewed: Round) -> Section:
     dates = by_date(reviewed.outcome.calendar or {})
     rows = [(f"{day}", f"{day:%A}", what) for _, day, what in dates]
     table = table_of_cells(("Date", "Day", "What"), rows, title="Dates")
-    return Section("calendar", "Calendar", (), {"dates": table} if rows else {})
+    return Section("calendar", "Calendar", (), with_rows({"dates": table}))
 
 
 # ---- objections of a check ----------------------------------------------------------------

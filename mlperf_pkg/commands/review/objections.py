@@ -387,10 +387,8 @@ def _require_share(percent: float | None, where: str) -> None:
     if percent is None:
         raise UserError(f"{where}: waived without percent; expected the total difference")
     if not 0 <= percent < WAIVED_BELOW:
-        allowed = (
-            f"differences below {WAIVED_BELOW:g} % that do not change the order of competitors"
-        )
-        reason = f"only total {allowed} may be waived ({_SOURCE})"
+        allowed = "that do not change the order of competitors may be waived"
+        reason = f"only total differences below {WAIVED_BELOW:g} % {allowed} ({_SOURCE})"
         raise UserError(f"{where}: waived at {percent:g} %; {reason}")
 
 

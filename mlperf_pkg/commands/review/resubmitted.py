@@ -166,16 +166,15 @@ def _files(row: Resubmission) -> str:
     return f"{row.identical} identical" if row.identical else "rewritten"
 
 
+_PLACE = ("round", "path")
 COLUMNS = (
     Column("Result set", of=attrgetter("new.name")),
     Column("Runs", 7, numbers=True, of=lambda row: f"{row.runs}/{row.new.row.runs}"),
     Column("From", 34, of=lambda row: _origin(row.old.row, row.new.row)),
     Column("Files", 14, of=_files),
     Column(key="outcome", of=attrgetter("outcome")),
-    Column(key="round", of=attrgetter("new.row.round")),
-    Column(key="path", of=attrgetter("new.row.path")),
-    Column(key="old_round", of=attrgetter("old.row.round")),
-    Column(key="old_path", of=attrgetter("old.row.path")),
+    *(Column(key=name, of=attrgetter(f"new.row.{name}")) for name in _PLACE),
+    *(Column(key=f"old_{name}", of=attrgetter(f"old.row.{name}")) for name in _PLACE),
     Column(key="runs", of=attrgetter("new.row.runs")),
     Column(key="shared_runs", of=attrgetter("runs")),
     Column(key="identical_files", of=attrgetter("identical")),

@@ -239,6 +239,11 @@ class Section(Struct, frozen=True):
     checks: bool = False
 
 
+def with_rows(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Return the tables that are not empty."""
+    return {name: table for name, table in tables.items() if table.rows}
+
+
 def column(title: str, of: Callable[[Any], Any] | None = None, *, numbers: bool = False) -> Column:
     """Return a column that has its title in data, too."""
     return Column(title, key=title, of=of, numbers=numbers)

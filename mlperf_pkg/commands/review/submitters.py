@@ -42,12 +42,12 @@ _RULES = (
 )
 
 
-_SUBMITTERS = (
-    *(column("Submitter"), column("Systems", numbers=True), column("Results", numbers=True)),
-    *(column("Largest", numbers=True), column("Divisions")),
-    *(column("Official FAIL", numbers=True), column("Rules FAIL", numbers=True)),
-    *(column("Errors", numbers=True), column("Warnings", numbers=True)),
-    column("With errors", numbers=True),
+_SUBMITTERS = tuple(
+    column(title, numbers=title not in ("Submitter", "Divisions"))
+    for title in (
+        *("Submitter", "Systems", "Results", "Largest", "Divisions", "Official FAIL"),
+        *("Rules FAIL", "Errors", "Warnings", "With errors"),
+    )
 )
 
 

@@ -32,9 +32,10 @@ def section(
     return Section(replace(one, row=row), system)
 
 
-def of(*sections: Section, record: tuple[Any, ...] = ()) -> tuple[Card, ...]:
+def of(*sections: Section, record: tuple[Any, ...] = ()) -> list[Card]:
     names = submitters(item.row.submitter or "" for item in sections)
-    return cards([replace(s, id=f"s{index}") for index, s in enumerate(sections)], record, names)
+    placed = [replace(s, id=f"s{index}") for index, s in enumerate(sections)]
+    return list(cards(placed, record, names))
 
 
 OPENED = section(1.0, 8, division="open")
@@ -57,7 +58,7 @@ def test_a_card() -> None:
         (card,) = of(*sections)
         assert (card.title, card.about) == ("resnet", about)
         assert {b.title: (b.figure, b.point.element, b.change) for b in card.best} == best
-    assert of(section(None, 8)) == ()
+    assert of(section(None, 8)) == []
 
 
 def earlier(minutes: float | None, accelerators: int = 8, **fields: Any) -> Any:

@@ -187,11 +187,3 @@ def test_no_text_of_a_result_is_markup() -> None:
     assert "<img" not in text
     assert text.count("<script") == 2
     assert "\u202e" not in text
-
-
-def test_own_results_are_named_first() -> None:
-    mine = entry("5.0", 10.0, "bert", path="MINE/results/mine/bert")
-    text = history_html(of(entry("5.0", 20.0, "bert"), own=(mine,)))
-    assert "<b>Your results</b> (1, 1 not published)" in text
-    assert "bert 5.0, 10.000 min on 8 \u00d7 A1" in text
-    assert unpacked(text, "data")["rows"]["own"] == ["v", "others", 1, "yours", 1]

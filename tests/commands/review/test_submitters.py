@@ -13,7 +13,6 @@ from mlperf_pkg.commands.review.round import Round
 from mlperf_pkg.commands.review.submitters import (
     Assignment,
     Group,
-    May,
     assignments,
     assignments_section,
     groups,
@@ -180,28 +179,6 @@ def test_any_round(results: dict[str, int], joints: list[list[str]], seed: int) 
 
 
 # ---- pairs down a ranking -----------------------------------------------------------------
-
-
-def apart(*partners: str) -> May:
-    """Partners as digits: apart("01", "24")."""
-    conflicts = {frozenset(pair) for names in partners for pair in combinations(map(int, names), 2)}
-    return lambda one, other: frozenset((one, other)) not in conflicts
-
-
-def test_groups() -> None:
-    for number, partners, expected in (
-        (0, (), []),
-        (1, (), [[0]]),
-        (4, (), [[0, 1], [2, 3]]),
-        (5, (), [[0, 1], [2, 3, 4]]),
-        (4, ("01",), [[0, 2], [1, 3]]),
-        (4, ("23",), [[0, 2], [1, 3]]),
-        (6, ("012",), [[0, 3], [1, 4], [2, 5]]),
-        (6, ("345",), [[0, 4], [1, 5], [2, 3]]),
-        (3, ("01",), [[0, 1, 2]]),
-        (5, ("234",), [[0, 2], [1, 3, 4]]),
-    ):
-        assert sorted(groups(number, apart(*partners))) == expected
 
 
 def ways(members: list[int]) -> Iterator[list[Group]]:

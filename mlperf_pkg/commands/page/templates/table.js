@@ -81,7 +81,10 @@ const table = (() => {
       filter(one);
       if (tables.length > 1) one.element.closest("section").hidden = !one.shown.length;
     }
-    const [shown, all] = ["shown", "results"].map((name) => tables.reduce((sum, one) => sum + one[name].length, 0));
+    // A system that is in several tables, such as those of scores and energy, counts once.
+    const [shown, all] = ["shown", "results"].map((name) => (
+      new Set(tables.flatMap((one) => one[name]).map(({ row }) => row.dataset.system ?? row)).size
+    ));
     byId("count").textContent = `${shown} of ${all} ${form.dataset.noun}`;
     for (const listen of listeners) listen(tables.flatMap((one) => one.shown));
   }
