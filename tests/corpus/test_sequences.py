@@ -36,10 +36,11 @@ def test_every_cell(name: str, state: str, tmp_path: Path) -> None:
     ours, theirs = both(tree, usage, f"{round_}.0", (CHECK, SUMMARIZE), tmp_path)
     assert ours == theirs
     checked = check([str(tree)], Options(usage, round_, jobs=1))
-    if state == "deleted" and theirs.statuses == (0, 0):
+    statuses, tables, _ = theirs
+    if state == "deleted" and statuses == [0, 0]:
         summary = summarize(checked)
         appended = summary.weak.csv() if summary.weak and summary.weak.rows else ""
-        assert (summary.plain.csv() + appended).encode() == theirs.tables[1]["summary.csv"]
+        assert (summary.plain.csv() + appended).encode() == tables[1]["summary.csv"]
     for row in checked.report.result_sets:
         if row.verdict.official is Verdict.PASS and row.verdict.rules is Verdict.PASS:
             assert row.scaling == "weak" or row.official_minutes == pytest.approx(row.score_minutes)

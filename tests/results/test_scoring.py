@@ -191,3 +191,27 @@ def test_runs_are_ordered_by_start_then_path() -> None:
     assert [window.minutes for window in selection.choice.windows] == [2.0, 3.0, 4.0]
     assert [run.path for run in selection.chosen] == ["b", "c", "a"]
     assert select(unordered[::-1], Runs(required=3, drop=1)) == selection
+
+
+def test_olympic_mean() -> None:
+    for minutes, drop, already_dropped, mean in [
+        ([3, 1, 2], 1, 0, 2),
+        ([5, 4, 3, 2, 1], 1, 0, 3),
+        ([4, 3, 2, 1], 1, 1, 3),
+        ([1, 2], 1, 0, None),
+        ([1, 2], 1, 1, 2),
+        ([], 1, 0, None),
+        ([], 1, 1, None),
+        ([7], 0, 0, 7),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9], 4, 0, 5),
+        ([1, 2, 3, 4, 5, 6, 7], 4, 2, 5),
+        ([1, 2, 3], 4, 0, None),
+    ]:
+        assert scoring.olympic_mean(minutes, drop, already_dropped) == mean
+
+
+def test_four_of_forty_may_fail() -> None:
+    minutes = [F] * 5 + [10.0] * 40
+    choice = chosen(minutes, 40, 4)
+    assert [window.minutes for window in choice.windows] == [INF] + [10.0] * 5
+    assert choice.chosen == choice.windows[1]
