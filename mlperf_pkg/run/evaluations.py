@@ -36,13 +36,6 @@ class Evaluation(Struct, frozen=True):
     values: Mapping[str, float]
 
 
-class Position(Struct, frozen=True):
-    """How far a run had trained, as logged, in ``unit``."""
-
-    amount: float
-    unit: str
-
-
 def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluation | None:
     """Return an evaluation, read by the rules of its benchmark if there are any.
 
@@ -56,14 +49,14 @@ def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluat
         key=record.key,
         time_ms=float(record.time_ms),
         line=line,
-        position=position.amount,
-        unit=position.unit,
+        position=position[0],
+        unit=position[1],
         values={name: number for name, number in numbers.items() if number is not None},
     )
 
 
-def position_of(record: Record, rules: Benchmark | None) -> Position | None:
-    """Return how far a run had trained at a record; None if its metadata do not say.
+def position_of(record: Record, rules: Benchmark | None) -> tuple[float, str] | None:
+    """Return how far a run had trained at a record, and the unit; None if its metadata do not say.
 
     Many logs hold several counts. The one that the rules count convergence by comes first; then
     ``samples_count``, ``epoch_num`` and ``step_num``. The first that is a number counts.
@@ -72,7 +65,7 @@ def position_of(record: Record, rules: Benchmark | None) -> Position | None:
     metadata = _metadata(record)
     for name, unit in {**own, **POSITION_UNITS, **own}.items():
         if _measured(metadata.get(name)) is not None:
-            return Position(metadata[name], unit)
+            return metadata[name], unit
     return None
 
 

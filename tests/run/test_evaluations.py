@@ -5,7 +5,7 @@ from typing import Any
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
 from mlperf_pkg.rulebook.model import Benchmark
-from mlperf_pkg.run.evaluations import Evaluation, Position, evaluation_of, position_of
+from mlperf_pkg.run.evaluations import Evaluation, evaluation_of, position_of
 
 
 def rules(name: str, round_: str, usage: str = "training") -> Benchmark:
@@ -38,7 +38,7 @@ def test_the_position() -> None:
         (None, {"samples_count": True, "epoch_num": 2.5}, 2.5, "epochs"),
     ]:
         record = Record("eval_accuracy", 1, 0.7, metadata)
-        assert position_of(record, benchmark) == Position(position, unit)
+        assert position_of(record, benchmark) == (position, unit)
 
 
 def test_a_record_without_a_position_is_not_an_evaluation() -> None:
