@@ -16,7 +16,6 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.changes import compare
 from mlperf_pkg.rulebook.documents import rounds, usages
 from mlperf_pkg.rulebook.explain import Kind, subject_of
 from mlperf_pkg.rulebook.load import load_round
@@ -201,7 +200,9 @@ def diff(
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
     target.refuse_early(())
-    comparison = compare(usage or "training", round_name(old), round_name(new), benchmark, division)
+    comparison = explain.compare(
+        usage or "training", round_name(old), round_name(new), benchmark, division
+    )
     before, after = comparison.old, comparison.new
     changed = (changed_points(before, was, after, now) for was, now in comparison.pairs)
     target.show(render.of_comparison(comparison, list(chain.from_iterable(changed))))

@@ -19,8 +19,7 @@ from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.changes import Change, Comparison
-from mlperf_pkg.rulebook.explain import History, Layer, Span, example
+from mlperf_pkg.rulebook.explain import Change, Comparison, History, Layer, Span, example
 from mlperf_pkg.rulebook.load import Code, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
 from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview
@@ -170,14 +169,14 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
         "diff",
         _comparison_lines(comparison, points),
         lambda: {
-            "usage": comparison.usage,
+            "usage": comparison.new.usage,
             "old": comparison.old.name,
             "new": comparison.new.name,
-            "gone": list(comparison.gone),
+            "gone": comparison.gone,
             "added": records(table_of(_ADDED, comparison.added)),
             "changes": [asdict(change) for change in comparison.changes],
-            "renamed": dict(comparison.renamed),
-            "unchanged": list(comparison.unchanged),
+            "renamed": comparison.renamed,
+            "unchanged": comparison.unchanged,
             "reference_points": list(map(msgspec.to_builtins, points)),
         },
     )
@@ -185,13 +184,13 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
 
 def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
     old, new = comparison.old, comparison.new
-    yield f"{USAGES[comparison.usage]} {old.name} -> {new.name}" + (
+    yield f"{USAGES[new.usage]} {old.name} -> {new.name}" + (
         f" (submission {old.submission_date} -> {new.submission_date})"
     )
     if comparison.gone or comparison.added or comparison.renamed:
         yield from ("", "Benchmarks")
     yield from (f"  - {name}" for name in comparison.gone)
-    yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed)
+    yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed.items())
     for item in comparison.added:
         target, runs = explain.target(item), explain.runs(item.runs)
         yield wrapped("  + ", f"{item.name}: target {target}; {runs}", 6)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mlperf_pkg.rulebook.changes import Change, compare
+from mlperf_pkg.rulebook.explain import Change, compare
 
 
 def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], Change]:
@@ -46,11 +46,11 @@ def test_another_list_of_benchmarks_is_not_a_change() -> None:
 
 def test_benchmarks_gone_new_and_renamed_and_one_benchmark_and_division() -> None:
     comparison = compare("training", "4.1", "5.0")
-    assert comparison.gone == ("gpt3",)
-    assert comparison.renamed == (("gnn", "rgat"), ("ssd", "retinanet"))
+    assert comparison.gone == ["gpt3"]
+    assert comparison.renamed == {"gnn": "rgat", "ssd": "retinanet"}
     assert "rgat" in comparison.unchanged
     comparison = compare("training", "1.1", "2.0", "ssd", "open")
-    assert comparison.unchanged == ()
+    assert comparison.unchanged == []
     assert {item.where for item in comparison.changes} == {"Open", "ssd"}
-    assert compare("training", "4.1", "5.0", "rgat").renamed == (("gnn", "rgat"),)
-    assert compare("training", "4.1", "5.0", "gpt3").gone == ("gpt3",)
+    assert compare("training", "4.1", "5.0", "rgat").renamed == {"gnn": "rgat"}
+    assert compare("training", "4.1", "5.0", "gpt3").gone == ["gpt3"]
