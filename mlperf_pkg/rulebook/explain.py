@@ -21,9 +21,8 @@ from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words, target_test
 from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
-from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, first_logged
 from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
-from mlperf_pkg.rulebook.logged import first_logged
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
 from mlperf_pkg.rulebook.rounds import where_instead
 

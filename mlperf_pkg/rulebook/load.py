@@ -24,6 +24,7 @@ from mlperf_pkg.rulebook.constraints import CONSTRAINTS
 from mlperf_pkg.rulebook.documents import (
     ROUND,
     Document,
+    Steps,
     error_of,
     inherited,
     own,
@@ -33,7 +34,6 @@ from mlperf_pkg.rulebook.documents import (
     usages,
 )
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, Rules, ruleset_source, version_of
-from mlperf_pkg.rulebook.problems import Steps
 
 
 @per_rulebook

@@ -13,9 +13,8 @@ import msgspec
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Part, Test, target_test
-from mlperf_pkg.rulebook.formula import Formula, condition, names_in
+from mlperf_pkg.rulebook.formula import Formula, Seen, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.logged import Seen
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Joined, Rule, Rules
 
 _ALWAYS = (*SUBMISSION_KEYS, "init_start", "run_start")  # followed, whether or not there are rules

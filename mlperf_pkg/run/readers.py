@@ -17,8 +17,7 @@ from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.formula import read_number
-from mlperf_pkg.rulebook.logged import Seen
+from mlperf_pkg.rulebook.formula import Seen, read_number
 from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Joined
 from mlperf_pkg.run.convergence import MAX_METRICS, reason_of
 

@@ -14,8 +14,7 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, Test, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
-from mlperf_pkg.rulebook.formula import Formula, Operands, read_number
-from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
+from mlperf_pkg.rulebook.formula import Formula, Logged, Operands, Seen, first_logged, read_number
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.convergence import reason_of

@@ -23,10 +23,17 @@ from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook.documents import every_round, read, rule_files
+from mlperf_pkg.rulebook.documents import (
+    Problem,
+    RuleFile,
+    Steps,
+    every_round,
+    read,
+    refuse,
+    rule_files,
+)
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
-from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
 from mlperf_pkg.rulebook.validate import problem_at
 
 _FACTOR = 3
