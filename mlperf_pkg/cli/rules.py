@@ -17,7 +17,6 @@ from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook import explain
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import Kind, subject_of
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
@@ -157,12 +156,12 @@ def show(*, name: str, target: Output) -> int:
       mlperf-pkg rules show bert
     """
     target.refuse_early(())
-    match subject_of(name):
-        case Kind.CODE, code:
+    match explain.subject_of(name):
+        case "code", code:
             shown = render.of_code(code)
-        case Kind.FAMILY, family:
+        case "family", family:
             shown = render.of_family(family)
-        case Kind.KEY, key:
+        case "key", key:
             shown = render.of_key(key, explain.histories_of_key(key))
         case _, benchmark:
             shown = _benchmark_rules(_rounds(None, None, benchmark)[-1], benchmark, "closed")

@@ -21,6 +21,7 @@ from mlperf_pkg.log.record import (
     decode_line,
     decode_lines,
     not_json_number,
+    printable,
     recover,
     repeated_names,
     tails_of,
@@ -136,15 +137,15 @@ class LogReader:
             text = between.decode("latin-1")
             if record := recover(text.rstrip()):
                 self._keep_unofficial(record)
-            self._findings.shadowed(record, text, number)
+            self._findings.at(number, "LOG104", printable(record.key if record else text.strip()))
         content = decode_line(raw)
         if isinstance(content, Record):
             if name := not_json_number(raw):
-                self._findings.not_json(name, number)
+                self._findings.at(number, "LOG106", name)
             try:
                 raw.decode("utf-8")
             except UnicodeDecodeError:
-                self._findings.not_utf8(number)
+                self._findings.at(number, "LOG107")
         return content
 
     def _keep_unofficial(self, record: Record) -> None:
@@ -163,7 +164,7 @@ class LogReader:
                 self.crash = f"line {self.line_of(first + index)}: {misfit.text}"
             if misfit.recovered:
                 self._keep_unofficial(misfit.recovered)
-                self._findings.followed(misfit.recovered, first + index)
+                self._findings.at(first + index, "LOG103", printable(misfit.recovered.key))
             elif self.is_cut and index == len(tails) - 1:
                 self._findings.cut(tails[index], first + index)
             else:
@@ -178,7 +179,7 @@ class LogReader:
             raw = tail.rpartition(TOKEN)[2]
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
-                    self._findings.repeated_name(name, number)
+                    self._findings.at(number, "LOG105", printable(name))
 
 
 def _may_repeat_names(text: bytes, record_count: int) -> bool:

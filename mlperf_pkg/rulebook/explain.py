@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, time
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import chain, starmap
 from typing import Any
 
@@ -262,16 +261,17 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
     uses: dict[tuple[str, str], list[Use]] = {}
     for use in uses_of_a_code:
         uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[Use]] = {}
-    for layer_uses in uses.values():
-        words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
-        alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
+    alike: dict[tuple[Any, ...], list[tuple[Layer, tuple[Span, ...]]]] = {}
+    for (usage, _), of_layer in uses.items():
+        spans = _spans(of_layer)
+        words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
+        alike.setdefault((usage, *words), []).append((of_layer[-1].layer, spans))
     rows = []
-    for usage, last_uses in ((last_uses[0].usage, last_uses) for last_uses in alike.values()):
-        where = tuple(use.layer.name for use in last_uses)
-        names = dict.fromkeys(use.layer.benchmark for use in last_uses)
-        spans = _spans(uses[usage, where[0]])
-        rows.append(History(usage, where, tuple(filter(None, names)), spans))
+    for (usage, *_), members in alike.items():
+        layers = [layer for layer, _ in members]
+        names = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
+        where = tuple(layer.name for layer in layers)
+        rows.append(History(usage, where, tuple(names), members[0][1]))
     return rows
 
 
@@ -462,33 +462,26 @@ def _unlike(rules: Iterable[Rule], others: Sequence[Rule]) -> list[Rule]:
 _LIKENESS = 0.7
 
 
-class Kind(StrEnum):
-    """What a name means."""
-
-    CODE = "code"
-    FAMILY = "family"
-    KEY = "key"
-    BENCHMARK = "benchmark"
-
-
-def subject_of(text: str) -> tuple[Kind, str]:
+def subject_of(text: str) -> tuple[str, str]:
     """Return what a name means, ignoring case, and the name as the rulebook spells it.
+
+    It is a ``code``, a ``family`` of codes, a ``key`` or a ``benchmark``.
 
     Raises:
         UserError: it means nothing. The message names the nearest.
     """
     names = {
-        Kind.CODE: _all_codes(),
-        Kind.BENCHMARK: all_benchmarks(),
-        Kind.KEY: keys(),
-        Kind.FAMILY: families(),
+        "code": _all_codes(),
+        "benchmark": all_benchmarks(),
+        "key": keys(),
+        "family": families(),
     }
     for spelling in (text, text.upper(), text.lower()):  # SEED is a family, seed a key
         for kind, of_kind in names.items():
             if spelling in of_kind:
                 return kind, spelling
     has_digit = any(map(str.isdigit, text))
-    likely = [names[kind] for kind in (Kind.CODE, Kind.BENCHMARK, Kind.KEY)][not has_digit :]
+    likely = [names[kind] for kind in ("code", "benchmark", "key")][not has_digit :]
     near = filter(None, (nearest(text, sorted(of_kind), _LIKENESS) for of_kind in likely))
     example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
     meant = next((f"; did you mean {name}?" for name in near), example)

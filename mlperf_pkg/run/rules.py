@@ -418,16 +418,15 @@ class RuleChecker:
         if meets(count, limits):
             return
         excess = count > limits.get("at_most", count)
-        number, kind = (
-            logged.last_number if logged and excess else None,
-            Finding if excess else Pending,
-        )
         words = needed_in_words(limits)
-        message, expected = (
-            f"{_times_logged(rule, count)}; expected {words}",
-            f"logged {words} times",
+        self._add(
+            rule,
+            logged.last_number if logged and excess else None,
+            value=count,
+            expected=f"logged {words} times",
+            message=f"{_times_logged(rule, count)}; expected {words}",
+            kind=Finding if excess else Pending,
         )
-        self._add(rule, number, value=count, expected=expected, message=message, kind=kind)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         if logged.same:
