@@ -8,19 +8,8 @@ from msgspec.structs import replace
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.reader import LogReader
-from mlperf_pkg.rulebook.explain import (
-    Change,
-    benchmark_layers,
-    common_layers,
-    compare,
-    effective,
-    example,
-    histories,
-    joined,
-    loaded,
-    requirement,
-    rulebook_codes,
-)
+from mlperf_pkg.rulebook import explain
+from mlperf_pkg.rulebook.explain import compare, example, histories, joined, loaded, requirement
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Rule
 
@@ -56,7 +45,7 @@ BAD = re.compile(r"^$|^where logged$|, ,|math\.|&&|\|\||==|double\(|int\(|metada
 def test_every_rule_is_told_in_words() -> None:
     texts = {
         (code, requirement(span.rule))
-        for code in rulebook_codes()
+        for code in explain.rulebook_codes()
         for history in histories(code)
         for span in history.spans
     }
@@ -93,14 +82,14 @@ def test_histories() -> None:
 def test_the_layers_of_a_run() -> None:
     round_ = load_round("training", "2.0")
     resnet = loaded(round_, "resnet")
-    closed = [*common_layers(round_, "closed"), *benchmark_layers(resnet, "closed")]
+    closed = [*explain.common_layers(round_, "closed"), *explain.benchmark_layers(resnet, "closed")]
     of_resnet = [
         "Closed resnet" + choice for choice in ("", " with opt_name lars", " with opt_name sgd")
     ]
     assert [layer.name for layer in closed] == ["every run", "Closed", *of_resnet]
-    opened = [*common_layers(round_, "open"), *benchmark_layers(resnet, "open")]
+    opened = [*explain.common_layers(round_, "open"), *explain.benchmark_layers(resnet, "open")]
     assert [layer.name for layer in opened] == ["every run", "Open", "Open resnet"]
-    rules = {layer.name: layer.rules.keys() for layer in effective(closed)}
+    rules = {layer.name: layer.rules.keys() for layer in explain.effective(closed)}
     replaced = {"eval_accuracy", "init_stop", "run_start"} - rules["every run"]
     assert (replaced, "eval_accuracy" in rules["Closed resnet"]) == (
         {"eval_accuracy", "init_stop"},
@@ -113,7 +102,7 @@ def test_the_layers_of_a_run() -> None:
 
 def test_examples_are_records_and_only_rules_about_several_have_none() -> None:
     findings: list[Finding] = []
-    for code, history in ((c, item) for c in rulebook_codes() for item in histories(c)):
+    for code, history in ((c, item) for c in explain.rulebook_codes() for item in histories(c)):
         for rule, until in ((span.rule, span.until) for span in history.spans):
             if line := example(rule, load_round(history.usage, until)):
                 (record,) = LogReader(BytesIO(line.encode()), code, findings.append)
@@ -158,7 +147,7 @@ def test_an_example_of_what_is_joined_is_the_records_that_runs_log() -> None:
 # ---- what changes from one round to another ------------------------------------------------------
 
 
-def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], Change]:
+def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], explain.Change]:
     return {(item.where, item.key): item for item in compare(*arguments, **more).changes}
 
 
