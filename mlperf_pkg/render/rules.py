@@ -461,6 +461,5 @@ def _mistakes(review: PointReview) -> Iterator[str]:
 
 
 def _fields(entry: KnownPoint) -> dict[str, Any]:
-    fields = asdict(entry)
-    del fields["steps"]
-    return {**fields, "file": entry.file.shown}
+    fields = {name: value for name, value in asdict(entry).items() if name != "steps"}
+    return fields | {"file": entry.file.shown}

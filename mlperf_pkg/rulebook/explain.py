@@ -410,10 +410,7 @@ def _codes(round_: Round, benchmark: str) -> set[str]:
 
 
 def _changes(
-    before: Round,
-    after: Round,
-    pairs: Iterable[tuple[Benchmark, Benchmark]],
-    division: str | None,
+    before: Round, after: Round, pairs: Iterable[tuple[Benchmark, Benchmark]], division: str | None
 ) -> Iterator[Change]:
     yield from _of_layers(_without_list(before, division), _without_list(after, division))
     for renamed, new in pairs:

@@ -102,18 +102,18 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
     round has is ignored, and so is a time of 0.
     """
     fitting = _rounds_with(usage, benchmark)
+    candidates = fitting or _rounds_with(usage, None)
+    newest = list(candidates)[-1]
     if not time_ms:
-        newest = list(fitting or rounds(usage))[-1]
         return RoundChoice(newest, "a guess, the newest round: no run has a time", Sureness.GUESS)
     day = day_of(time_ms)
     run = f"the {benchmark} run of {day}" if fitting else f"the run of {day}"
-    candidates = fitting or _rounds_with(usage, None)
     for name, last in candidates.items():
         if day <= last:
             reason = f"inferred: first round after {run}"
             return RoundChoice(name, reason, Sureness.INFERRED, day)
     reason = f"a guess, the newest round: {run} is later than every submission"
-    return RoundChoice(list(candidates)[-1], reason, Sureness.GUESS, day)
+    return RoundChoice(newest, reason, Sureness.GUESS, day)
 
 
 @per_rulebook

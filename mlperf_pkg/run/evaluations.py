@@ -44,15 +44,9 @@ def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluat
     position = position_of(record, rules)
     if position is None:
         return None
-    numbers = {name: _measured(value) for name, value in _metrics(record, rules)}
-    return Evaluation(
-        key=record.key,
-        time_ms=float(record.time_ms),
-        line=line,
-        position=position[0],
-        unit=position[1],
-        values={name: number for name, number in numbers.items() if number is not None},
-    )
+    numbers = ((name, _measured(value)) for name, value in _metrics(record, rules))
+    values = {name: number for name, number in numbers if number is not None}
+    return Evaluation(record.key, float(record.time_ms), line, *position, values)
 
 
 def position_of(record: Record, rules: Benchmark | None) -> tuple[float, str] | None:

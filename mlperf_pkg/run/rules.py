@@ -347,12 +347,7 @@ class RuleChecker:
                 self._conclude(compiled, logged, success=success)
 
     def _refuse(
-        self,
-        compiled: CompiledRule,
-        formula: Formula,
-        operands: Operands,
-        value: Any,
-        number: int,
+        self, compiled: CompiledRule, formula: Formula, operands: Operands, value: Any, number: int
     ) -> None:
         """Report a formula that does not hold for a record.
 

@@ -192,14 +192,6 @@ def test_what_people_accept_is_no_difference_any_more(
     assert "value == 0.96" not in ledger.read_text("utf-8")
 
 
-def test_a_file_is_written_and_overwritten_only_with_force(tmp_path: Path) -> None:
-    file = tmp_path / "rounds.json"
-    assert output("list", "-o", str(file)) == ""
-    assert file.read_text("utf-8") == output("list", "--format", "json")
-    assert call("list", "-o", str(file)).exit_code == 2
-    assert call("list", "-o", str(file), "--force").exit_code == 0
-
-
 def test_new_mistakes_and_stale_ones_fail(tmp_path: Path) -> None:
     """One new mistake of reference points, and one that is known is gone."""
     folder = copied(tmp_path / "mlperf_logging")

@@ -59,7 +59,6 @@ def test_how_sure_the_round_of_a_run_is() -> None:
         ("2022-05-20", "unheard of", Sureness.INFERRED, "inferred: first round after the run of 2022-05-20"),
         ("2025-08-01", "bert", Sureness.GUESS, "a guess, the newest round: the bert run of 2025-08-01 is later than every submission"),
         ("1970-01-01", "bert", Sureness.GUESS, "a guess, the newest round: no run has a time"),
-        ("1970-01-01", "", Sureness.GUESS, "a guess, the newest round: no run has a time"),
     ]:  # fmt: skip
         choice = round_of_run("training", milliseconds(day), benchmark)
         assert (choice.sureness, choice.reason) == (sureness, reason)
