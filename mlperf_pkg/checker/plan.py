@@ -175,8 +175,8 @@ def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: 
     round_, inferred, benchmark = choice.round, None, ""
     if not choice.usage:  # by the first log that names a benchmark, or else by the folders
         names = chain(_of_logs(benchmark_of, places), benchmarks)
-        found = ((rounds.usage_with(n, round_.name if round_ else None), n) for n in names)
-        inferred, benchmark = next((pair for pair in found if pair[0]), (None, ""))
+        pairs = ((rounds.usage_with(n, round_.name if round_ else None), n) for n in names)
+        inferred, benchmark = next((pair for pair in pairs if pair[0]), (None, ""))
     usage = choice.usage or inferred or rounds.TRAINING
     if round_ is None and places:  # the latest one, as earlier logs may be submitted again
         choices = list(_of_logs(infer_round, places, usage)) or [rounds.round_of_run(usage, 0, "")]

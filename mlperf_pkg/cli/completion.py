@@ -13,9 +13,10 @@ import click
 from mlperf_pkg.cli.group import Choice, Command
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.infra.resources import data_folder, rules_folders, rules_read_from
-from mlperf_pkg.rulebook.documents import RuleFile, usages
 from mlperf_pkg.rulebook.documents import rounds as rounds_of
+from mlperf_pkg.rulebook.documents import usages
 from mlperf_pkg.rulebook.load import load_round
+from mlperf_pkg.rulebook.problems import RuleFile
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

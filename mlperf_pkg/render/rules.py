@@ -435,8 +435,8 @@ def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
     if entries:
         by_kind = by_key((entry.kind, entry.sets) for entry in entries)
-        found = ((kind, by_kind[kind]) for kind in Kind if kind in by_kind)
-        rows = [("", kind, len(sets), len({*chain.from_iterable(sets)})) for kind, sets in found]
+        kinds = ((kind, by_kind[kind]) for kind in Kind if kind in by_kind)
+        rows = [("", kind, len(sets), len({*chain.from_iterable(sets)})) for kind, sets in kinds]
         columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
         yield from (line.rstrip() for line in hanging(table_of(columns, rows)))
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder, rules_read_from
 from mlperf_pkg.rulebook import documents
-from mlperf_pkg.rulebook.documents import ROUND, Problem, RuleFile, Steps, problem_of, suggestion
+from mlperf_pkg.rulebook.documents import ROUND, problem_of
 from mlperf_pkg.rulebook.explain import loaded
 from mlperf_pkg.rulebook.formula import OF_A_RECORD, names_in
 from mlperf_pkg.rulebook.load import SOURCES, codes, headings, load_benchmark, load_round
@@ -28,6 +28,7 @@ from mlperf_pkg.rulebook.model import (
     Rules,
     is_round_name,
 )
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, suggestion
 from mlperf_pkg.rulebook.validate import DEFINE, owner_of, parse, parts_of, problem_at, validated
 
 _SHARED = ("findings.yaml", "reference_points.yaml", "sources.yaml", "tensors.yaml")

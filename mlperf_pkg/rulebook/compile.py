@@ -11,7 +11,8 @@ import msgspec
 
 from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.resources import data_folder
-from mlperf_pkg.rulebook.documents import COMPILED, RuleFile
+from mlperf_pkg.rulebook.documents import COMPILED
+from mlperf_pkg.rulebook.problems import RuleFile
 from mlperf_pkg.rulebook.validate import expanded, parse
 
 

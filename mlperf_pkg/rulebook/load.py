@@ -21,8 +21,9 @@ from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.rulebook import documents, model
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
-from mlperf_pkg.rulebook.documents import ROUND, Document, Steps, inherited, rounds, usages
+from mlperf_pkg.rulebook.documents import ROUND, Document, inherited, rounds, usages
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, Rules, ruleset_source, version_of
+from mlperf_pkg.rulebook.problems import Steps
 
 
 @per_rulebook

@@ -15,10 +15,10 @@ from mlperf_pkg.errors import RulebookError
 from mlperf_pkg.infra.plain_yaml import line_of, repeated_keys
 from mlperf_pkg.infra.resources import data_folder
 from mlperf_pkg.infra.text import nearest
-from mlperf_pkg.rulebook.documents import Problem, RuleFile, Step, Steps, refuse, suggestion
 from mlperf_pkg.rulebook.expectation import parsed
 from mlperf_pkg.rulebook.formula import RESERVED, FormulaError, condition, names_in, quantity
 from mlperf_pkg.rulebook.model import SECTIONS, Rule
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Step, Steps, refuse, suggestion
 
 try:
     from yaml import CSafeLoader as SafeLoader

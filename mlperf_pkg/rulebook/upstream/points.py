@@ -23,10 +23,10 @@ from mlperf_pkg.infra.json_values import MAX_BYTES
 from mlperf_pkg.infra.paths import read_file
 from mlperf_pkg.infra.resources import official_folder
 from mlperf_pkg.infra.text import visible
-from mlperf_pkg.rulebook import documents
-from mlperf_pkg.rulebook.documents import Problem, RuleFile, Steps
+from mlperf_pkg.rulebook.documents import every_round, read, rule_files
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
 from mlperf_pkg.rulebook.model import Round
+from mlperf_pkg.rulebook.problems import Problem, RuleFile, Steps, refuse
 from mlperf_pkg.rulebook.validate import problem_at
 
 _FACTOR = 3
@@ -262,7 +262,7 @@ def review(folder: Path | None = None) -> PointReview:
         RulebookError: the list of known mistakes is not valid.
     """
     root = folder or official_folder()
-    every = starmap(load_round, documents.every_round())
+    every = starmap(load_round, every_round())
     with_points = [round_ for round_ in every if points_folder(root, round_).is_dir()]
     present = {(round_.usage, round_.name) for round_ in with_points}
     entries = [entry for entry in known_points() if (entry.usage, entry.round) in present]
@@ -291,19 +291,19 @@ def known_points() -> list[KnownPoint]:
     """
     entries: dict[tuple[str, ...], KnownPoint] = {}
     repeated = []
-    for file in documents.rule_files(LEDGER):
+    for file in rule_files(LEDGER):
         for entry in _entries(file):
             first = entries.setdefault(identity(entry), entry)
             if first is not entry:
                 at = first.problem("")
                 message = f"{entry.kind} of {entry.point} is listed twice, first at"
                 repeated.append(entry.problem(f"{message} {at.file}:{at.line}"))
-    documents.refuse(repeated)
+    refuse(repeated)
     return list(entries.values())
 
 
 def _entries(file: RuleFile) -> Iterator[KnownPoint]:
-    for kind, groups in documents.read(file).items():
+    for kind, groups in read(file).items():
         for index, group in enumerate(groups):
             reason = " ".join(group["reason"].split())
             for place, points in group["points"].items():
