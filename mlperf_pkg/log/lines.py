@@ -152,7 +152,7 @@ class LineFindings:
             expected, hint = "a number", None
         else:
             message += "; found {found:s}"
-            values = map(shown, dict.fromkeys([_head(tails[index]) for index in misfits]))
+            values = map(shown, dict.fromkeys([head_of(tails[index]) for index in misfits]))
             expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
             hint = f"at character {misfit.column} of the record" if misfit.column else None
         lines = tuple([self._lines.of(first + index) for index in islice(misfits, MAX_LINES)])
@@ -168,13 +168,9 @@ class LineFindings:
             places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
         )
 
-    def at(self, number: int, code: str, found: Any = None) -> None:
-        """Report what ``_AT_RECORDS`` says of a code, and what was ``found``, at a record."""
-        self._add(code, line=self._lines.of(number), found=found, **_AT_RECORDS[code])
-
-    def cut(self, tail: bytes, number: int) -> None:
-        """Report that the log ends inside its last record; ``tail`` follows the first token."""
-        self.at(number, "LOG101", shown(_head(tail)))
+    def at(self, number: int, code: str, value: Any = None) -> None:
+        """Report what ``_AT_RECORDS`` says of a code, and the ``value`` found, at a record."""
+        self._add(code, line=self._lines.of(number), found=value, **_AT_RECORDS[code])
 
     def lookalikes(self, text: bytes) -> None:
         """Report the lines of the current block with a string that resembles a token."""
@@ -199,7 +195,7 @@ class LineFindings:
         self._report(kind(code=code, path=self._path, source=_SOURCE, **fields))
 
 
-def _head(tail: bytes) -> str:
+def head_of(tail: bytes) -> str:
     """Return as much of what follows the last token as findings show."""
     text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
     return text[: MAX_SHOWN + 1] if text.isascii() else text

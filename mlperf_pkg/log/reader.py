@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.lines import LineFindings, LineNumbers
+from mlperf_pkg.log.lines import LineFindings, LineNumbers, head_of
 from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,
@@ -24,6 +24,7 @@ from mlperf_pkg.log.record import (
     printable,
     recover,
     repeated_names,
+    shown,
     tails_of,
 )
 
@@ -166,7 +167,7 @@ class LogReader:
                 self._keep_unofficial(misfit.recovered)
                 self._findings.at(first + index, "LOG103", printable(misfit.recovered.key))
             elif self.is_cut and index == len(tails) - 1:
-                self._findings.cut(tails[index], first + index)
+                self._findings.at(first + index, "LOG101", shown(head_of(tails[index])))
             else:
                 alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
         for group in alike.values():
