@@ -172,17 +172,17 @@ def _plan_sets(
 
 def _choice_of_logs(places: Sequence[Place], benchmarks: Sequence[str], choice: Choice) -> Choice:
     """Return one usage and round for all logs; infer from the logs what the options do not set."""
-    round_, inferred = choice.round, None
+    round_, inferred, benchmark = choice.round, None, ""
     if not choice.usage:  # by the first log that names a benchmark, or else by the folders
         names = chain(_of_logs(benchmark_of, places), benchmarks)
-        usages = (rounds.usage_with(name, round_.name if round_ else None) for name in names)
-        inferred = next(filter(None, usages), None)
-    usage = choice.usage or (inferred.usage if inferred else rounds.TRAINING)
+        pairs = ((rounds.usage_with(n, round_.name if round_ else None), n) for n in names)
+        inferred, benchmark = next((pair for pair in pairs if pair[0]), (None, ""))
+    usage = choice.usage or inferred or rounds.TRAINING
     if round_ is None and places:  # the latest one, as earlier logs may be submitted again
         choices = list(_of_logs(infer_round, places, usage)) or [rounds.round_of_run(usage, 0, "")]
         round_ = max(choices, key=attrgetter("precedence"))
     if round_ and inferred and usage != rounds.TRAINING:
-        round_ = round_.of_usage(inferred)
+        round_ = round_.of_usage(inferred, benchmark)
     return Choice(usage, round_)
 
 

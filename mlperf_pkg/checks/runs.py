@@ -16,7 +16,7 @@ from mlperf_pkg.findings import NOTE, Basis, Finding, Pending, Severity, Verdict
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.rulebook.load import codes, finding_of
 from mlperf_pkg.rulebook.model import DIVISIONS, PACKAGE_CHECKER
-from mlperf_pkg.rulebook.rounds import Sureness, Window, day_of, where_instead, window
+from mlperf_pkg.rulebook.rounds import Sureness, day_of, where_instead, window
 from mlperf_pkg.rulebook.table import rule_table
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import OTHER_RECORDS, Seed
@@ -314,26 +314,26 @@ def check_round_choice(runs: Iterable[Run]) -> Iterator[Finding]:
         elif run.sureness is not Sureness.GIVEN:
             rounds.setdefault((run.usage, run.round), []).append(run)
     for (usage, name), members in rounds.items():
-        yield from _outside_window(members, window(usage, name))
+        yield from _outside_window(members, *window(usage, name))
 
 
 def _guess(run: Run) -> Finding:
     if (day := _day(run)) is None:
         message = f"no run has a timestamp; assuming the newest round, {run.round}"
         return finding_of("ROUND102", message, run.path, hint=_NAME_ROUND)
-    limit = f"{window(run.usage, run.round).last} or earlier"
+    limit = f"{window(run.usage, run.round)[1]} or earlier"
     return _dated(run, "ROUND102", day, limit, ": assuming the newest round")
 
 
-def _outside_window(runs: Sequence[Run], expected: Window) -> Iterator[Finding]:
+def _outside_window(runs: Sequence[Run], first: date, last: date) -> Iterator[Finding]:
     days = [(run, day) for run in runs if (day := _day(run))]
-    if any(expected.first <= day <= expected.last for _, day in days):
+    if any(first <= day <= last for _, day in days):
         return
     for run, day in days:
-        if day < expected.first:
-            yield _dated(run, "ROUND101", day, f"{expected.first} or later")
+        if day < first:
+            yield _dated(run, "ROUND101", day, f"{first} or later")
         else:
-            yield _dated(run, "ROUND103", day, f"{expected.last} or earlier")
+            yield _dated(run, "ROUND103", day, f"{last} or earlier")
 
 
 def _dated(run: Run, code: str, day: date, limit: str, remark: str = "") -> Finding:

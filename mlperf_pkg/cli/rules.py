@@ -16,9 +16,7 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.render import rules as render
 from mlperf_pkg.results.rcp import changed_points
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.changes import compare
 from mlperf_pkg.rulebook.documents import rounds, usages
-from mlperf_pkg.rulebook.explain import Kind, subject_of
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Round, is_round_name
 from mlperf_pkg.rulebook.rounds import where_instead
@@ -158,12 +156,12 @@ def show(*, name: str, target: Output) -> int:
       mlperf-pkg rules show bert
     """
     target.refuse_early(())
-    match subject_of(name):
-        case Kind.CODE, code:
+    match explain.subject_of(name):
+        case "code", code:
             shown = render.of_code(code)
-        case Kind.FAMILY, family:
+        case "family", family:
             shown = render.of_family(family)
-        case Kind.KEY, key:
+        case "key", key:
             shown = render.of_key(key, explain.histories_of_key(key))
         case _, benchmark:
             shown = _benchmark_rules(_rounds(None, None, benchmark)[-1], benchmark, "closed")
@@ -201,7 +199,9 @@ def diff(
       mlperf-pkg rules diff 1.0 3.0 --usage hpc
     """
     target.refuse_early(())
-    comparison = compare(usage or "training", round_name(old), round_name(new), benchmark, division)
+    comparison = explain.compare(
+        usage or "training", round_name(old), round_name(new), benchmark, division
+    )
     before, after = comparison.old, comparison.new
     changed = (changed_points(before, was, after, now) for was, now in comparison.pairs)
     target.show(render.of_comparison(comparison, list(chain.from_iterable(changed))))

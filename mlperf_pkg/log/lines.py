@@ -21,12 +21,40 @@ from mlperf_pkg.findings import (
     values_of,
 )
 from mlperf_pkg.log.block import end_of_line
-from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, Record, printable, shown
+from mlperf_pkg.log.record import MAX_SHOWN, TOKEN, Misfit, printable, shown
 
 _SHOWN_BYTES = 512
 _SOURCE = "submission_rules, Logging requirements"
 _WARNING: dict[str, Any] = {"severity": Severity.WARNING, "basis": Basis.ADVICE}
 _NOTE: dict[str, Any] = {"severity": Severity.NOTE, "basis": Basis.ADVICE}
+
+# The fields of findings about a record, by their codes.
+_AT_RECORDS: Mapping[str, Mapping[str, Any]] = {
+    "LOG101": {
+        "message": "the log is cut off inside this record: copy it again; found {found:s}",
+        "expected": "a whole record and a line end",
+        "hint": "if the original ends here, too, the run was killed while it wrote",
+    },
+    "LOG103": {
+        "message": "text follows the record {found} on its line:"
+        " the official parser rejects the log",
+        "basis": Basis.OFFICIAL,
+        "expected": "a line of its own",
+        "hint": "keep other output off the lines that hold records",
+    },
+    "LOG104": {
+        "message": "two records on one line: the official parser does not read {found}",
+        "expected": "one record a line",
+        "hint": "several ranks write to one file without line buffering",
+        **_WARNING,
+    },
+    "LOG105": {
+        "message": "the name {found} is repeated in one object: the last value counts",
+        **_WARNING,
+    },
+    "LOG106": {"message": "{found:s} is not valid JSON; Python's json accepts it", **_NOTE},
+    "LOG107": {"message": "bytes that are not UTF-8 are read as Latin-1", **_NOTE},
+}
 
 # Compiled on first use, as few logs need it. A match includes the rest of the line, so that only
 # the first lookalike of a line is reported: a line may hold a hundred thousand.
@@ -124,7 +152,7 @@ class LineFindings:
             expected, hint = "a number", None
         else:
             message += "; found {found:s}"
-            values = map(shown, dict.fromkeys([_head(tails[index]) for index in misfits]))
+            values = map(shown, dict.fromkeys([head_of(tails[index]) for index in misfits]))
             expected = '{"time_ms": ..., "key": ..., "value": ..., "metadata": {...}}'
             hint = f"at character {misfit.column} of the record" if misfit.column else None
         lines = tuple([self._lines.of(first + index) for index in islice(misfits, MAX_LINES)])
@@ -132,63 +160,17 @@ class LineFindings:
         all_values = distinct(map(values_of, map(bounded, chain([value], values))))
         self._add(
             misfit.code,
-            message,
-            lines[0],
+            message=message,
+            line=lines[0],
             found=value,
             expected=expected,
             hint=hint,
             places=(Occurrence(self._path, lines, len(misfits), all_values, (expected,)),),
         )
 
-    def cut(self, tail: bytes, number: int) -> None:
-        """Report that the log ends inside its last record; ``tail`` follows the first token."""
-        self._add(
-            "LOG101",
-            "the log is cut off inside this record: copy it again; found {found:s}",
-            self._lines.of(number),
-            found=shown(_head(tail)),
-            expected="a whole record and a line end",
-            hint="if the original ends here, too, the run was killed while it wrote",
-        )
-
-    def followed(self, record: Record, number: int) -> None:
-        """Report a record that other text follows on its line."""
-        self._add(
-            "LOG103",
-            "text follows the record {found} on its line: the official parser rejects the log",
-            self._lines.of(number),
-            basis=Basis.OFFICIAL,
-            found=printable(record.key),
-            expected="a line of its own",
-            hint="keep other output off the lines that hold records",
-        )
-
-    def shadowed(self, record: Record | None, text: str, number: int) -> None:
-        """Report the text between two tokens of a line, and the record that it is, if any."""
-        self._add(
-            "LOG104",
-            "two records on one line: the official parser does not read {found}",
-            self._lines.of(number),
-            found=printable(record.key if record else text.strip()),
-            expected="one record a line",
-            hint="several ranks write to one file without line buffering",
-            **_WARNING,
-        )
-
-    def repeated_name(self, name: str, number: int) -> None:
-        """Report a name that appears twice in one object of a record."""
-        text = "the name {found} is repeated in one object: the last value counts"
-        self._add("LOG105", text, self._lines.of(number), found=printable(name), **_WARNING)
-
-    def not_json(self, name: str, number: int) -> None:
-        """Report a number that only Python's ``json`` accepts."""
-        text = "{found:s} is not valid JSON; Python's json accepts it"
-        self._add("LOG106", text, self._lines.of(number), found=name, **_NOTE)
-
-    def not_utf8(self, number: int) -> None:
-        """Report bytes of a record that are not UTF-8."""
-        text = "bytes that are not UTF-8 are read as Latin-1"
-        self._add("LOG107", text, self._lines.of(number), **_NOTE)
+    def at(self, number: int, code: str, value: Any = None) -> None:
+        """Report what ``_AT_RECORDS`` says of a code, and the ``value`` found, at a record."""
+        self._add(code, line=self._lines.of(number), found=value, **_AT_RECORDS[code])
 
     def lookalikes(self, text: bytes) -> None:
         """Report the lines of the current block with a string that resembles a token."""
@@ -197,8 +179,8 @@ class LineFindings:
         for line, match in zip(lines, matches, strict=True):
             self._add(
                 "LOG108",
-                "{found} resembles a record but is not read as one; expected {expected}",
-                line,
+                message="{found} resembles a record but is not read as one; expected {expected}",
+                line=line,
                 found=match[1][:_SHOWN_BYTES].decode(),
                 expected=":::MLLOG and one space",
                 **_WARNING,
@@ -207,16 +189,13 @@ class LineFindings:
     def too_long(self, most: int) -> None:
         """Report that the next line is not read, as it has more bytes than this."""
         message = f"not checked: a record larger than {most >> 20} MiB"
-        self._add("LOG109", message, self._lines.after, Unchecked)
+        self._add("LOG109", Unchecked, message=message, line=self._lines.after)
 
-    def _add(
-        self, code: str, message: str, line: int, kind: type[Finding] = Finding, **fields: Any
-    ) -> None:
-        fields |= {"path": self._path, "source": _SOURCE}
-        self._report(kind(code=code, message=message, line=line, **fields))
+    def _add(self, code: str, kind: type[Finding] = Finding, **fields: Any) -> None:
+        self._report(kind(code=code, path=self._path, source=_SOURCE, **fields))
 
 
-def _head(tail: bytes) -> str:
+def head_of(tail: bytes) -> str:
     """Return as much of what follows the last token as findings show."""
     text = tail.rpartition(TOKEN)[2].decode("latin-1").rstrip()
     return text[: MAX_SHOWN + 1] if text.isascii() else text

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.block import HAS_SCAN, Block, end_of_line, lines_with, scanner
-from mlperf_pkg.log.lines import LineFindings, LineNumbers
+from mlperf_pkg.log.lines import LineFindings, LineNumbers, head_of
 from mlperf_pkg.log.record import (
     TOKEN,
     Misfit,
@@ -21,8 +21,10 @@ from mlperf_pkg.log.record import (
     decode_line,
     decode_lines,
     not_json_number,
+    printable,
     recover,
     repeated_names,
+    shown,
     tails_of,
 )
 
@@ -136,15 +138,15 @@ class LogReader:
             text = between.decode("latin-1")
             if record := recover(text.rstrip()):
                 self._keep_unofficial(record)
-            self._findings.shadowed(record, text, number)
+            self._findings.at(number, "LOG104", printable(record.key if record else text.strip()))
         content = decode_line(raw)
         if isinstance(content, Record):
             if name := not_json_number(raw):
-                self._findings.not_json(name, number)
+                self._findings.at(number, "LOG106", name)
             try:
                 raw.decode("utf-8")
             except UnicodeDecodeError:
-                self._findings.not_utf8(number)
+                self._findings.at(number, "LOG107")
         return content
 
     def _keep_unofficial(self, record: Record) -> None:
@@ -163,9 +165,9 @@ class LogReader:
                 self.crash = f"line {self.line_of(first + index)}: {misfit.text}"
             if misfit.recovered:
                 self._keep_unofficial(misfit.recovered)
-                self._findings.followed(misfit.recovered, first + index)
+                self._findings.at(first + index, "LOG103", printable(misfit.recovered.key))
             elif self.is_cut and index == len(tails) - 1:
-                self._findings.cut(tails[index], first + index)
+                self._findings.at(first + index, "LOG101", shown(head_of(tails[index])))
             else:
                 alike.setdefault((misfit.code, misfit.reason), {})[index] = misfit
         for group in alike.values():
@@ -178,7 +180,7 @@ class LogReader:
             raw = tail.rpartition(TOKEN)[2]
             if record and any(raw.count(name) > 1 for name in _QUOTED_NAMES):
                 for name in repeated_names(raw):
-                    self._findings.repeated_name(name, number)
+                    self._findings.at(number, "LOG105", printable(name))
 
 
 def _may_repeat_names(text: bytes, record_count: int) -> bool:

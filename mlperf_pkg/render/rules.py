@@ -19,8 +19,7 @@ from mlperf_pkg.results.rcp import PointChange
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.changes import Change, Comparison
-from mlperf_pkg.rulebook.explain import History, Layer, Span, example
+from mlperf_pkg.rulebook.explain import Change, Comparison, History, Layer, Span, example
 from mlperf_pkg.rulebook.load import Code, codes, load_round
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, ruleset_source, version_of
 from mlperf_pkg.rulebook.upstream.points import LEDGER, Kind, KnownPoint, PointReview
@@ -37,8 +36,7 @@ USAGES = {"training": "MLPerf Training", "hpc": "MLPerf HPC"}
 def wrapped(first: str, text: str, indent: int | None = None) -> str:
     """Return ``text`` after ``first``, its further lines below it or indented by ``indent``."""
     hanging = " " * (len(first) if indent is None else indent)
-    layout = TextWrapper(WIDTH, hanging, hanging, break_long_words=False, break_on_hyphens=False)
-    layout.initial_indent = first
+    layout = TextWrapper(WIDTH, first, hanging, break_long_words=False, break_on_hyphens=False)
     return layout.fill(text) if text else first.rstrip()
 
 
@@ -120,30 +118,24 @@ def _title(round_: Round) -> str:
 def of_benchmark(round_: Round, benchmark: Benchmark, layers: Sequence[Layer]) -> Document:
     """Return a benchmark of a round with its rules, one per line."""
     rules = [(layer.name, list(chain.from_iterable(layer.rules.values()))) for layer in layers]
+    width = max(len(rule.code) for _, group in rules for rule in group)
+    lines = [_title(round_), wrapped(f"{benchmark.name}: ", explain.runs(benchmark.runs))]
+    lines.append(wrapped("target: ", explain.target(benchmark)))
+    for where, group in rules:
+        lines += ["", _heading(where)]
+        for rule in group:
+            text = f"{rule.key}: {explain.with_basis(rule)}"
+            lines.append(wrapped(f"  {rule.code:<{width}}  ", text))
     about = {"usage": round_.usage, "round": round_.name, "ruleset": round_.ruleset}
     return Document(
         "list",
-        [_title(round_), *_benchmark_lines(benchmark, rules)],
+        lines,
         lambda: {
             **about,
             **records(table_of(_BENCHMARKS, [benchmark]))[0],
-            "rules": [
-                {"where": where, **rule_fields(rule)} for where, group in rules for rule in group
-            ],
+            "rules": [{"where": w, **rule_fields(rule)} for w, group in rules for rule in group],
         },
     )
-
-
-def _benchmark_lines(
-    benchmark: Benchmark, rules: Iterable[tuple[str, Sequence[Rule]]]
-) -> Iterator[str]:
-    yield wrapped(f"{benchmark.name}: ", explain.runs(benchmark.runs))
-    yield wrapped("target: ", explain.target(benchmark))
-    width = max(len(rule.code) for _, group in rules for rule in group)
-    for where, group in rules:
-        yield from ("", _heading(where))
-        for rule in group:
-            yield wrapped(f"  {rule.code:<{width}}  ", f"{rule.key}: {explain.with_basis(rule)}")
 
 
 def _heading(where: str) -> str:
@@ -170,14 +162,14 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
         "diff",
         _comparison_lines(comparison, points),
         lambda: {
-            "usage": comparison.usage,
+            "usage": comparison.new.usage,
             "old": comparison.old.name,
             "new": comparison.new.name,
-            "gone": list(comparison.gone),
+            "gone": comparison.gone,
             "added": records(table_of(_ADDED, comparison.added)),
             "changes": [asdict(change) for change in comparison.changes],
-            "renamed": dict(comparison.renamed),
-            "unchanged": list(comparison.unchanged),
+            "renamed": comparison.renamed,
+            "unchanged": comparison.unchanged,
             "reference_points": list(map(msgspec.to_builtins, points)),
         },
     )
@@ -185,13 +177,13 @@ def of_comparison(comparison: Comparison, points: Sequence[PointChange]) -> Docu
 
 def _comparison_lines(comparison: Comparison, points: Sequence[PointChange]) -> Iterator[str]:
     old, new = comparison.old, comparison.new
-    yield f"{USAGES[comparison.usage]} {old.name} -> {new.name}" + (
+    yield f"{USAGES[new.usage]} {old.name} -> {new.name}" + (
         f" (submission {old.submission_date} -> {new.submission_date})"
     )
     if comparison.gone or comparison.added or comparison.renamed:
         yield from ("", "Benchmarks")
     yield from (f"  - {name}" for name in comparison.gone)
-    yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed)
+    yield from (f"  ~ {one} is now called {other}" for one, other in comparison.renamed.items())
     for item in comparison.added:
         target, runs = explain.target(item), explain.runs(item.runs)
         yield wrapped("  + ", f"{item.name}: target {target}; {runs}", 6)
@@ -248,9 +240,19 @@ def of_verification(
     differences: Sequence[Difference], review: PointReview, reference: str, rounds: int
 ) -> Document:
     """Return the differences between the rulebook and ``reference``, the official checker."""
+    lines = list(chain.from_iterable(map(_difference, differences)))
+    if differences:
+        count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
+        lines.append(f"{count} between the rulebook and {reference}")
+    else:
+        lines.append(f"The rulebook's {rounds} rounds agree with {reference}, key by key.")
+    if review.fails:
+        lines += _mistakes(review)
+    elif not differences:
+        lines += _known(review.known)
     return Document(
         "verify",
-        _verification_lines(differences, review, reference, rounds),
+        lines,
         lambda: {
             "reference": reference,
             "differences": list(map(asdict, differences)),
@@ -261,21 +263,6 @@ def of_verification(
             },
         },
     )
-
-
-def _verification_lines(
-    differences: Sequence[Difference], review: PointReview, reference: str, rounds: int
-) -> Iterator[str]:
-    if differences:
-        yield from chain.from_iterable(map(_difference, differences))
-        count = f"{len(differences)} difference{'s' if len(differences) > 1 else ''}"
-        yield f"{count} between the rulebook and {reference}"
-    else:
-        yield f"The rulebook's {rounds} rounds agree with {reference}, key by key."
-    if review.fails:
-        yield from _mistakes(review)
-    elif not differences:
-        yield from _known(review.known)
 
 
 def _difference(item: Difference) -> Iterator[str]:
@@ -299,7 +286,7 @@ def of_code(code: str) -> Document:
     if code in codes():
         return Document("show", code_lines(code), lambda: as_json(codes()[code]))
     rules = partial(_history_fields, explain.histories(code))
-    return Document("show", code_lines(code), lambda: {"code": code, "rules": list(rules())})
+    return Document("show", code_lines(code), lambda: {"code": code, "rules": rules()})
 
 
 def code_lines(code: str) -> Iterator[str]:
@@ -401,17 +388,19 @@ def _example_of(history: History, span: Span) -> str | None:
     return example(span.rule, round_, explain.joined(history, span))
 
 
-def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
-    for history in histories:
-        for span in history.spans:
-            yield {
-                "usage": history.usage,
-                "where": list(history.where),
-                "from": span.first,
-                "to": span.last,
-                **rule_fields(span.rule),
-                "example": _example_of(history, span),
-            }
+def _history_fields(histories: Iterable[History]) -> list[dict[str, Any]]:
+    return [
+        {
+            "usage": history.usage,
+            "where": list(history.where),
+            "from": span.first,
+            "to": span.last,
+            **rule_fields(span.rule),
+            "example": _example_of(history, span),
+        }
+        for history in histories
+        for span in history.spans
+    ]
 
 
 # ---- the rules of a key ---------------------------------------------------------------------
@@ -420,19 +409,17 @@ def _history_fields(histories: Iterable[History]) -> Iterator[dict[str, Any]]:
 def of_key(key: str, histories: Mapping[str, Sequence[History]]) -> Document:
     """Return the rules of a key by code, over all rounds and benchmarks, a line each."""
     rules = partial(_history_fields, chain.from_iterable(histories.values()))
-    return Document(
-        "show", _key_lines(key, histories), lambda: {"key": key, "rules": list(rules())}
-    )
+    lines = _key_lines(key, histories)
+    return Document("show", lines, lambda: {"key": key, "rules": rules()})
 
 
 def _key_lines(key: str, histories: Mapping[str, Sequence[History]]) -> Iterator[str]:
-    width, usage = max(map(len, histories)), ""
+    width = max(map(len, histories))
     yield f"{key}: {counted(len(histories), 'rule')}"
-    for code, of_code in histories.items():
-        for history in of_code:
-            if history.usage != usage:
-                usage = history.usage
-                yield from ("", USAGES[usage])
+    rows = [(code, history) for code, of_code in histories.items() for history in of_code]
+    for usage, of_usage in groupby(rows, key=lambda row: row[1].usage):
+        yield from ("", USAGES[usage])
+        for code, history in of_usage:
             for span in history.spans:
                 text = f"{places(history)} {span.words}: {explain.with_basis(span.rule)}"
                 yield wrapped(f"  {code:<{width}}  ", text)
@@ -447,9 +434,9 @@ def _known(entries: Sequence[KnownPoint]) -> Iterator[str]:
     count = counted(len(entries), "known mistake")
     yield f"Its reference points have {count} (rules/{LEDGER}){':' if entries else '.'}"
     if entries:
-        by_kind = by_key((entry.kind, entry) for entry in entries)
-        sets = {kind: {s for one in alike for s in one.sets} for kind, alike in by_kind.items()}
-        rows = [("", k, len(by_kind[k]), len(sets[k])) for k in Kind if k in by_kind]
+        by_kind = by_key((entry.kind, entry.sets) for entry in entries)
+        kinds = ((kind, by_kind[kind]) for kind in Kind if kind in by_kind)
+        rows = [("", kind, len(sets), len({*chain.from_iterable(sets)})) for kind, sets in kinds]
         columns = [Column(title) for title in ("", "KIND", "POINTS", "PUBLISHED SETS")]
         yield from (line.rstrip() for line in hanging(table_of(columns, rows)))
 
@@ -474,6 +461,5 @@ def _mistakes(review: PointReview) -> Iterator[str]:
 
 
 def _fields(entry: KnownPoint) -> dict[str, Any]:
-    fields = asdict(entry)
-    del fields["steps"]
-    return {**fields, "file": entry.file.shown}
+    fields = {name: value for name, value in asdict(entry).items() if name != "steps"}
+    return fields | {"file": entry.file.shown}

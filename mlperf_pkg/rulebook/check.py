@@ -250,7 +250,10 @@ def _problems_of_codes() -> Iterator[Problem]:
         of_every_run = {use.code for use in uses if use.stem == ROUND}
         models = _models(usage)
         yield from _shared(uses, of_every_run, models)
-        yield from _repeated(uses)
+        lists: dict[tuple[str, str, Steps, str], _Use] = {}
+        for use in uses:
+            if lists.setdefault((use.round, use.stem, use.steps[:-1], use.code), use) is not use:
+                yield use.problem(f"code {use.code} is that of another rule of {use.key}")
         for use in uses:
             if use.code in codes():
                 yield use.problem(f"code {use.code} is in findings.yaml; expected an unused one")
@@ -269,13 +272,6 @@ def _shared(
                 f"code {use.code} of {use.subject} is that of {other.subject}"
                 f" ({place.file}:{place.line})"
             )
-
-
-def _repeated(uses: list[_Use]) -> Iterator[Problem]:
-    lists: dict[tuple[str, str, Steps, str], _Use] = {}
-    for use in uses:
-        if lists.setdefault((use.round, use.stem, use.steps[:-1], use.code), use) is not use:
-            yield use.problem(f"code {use.code} is that of another rule of {use.key}")
 
 
 def _models(usage: str) -> dict[str, str]:

@@ -15,8 +15,7 @@ import msgspec
 
 from mlperf_pkg.findings import word
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.formula import Formula
-from mlperf_pkg.rulebook.logged import Seen
+from mlperf_pkg.rulebook.formula import Formula, Seen
 
 Test = Callable[[Record, Seen], Any]
 

@@ -1,4 +1,4 @@
-"""What a rule or a code means, and an example of it."""
+"""What a rule or a code means, an example of it, and what changes from round to round."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, time
 from difflib import get_close_matches
-from enum import StrEnum
 from itertools import chain, starmap
 from typing import Any
 
@@ -16,14 +15,13 @@ from msgspec.structs import replace
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Basis, Severity
 from mlperf_pkg.infra.resources import per_rulebook
-from mlperf_pkg.infra.text import nearest
+from mlperf_pkg.infra.text import did_you_mean, nearest
 from mlperf_pkg.log.record import TOKEN, Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, OF_VALUE, needed_in_words, target_test
 from mlperf_pkg.rulebook.documents import every_round, rounds, usages
 from mlperf_pkg.rulebook.expectation import in_general
-from mlperf_pkg.rulebook.formula import Formula, NoAnswerError
+from mlperf_pkg.rulebook.formula import Formula, NoAnswerError, first_logged
 from mlperf_pkg.rulebook.load import benchmarks_of, codes, load_benchmark, load_round
-from mlperf_pkg.rulebook.logged import first_logged
 from mlperf_pkg.rulebook.model import DIVISIONS, Benchmark, Joined, Round, Rule, Rules, Runs
 from mlperf_pkg.rulebook.rounds import where_instead
 
@@ -263,16 +261,17 @@ def _histories(uses_of_a_code: Iterable[Use]) -> list[History]:
     uses: dict[tuple[str, str], list[Use]] = {}
     for use in uses_of_a_code:
         uses.setdefault((use.usage, use.layer.name), []).append(use)
-    alike: dict[tuple[Any, ...], list[Use]] = {}
-    for layer_uses in uses.values():
-        words = ((s.words, s.rule.basis, requirement(s.rule)) for s in _spans(layer_uses))
-        alike.setdefault((layer_uses[0].usage, *words), []).append(layer_uses[-1])
+    alike: dict[tuple[Any, ...], list[tuple[Layer, tuple[Span, ...]]]] = {}
+    for (usage, _), of_layer in uses.items():
+        spans = _spans(of_layer)
+        words = ((span.words, span.rule.basis, requirement(span.rule)) for span in spans)
+        alike.setdefault((usage, *words), []).append((of_layer[-1].layer, spans))
     rows = []
-    for usage, last_uses in ((last_uses[0].usage, last_uses) for last_uses in alike.values()):
-        where = tuple(use.layer.name for use in last_uses)
-        names = dict.fromkeys(use.layer.benchmark for use in last_uses)
-        spans = _spans(uses[usage, where[0]])
-        rows.append(History(usage, where, tuple(filter(None, names)), spans))
+    for (usage, *_), members in alike.items():
+        layers = [layer for layer, _ in members]
+        names = dict.fromkeys(layer.benchmark for layer in layers if layer.benchmark)
+        where = tuple(layer.name for layer in layers)
+        rows.append(History(usage, where, tuple(names), members[0][1]))
     return rows
 
 
@@ -329,38 +328,157 @@ def same(one: Rule, other: Rule) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in _COMPARED)
 
 
+# ---- what changes for a submitter between two rounds ---------------------------------------
+
+
+class Change(Struct, frozen=True):
+    """What a key, or the ``target`` or ``runs`` of a benchmark, required and now requires.
+
+    ``where`` is the layer ("Closed bert"), ``benchmark`` its benchmark if any. ``old`` is empty for
+    a new key, ``new`` for a removed one. ``codes`` are those of the rules that changed.
+    """
+
+    where: str
+    benchmark: str
+    key: str
+    codes: tuple[str, ...]
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+class Comparison(Struct, frozen=True):
+    """Two rounds: benchmarks removed or added, and changes in those that stay.
+
+    ``renamed`` has the new names by the old ones; ``unchanged`` are benchmarks whose own rules did
+    not change. The list of benchmarks in the rule of ``submission_benchmark`` is left out.
+    ``pairs`` are the benchmarks that stay, before and after, and the new ones after None.
+    """
+
+    old: Round
+    new: Round
+    gone: Sequence[str]
+    added: Sequence[Benchmark]
+    renamed: Mapping[str, str]
+    changes: Sequence[Change]
+    unchanged: Sequence[str]
+    pairs: Sequence[tuple[Benchmark | None, Benchmark]]
+
+
+def compare(
+    usage: str, old: str, new: str, benchmark: str | None = None, division: str | None = None
+) -> Comparison:
+    """Compare two rounds, as a whole or in one benchmark and division.
+
+    Raises:
+        UserError: the rulebook has no such round, or neither round has the benchmark.
+    """
+    before, after = load_round(usage, old), load_round(usage, new)
+    names = sorted({*before.benchmarks, *after.benchmarks})
+    if benchmark and benchmark not in names:
+        meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
+        rounds = f"neither round {before.name} nor {after.name}"
+        raise UserError(f"{rounds} has a benchmark {benchmark!r}: there are {meant}")
+    gone = [name for name in names if name not in after.benchmarks]
+    added = [name for name in names if name not in before.benchmarks]
+    renamed = {o: n for o in gone for n in added if _codes(before, o) & _codes(after, n)}
+    kept = {name: name for name in before.benchmarks if name in after.benchmarks} | renamed
+    staying = {o: n for o, n in kept.items() if benchmark in (None, o, n)}
+    new_names = [n for n in added if n not in renamed.values() and benchmark in (None, n)]
+    new_benchmarks = [loaded(after, name) for name in new_names]
+    pairs = [(loaded(before, o), loaded(after, n)) for o, n in staying.items()]
+    changes = list(_changes(before, after, pairs, division))
+    touched = {change.benchmark for change in changes}
+    return Comparison(
+        old=before,
+        new=after,
+        gone=[n for n in gone if n not in renamed and benchmark in (None, n)],
+        added=new_benchmarks,
+        renamed={o: n for o, n in renamed.items() if o in staying},
+        changes=changes,
+        unchanged=sorted(name for name in staying.values() if name not in touched),
+        pairs=[
+            *sorted(pairs, key=lambda pair: pair[1].name),
+            *((None, benchmark) for benchmark in new_benchmarks),
+        ],
+    )
+
+
+def _codes(round_: Round, benchmark: str) -> set[str]:
+    """Return the codes of Open rules: one benchmark is another with a new name if it has some."""
+    rules = loaded(round_, benchmark).sections["open"].values()
+    return {rule.code for rule in chain.from_iterable(rules)}
+
+
+def _changes(
+    before: Round, after: Round, pairs: Iterable[tuple[Benchmark, Benchmark]], division: str | None
+) -> Iterator[Change]:
+    yield from _of_layers(_without_list(before, division), _without_list(after, division))
+    for renamed, new in pairs:
+        old, name = replace(renamed, name=new.name), new.name
+        if old.target != new.target:
+            yield Change(name, name, "target", (), (target(old),), (target(new),))
+        if old.runs != new.runs:
+            yield Change(name, name, "runs", (), (runs(old.runs),), (runs(new.runs),))
+        yield from _of_layers(benchmark_layers(old, division), benchmark_layers(new, division))
+
+
+def _without_list(round_: Round, division: str | None) -> list[Layer]:
+    """Return the rules of every run but those that list the round's benchmarks."""
+    return [
+        replace(
+            layer,
+            rules={
+                key: tuple(r for r in rules if r.constraints.get("one_of") != round_.benchmarks)
+                for key, rules in layer.rules.items()
+            },
+        )
+        for layer in common_layers(round_, division)
+    ]
+
+
+def _of_layers(before: Iterable[Layer], after: Iterable[Layer]) -> Iterator[Change]:
+    old, new = ({layer.name: layer for layer in layers} for layers in (before, after))
+    for where, layer in {**old, **new}.items():
+        was, now = (layers[where].rules if where in layers else {} for layers in (old, new))
+        for key in {**was, **now}:
+            gone = _unlike(was.get(key, ()), now.get(key, ()))
+            added = _unlike(now.get(key, ()), was.get(key, ()))
+            if gone or added:
+                codes = tuple(dict.fromkeys(rule.code for rule in (*gone, *added)))
+                words = (tuple(map(with_basis, rules)) for rules in (gone, added))
+                yield Change(where, layer.benchmark, key, codes, *words)
+
+
+def _unlike(rules: Iterable[Rule], others: Sequence[Rule]) -> list[Rule]:
+    """Return the rules without those that did not change."""
+    return [rule for rule in rules if not any(same(rule, other) for other in others)]
+
+
 # ---- names that a user may ask about -----------------------------------------------------
 
 _LIKENESS = 0.7
 
 
-class Kind(StrEnum):
-    """What a name means."""
-
-    CODE = "code"
-    FAMILY = "family"
-    KEY = "key"
-    BENCHMARK = "benchmark"
-
-
-def subject_of(text: str) -> tuple[Kind, str]:
+def subject_of(text: str) -> tuple[str, str]:
     """Return what a name means, ignoring case, and the name as the rulebook spells it.
+
+    It is a ``code``, a ``family`` of codes, a ``key`` or a ``benchmark``.
 
     Raises:
         UserError: it means nothing. The message names the nearest.
     """
     names = {
-        Kind.CODE: _all_codes(),
-        Kind.BENCHMARK: all_benchmarks(),
-        Kind.KEY: keys(),
-        Kind.FAMILY: families(),
+        "code": _all_codes(),
+        "benchmark": all_benchmarks(),
+        "key": keys(),
+        "family": families(),
     }
     for spelling in (text, text.upper(), text.lower()):  # SEED is a family, seed a key
         for kind, of_kind in names.items():
             if spelling in of_kind:
                 return kind, spelling
     has_digit = any(map(str.isdigit, text))
-    likely = [names[kind] for kind in (Kind.CODE, Kind.BENCHMARK, Kind.KEY)][not has_digit :]
+    likely = [names[kind] for kind in ("code", "benchmark", "key")][not has_digit :]
     near = filter(None, (nearest(text, sorted(of_kind), _LIKENESS) for of_kind in likely))
     example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
     meant = next((f"; did you mean {name}?" for name in near), example)

@@ -24,13 +24,15 @@ import msgspec
 
 from mlperf_pkg.infra.json_values import is_number, to_float
 from mlperf_pkg.log.record import Record
-from mlperf_pkg.rulebook.logged import METADATA_NAMES, Seen
 
 Evaluate: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """The value of an expression for the data of ``Operands``."""
 
 NO_ANSWER = (KeyError, TypeError, ValueError, ArithmeticError)
 """The exceptions of ``Evaluate``: a value is missing, too large, or a string and no number."""
+
+METADATA_NAMES = ("metadata", "previous")
+"""The names that formulas have for the metadata of a record, and of the one before it."""
 
 # Source: the language definition of CEL, reserved words and names of types; and Python's keywords.
 RESERVED = frozenset([
@@ -66,6 +68,48 @@ class NoAnswerError(ValueError):
 def names_in(formula: str) -> frozenset[str]:
     """Return the identifiers of a formula: ``value`` and the keys it relates."""
     return frozenset(_NAME.findall(formula)) - {"true", "false"}
+
+
+# ---- what a run has logged so far, by key -------------------------------------------------
+
+Seen: TypeAlias = Mapping[str, "Logged"]
+_LATEST_MS = 9e99  # in place of a time that is infinite or NaN
+
+
+class Logged(msgspec.Struct, eq=False, gc=False):
+    """The records of one key so far: how many, and the first and last value and number.
+
+    ``same`` says that all values equal the first; ``earliest_ms`` is the least time;
+    ``metadata`` is that of the last record.
+    """
+
+    first: Any
+    last: Any
+    first_number: int
+    last_number: int
+    earliest_ms: float
+    metadata: Any
+    count: int = 1
+    same: bool = True
+
+    def add(self, record: Record, number: int) -> None:
+        """Take the next record of the key, by its ``number`` in the log."""
+        value = record.value
+        self.count += 1
+        self.last, self.last_number, self.metadata = value, number, record.metadata
+        # As list.count does, identity makes NaN equal to itself.
+        if self.same and value is not self.first and value != self.first:
+            self.same = False
+        if record.time_ms < self.earliest_ms:  # noqa: PLR1730 - min() takes thrice as long
+            self.earliest_ms = record.time_ms
+
+
+def first_logged(record: Record, number: int = 0) -> Logged:
+    """Return what the first record of a key says, by its ``number`` in the log."""
+    value, time_ms = record.value, record.time_ms
+    earliest_ms = time_ms if time_ms < _LATEST_MS else _LATEST_MS
+    # By position, as names take twice as long.
+    return Logged(value, value, number, number, earliest_ms, record.metadata)
 
 
 # ---- formulas of rules --------------------------------------------------------------------

@@ -19,19 +19,9 @@ from mlperf_pkg.errors import RulebookError, UserError
 from mlperf_pkg.findings import Basis, Finding, Severity, Unchecked
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.infra.text import did_you_mean
-from mlperf_pkg.rulebook import model
+from mlperf_pkg.rulebook import documents, model
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS
-from mlperf_pkg.rulebook.documents import (
-    ROUND,
-    Document,
-    error_of,
-    inherited,
-    own,
-    read,
-    rounds,
-    rule_files,
-    usages,
-)
+from mlperf_pkg.rulebook.documents import ROUND, Document, inherited, rounds, usages
 from mlperf_pkg.rulebook.model import Benchmark, Round, Rule, Rules, ruleset_source, version_of
 from mlperf_pkg.rulebook.problems import Steps
 
@@ -73,7 +63,7 @@ def load_round(usage: str, name: str) -> Round:
         name=name,
         ruleset=document["ruleset"],
         submission_date=submission_date(usage, name),
-        date_source=own(usage, name, ROUND).get("date_source"),
+        date_source=documents.own(usage, name, ROUND).get("date_source"),
         normalised=document["normalised"],
         text_of=document.get("text_of", name),
         benchmarks=benchmarks,
@@ -167,7 +157,7 @@ def _require(
 ) -> None:
     if missing := [name for name in names if name not in document]:
         message = f"{stem} of round {round_name} has no {' and no '.join(missing)}"
-        raise error_of(usage, round_name, stem, (), message)
+        raise documents.error_of(usage, round_name, stem, (), message)
 
 
 # ---- the rules of a file ------------------------------------------------------------------
@@ -244,7 +234,7 @@ class _RuleReader(Struct, frozen=True, dict=True):
         return self.cited.get(value, value) if isinstance(value, str) else value
 
     def _error(self, steps: Steps, message: str) -> RulebookError:
-        return error_of(self.usage, self.round_name, self.stem, steps, message)
+        return documents.error_of(self.usage, self.round_name, self.stem, steps, message)
 
 
 # ---- tensors ------------------------------------------------------------------------------
@@ -259,8 +249,8 @@ def tensors(name: str) -> tuple[str, ...] | None:
     Raises:
         RulebookError: a file ``tensors.yaml`` is not valid.
     """
-    for file in rule_files("tensors.yaml"):
-        if patterns := read(file).get(name):
+    for file in documents.rule_files("tensors.yaml"):
+        if patterns := documents.read(file).get(name):
             return tuple(sorted(word for pattern in patterns for word in expand_braces(pattern)))
     return None
 
@@ -328,8 +318,8 @@ def headings() -> Mapping[str, Mapping[str, str]]:
         RulebookError: a file ``sources.yaml`` is not valid.
     """
     merged: dict[str, dict[str, str]] = {}
-    for file in reversed(list(rule_files(f"{SOURCES}.yaml"))):
-        for document, rounds_of in read(file).items():
+    for file in reversed(list(documents.rule_files(f"{SOURCES}.yaml"))):
+        for document, rounds_of in documents.read(file).items():
             merged.setdefault(document, {}).update(rounds_of)
     return merged
 
@@ -378,8 +368,8 @@ def codes() -> Mapping[str, Code]:
         RulebookError: the file is not valid.
     """
     entries: dict[str, Any] = {}
-    for file in reversed(list(rule_files("findings.yaml"))):
-        for code, fields in read(file).items():
+    for file in reversed(list(documents.rule_files("findings.yaml"))):
+        for code, fields in documents.read(file).items():
             entries[code] = {"code": code, "since": first_round(fields["source"]), **fields}
     return convert(entries, dict[str, Code])
 

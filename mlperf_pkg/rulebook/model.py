@@ -27,6 +27,11 @@ EVALUATION_KEYS = frozenset({"eval_accuracy", "eval_error", "averaged_validation
 POSITION_UNITS = {"samples_count": "samples", "epoch_num": "epochs", "step_num": "steps"}
 """The metadata that count training, with their units, in the order in which they are tried."""
 
+SUBMISSION_KEYS = tuple(
+    f"submission_{n}" for n in ("benchmark", "division", "org", "platform", "status")
+)
+"""The keys by which a run describes itself."""
+
 LOGGING = "mlperf-logging"
 """The document that rules cite for what only the official checker requires."""
 

@@ -58,22 +58,14 @@ class RoundChoice(Struct, frozen=True):
     sureness: Sureness = Sureness.GIVEN
     day: date | None = None
 
-    def of_usage(self, inferred: BenchmarkUsage) -> RoundChoice:
+    def of_usage(self, usage: str, benchmark: str) -> RoundChoice:
         """Return the choice with the reason why it is a round of this usage."""
-        why = f"{inferred.usage} by the benchmark {inferred.benchmark}"
-        return replace(self, reason=f"{self.reason}; {why}")
+        return replace(self, reason=f"{self.reason}; {usage} by the benchmark {benchmark}")
 
     @property
     def precedence(self) -> tuple[bool, tuple[int, ...]]:
         """The order of the choices of several logs: those with a time last, then by round."""
         return (self.day is not None, version_of(self.name))
-
-
-class Window(Struct, frozen=True):
-    """The first and the last day of the runs of a round."""
-
-    first: date
-    last: date
 
 
 def round_of_tree(parts: Iterable[str]) -> tuple[str | None, str] | None:
@@ -88,15 +80,8 @@ def round_of_tree(parts: Iterable[str]) -> tuple[str | None, str] | None:
     return None
 
 
-class BenchmarkUsage(Struct, frozen=True):
-    """A usage, and the benchmark that it has."""
-
-    usage: str
-    benchmark: str
-
-
 @per_rulebook
-def usage_with(benchmark: str, round_name: str | None = None) -> BenchmarkUsage | None:
+def usage_with(benchmark: str, round_name: str | None = None) -> str | None:
     """Return the usage that has a benchmark, None if none has it; training before any other.
 
     Only a usage with the round ``round_name`` (None: any) is considered.
@@ -105,7 +90,7 @@ def usage_with(benchmark: str, round_name: str | None = None) -> BenchmarkUsage 
         of_usage = rounds(usage)
         is_possible = round_name is None or round_name in of_usage
         if is_possible and any(benchmark in benchmarks_of(usage, name) for name in of_usage):
-            return BenchmarkUsage(usage, benchmark)
+            return usage
     return None
 
 
@@ -117,23 +102,23 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
     round has is ignored, and so is a time of 0.
     """
     fitting = _rounds_with(usage, benchmark)
+    candidates = fitting or _rounds_with(usage, None)
+    newest = list(candidates)[-1]
     if not time_ms:
-        newest = list(fitting or rounds(usage))[-1]
         return RoundChoice(newest, "a guess, the newest round: no run has a time", Sureness.GUESS)
     day = day_of(time_ms)
     run = f"the {benchmark} run of {day}" if fitting else f"the run of {day}"
-    candidates = fitting or _rounds_with(usage, None)
     for name, last in candidates.items():
         if day <= last:
             reason = f"inferred: first round after {run}"
             return RoundChoice(name, reason, Sureness.INFERRED, day)
     reason = f"a guess, the newest round: {run} is later than every submission"
-    return RoundChoice(list(candidates)[-1], reason, Sureness.GUESS, day)
+    return RoundChoice(newest, reason, Sureness.GUESS, day)
 
 
 @per_rulebook
-def window(usage: str, name: str) -> Window:
-    """Return the days on which the runs of one of the ``rounds`` are expected.
+def window(usage: str, name: str) -> tuple[date, date]:
+    """Return the first and the last day on which runs of one of the ``rounds`` are expected.
 
     They are after the submission of the previous round. All logs published so far are, except for
     those that were submitted again. The first round has no previous one; its window is a year.
@@ -141,7 +126,7 @@ def window(usage: str, name: str) -> Window:
     names = rounds(usage)
     index, submitted = names.index(name), submission_date(usage, name)
     previous = submission_date(usage, names[index - 1]) if index else submitted - _YEAR
-    return Window(previous + timedelta(days=1), submitted + REVIEW)
+    return previous + timedelta(days=1), submitted + REVIEW
 
 
 @per_rulebook
@@ -192,7 +177,7 @@ def where_instead(usage: str, round_name: str, benchmark: str) -> str:
     if later:
         return f"; {benchmark} begins in {later[0]}"
     if other := usage_with(benchmark):
-        return f"; {benchmark} is a benchmark of {other.usage}"
+        return f"; {benchmark} is a benchmark of {other}"
     return did_you_mean(benchmark, benchmarks_of(usage, round_name))
 
 

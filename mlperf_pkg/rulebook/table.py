@@ -13,10 +13,11 @@ import msgspec
 from mlperf_pkg.infra.resources import per_rulebook
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Constraint, Part, Test, target_test
-from mlperf_pkg.rulebook.formula import Formula, condition, names_in
+from mlperf_pkg.rulebook.formula import Formula, Seen, condition, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round
-from mlperf_pkg.rulebook.logged import Seen
-from mlperf_pkg.rulebook.model import Joined, Rule, Rules
+from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Joined, Rule, Rules
+
+_ALWAYS = (*SUBMISSION_KEYS, "init_start", "run_start")  # followed, whether or not there are rules
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -82,10 +83,11 @@ class KeyRules(msgspec.Struct, frozen=True):
 class RuleTable(msgspec.Struct, frozen=True):
     """The rules of a run: by key those of records, then those of the whole log.
 
-    ``followed`` are all keys whose records the rules need, those of ``keys`` and others. Those in
-    ``quiet`` need not be taken in the order of the log, by the rules of their later records.
-    ``counted`` are the rules about how often their key is logged, ``concluded`` the others about
-    the whole log; ``joined`` are the metrics to join before they are checked.
+    ``followed`` are all keys whose records the rules need, those of ``keys`` and others, and those
+    that describe and count the runs of a log. Those in ``quiet`` need not be taken in the order of
+    the log, by the rules of their later records. ``counted`` are the rules about how often their
+    key is logged, ``concluded`` the others about the whole log; ``joined`` are the metrics to join
+    before they are checked.
     """
 
     keys: Mapping[str, KeyRules]
@@ -123,7 +125,7 @@ def rule_table(
     related = frozenset([joined.of] if joined else ()).union(*[k.related for k in keys.values()])
     return RuleTable(
         keys=keys,
-        followed=related.union(keys, *[k.ordered for k in keys.values()]),
+        followed=related.union(keys, _ALWAYS, *[k.ordered for k in keys.values()]),
         quiet={key: k.later.rules for key, k in keys.items() if k.quiet and key not in related},
         counted=tuple([compiled.rule for compiled in every if compiled.rule.occurs]),
         concluded=tuple(filter(_concludes, every)),

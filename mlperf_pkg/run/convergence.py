@@ -177,19 +177,17 @@ def reason_of(error: Exception) -> str:
 
     The name of the error, which the output of the official checker has too, comes first.
     """
-    return f"{type(error).__name__}: {_in_words(error)}"
-
-
-def _in_words(error: Exception) -> str:
     match error:
         case KeyError(args=[key]):
-            return f"{key if isinstance(key, str) else shown(key)} is missing"
+            words = f"{key if isinstance(key, str) else shown(key)} is missing"
         case json.JSONDecodeError():
-            return f"a line is not JSON: {error.msg}"
+            words = f"a line is not JSON: {error.msg}"
         case NoAnswerError():
-            return "a value is missing or not a number"
+            words = "a value is missing or not a number"
         case TypeError() | AttributeError() | IndexError():
-            return "a value of the wrong type"
+            words = "a value of the wrong type"
         case ZeroDivisionError():
-            return "a division by zero"
-    return str(error)
+            words = "a division by zero"
+        case _:
+            words = str(error)
+    return f"{type(error).__name__}: {words}"

@@ -36,13 +36,6 @@ class Evaluation(Struct, frozen=True):
     values: Mapping[str, float]
 
 
-class Position(Struct, frozen=True):
-    """How far a run had trained, as logged, in ``unit``."""
-
-    amount: float
-    unit: str
-
-
 def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluation | None:
     """Return an evaluation, read by the rules of its benchmark if there are any.
 
@@ -51,19 +44,13 @@ def evaluation_of(record: Record, rules: Benchmark | None, line: int) -> Evaluat
     position = position_of(record, rules)
     if position is None:
         return None
-    numbers = {name: _measured(value) for name, value in _metrics(record, rules)}
-    return Evaluation(
-        key=record.key,
-        time_ms=float(record.time_ms),
-        line=line,
-        position=position.amount,
-        unit=position.unit,
-        values={name: number for name, number in numbers.items() if number is not None},
-    )
+    numbers = ((name, _measured(value)) for name, value in _metrics(record, rules))
+    values = {name: number for name, number in numbers if number is not None}
+    return Evaluation(record.key, float(record.time_ms), line, *position, values)
 
 
-def position_of(record: Record, rules: Benchmark | None) -> Position | None:
-    """Return how far a run had trained at a record; None if its metadata do not say.
+def position_of(record: Record, rules: Benchmark | None) -> tuple[float, str] | None:
+    """Return how far a run had trained at a record, and the unit; None if its metadata do not say.
 
     Many logs hold several counts. The one that the rules count convergence by comes first; then
     ``samples_count``, ``epoch_num`` and ``step_num``. The first that is a number counts.
@@ -72,7 +59,7 @@ def position_of(record: Record, rules: Benchmark | None) -> Position | None:
     metadata = _metadata(record)
     for name, unit in {**own, **POSITION_UNITS, **own}.items():
         if _measured(metadata.get(name)) is not None:
-            return Position(metadata[name], unit)
+            return metadata[name], unit
     return None
 
 

@@ -197,10 +197,10 @@ def identify(log: LogFile, head: Block | None = None) -> Identity:
     values = _first_values(log, head, _IDENTITY_KEYS)
     benchmark = _text(values, BENCHMARK)
     inferred = None if log.usage else usage_with(benchmark, log.round)
-    usage = log.usage or (inferred.usage if inferred else TRAINING)
+    usage = log.usage or inferred or TRAINING
     choice = log.choice or round_of_run(usage, _time_ms(log, head), benchmark)
     if inferred and usage != TRAINING:
-        choice = choice.of_usage(inferred)
+        choice = choice.of_usage(inferred, benchmark)
     rules = load_benchmark(usage, choice.name, benchmark)
     closed = values.get("submission_division") == "closed"
     variant_keys = tuple(rules.variants) if rules and closed else ()

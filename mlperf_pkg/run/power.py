@@ -41,25 +41,23 @@ class PowerLog(Struct, frozen=True):
 
     path: str
     switch: bool
-    watts: float | None
-    crash: str | None
-    start_ms: float | None
-    stop_ms: float | None
-    first_ms: float | None
-    last_ms: float | None
-    readings: int
-    longest_gap_ms: float
-    missing: float
-    estimated: bool
+    watts: float | None = None
+    crash: str | None = None
+    start_ms: float | None = None
+    stop_ms: float | None = None
+    first_ms: float | None = None
+    last_ms: float | None = None
+    readings: int = 0
+    longest_gap_ms: float = 0.0
+    missing: float = 0.0
+    estimated: bool = False
     impossible: tuple[str, Any] | None = None
     unchecked: Unchecked | None = None
 
 
 def unread_power_log(file: PowerFile, finding: Unchecked) -> PowerLog:
     """Return the log of a file that could not be read, of which there is only a finding."""
-    label, switch = file.source.label, file.switch
-    nothing = (None,) * 6
-    return PowerLog(label, switch, *nothing, 0, 0.0, 0.0, estimated=True, unchecked=finding)
+    return PowerLog(file.source.label, file.switch, estimated=True, unchecked=finding)
 
 
 _START, _READING, _STOP = "power_measurement_start", "power_reading", "power_measurement_stop"

@@ -17,9 +17,8 @@ from mlperf_pkg.findings import bounded
 from mlperf_pkg.infra.json_values import to_finite
 from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, shown
-from mlperf_pkg.rulebook.formula import read_number
-from mlperf_pkg.rulebook.logged import Seen
-from mlperf_pkg.rulebook.model import Joined
+from mlperf_pkg.rulebook.formula import Seen, read_number
+from mlperf_pkg.rulebook.model import SUBMISSION_KEYS, Joined
 from mlperf_pkg.run.convergence import MAX_METRICS, reason_of
 
 if TYPE_CHECKING:
@@ -28,26 +27,21 @@ if TYPE_CHECKING:
 
 # ---- what the log says of its run --------------------------------------------------------
 
-_NAMES = ("benchmark", "division", "org", "platform", "status")
-SUBMISSION_KEYS = {f"submission_{name}": name for name in _NAMES}
 DISTINCT_KEYS = ("global_batch_size", "config_filename")
 MAX_DISTINCT = 100  # values of a key that may have one
 
 
-class Description:
-    """Follows the first records of ``SUBMISSION_KEYS``; values that are not strings are empty."""
+def described(seen: Seen) -> dict[str, str]:
+    """Return the first value of each ``SUBMISSION_KEYS``, by the rest of the key.
 
-    def __init__(self) -> None:
-        """Start at the head of a log."""
-        self.values = dict.fromkeys(_NAMES, "")
-        self._missing = dict(SUBMISSION_KEYS)
-
-    def take(self, record: Record, _: int) -> None:
-        """Take the next record."""
-        if name := self._missing.pop(record.key, None):
-            value = bounded(record.value)
-            # Equal strings of several runs are sent to another process once if they are one object.
-            self.values[name] = intern(value) if type(value) is str else ""
+    It is empty where it is not a string.
+    """
+    first = {key: bounded(seen[key].first) if key in seen else "" for key in SUBMISSION_KEYS}
+    # Equal strings of several runs are sent to another process once if they are one object.
+    return {
+        key.removeprefix("submission_"): intern(value) if type(value) is str else ""
+        for key, value in first.items()
+    }
 
 
 class DistinctValues:

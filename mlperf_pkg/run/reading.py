@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from mlperf_pkg.findings import Basis, Finding, Folding, Pending, Severity, in_order, verdicts_of
@@ -35,6 +33,7 @@ Taker = Callable[[Record, int], None]
 ENDINGS = frozenset({"LOG110", "RUN130", "RUN140"})
 """The codes that say how a run failed."""
 
+_STARTS = frozenset({"init_start", "run_start"})
 _FIRST_DAY = date(2018, 1, 1)  # MLPerf began in this year
 
 
@@ -54,8 +53,8 @@ def read_run(log: LogFile) -> Run:
         for block in chain([head] if head else [], blocks):
             reading.take(block)
         reading.conclude(problem_of(stream))
-    count = reading.counter.count
-    return _with_cause(reading.run(), log, count) if count > 1 else reading.run()
+    run = reading.run()
+    return _with_cause(run, log) if reading.may_have_several_runs else run
 
 
 class _Reading:
@@ -80,9 +79,7 @@ class _Reading:
         self._clock = readers.Clock()
         self._fingerprint = readers.Fingerprint()
         self._evaluations = readers.EvaluationTimes()
-        self._description = readers.Description()
         self._distinct = readers.DistinctValues(line_of)
-        self.counter = RunCounter()
         self._scale = readers.InstanceScale()
         self._seeds = readers.SeedReader(line_of)
         steps = identity.choice.name == "3.1"
@@ -98,7 +95,6 @@ class _Reading:
             readers.SEED_KEY: self._seeds.take,
             **dict.fromkeys(readers.CLOCK_KEYS, self._clock.take),
             **dict.fromkeys(readers.DISTINCT_KEYS, self._distinct.take),
-            **dict.fromkeys(readers.SUBMISSION_KEYS, self._description.take),
             **dict.fromkeys(readers.SCALE_KEYS, self._scale.take),
         }
 
@@ -107,7 +103,6 @@ class _Reading:
         if not self._records:
             self._others = readers.of_head(block, self._rules.table.followed)
         self._records += block.size - block.unread
-        self.counter.take_block(block)
         self._rules.take(block)
         _take_records(block, self._takers)
         if self._curve:
@@ -145,7 +140,7 @@ class _Reading:
             round_reason=choice.reason,
             sureness=choice.sureness,
             records=self._records,
-            described=self._description.values,
+            described=readers.described(rules.seen),
             findings=in_order(self._all_findings()),
             verdicts=known_verdicts(self._findings.verdicts, usage, choice.name),
             minutes=self._clock.minutes,
@@ -189,6 +184,14 @@ class _Reading:
             return finding
         where = where_instead(identity.usage, identity.choice.name, identity.text(BENCHMARK))
         return replace(finding, message=f"{finding.message}{where}")
+
+    @property
+    def may_have_several_runs(self) -> bool:
+        """Whether an ``init_start``, and perhaps another ``run_start`` later, follow the first."""
+        seen = self._rules.seen
+        if not seen.keys() >= _STARTS:
+            return False
+        return seen["run_start"].first_number < min(seen[key].last_number for key in _STARTS)
 
     @property
     def _is_success(self) -> bool:
@@ -308,39 +311,14 @@ _MAX_BYTES = 1 << 30  # of a file whose runs are judged one by one
 _MAX_LINES = 20  # in a message
 
 
-class RunCounter(Struct):
-    """Counts runs: another begins at a ``run_start`` if an ``init_start`` precedes it.
-
-    Where several ranks log one run, all of them initialise before the first starts.
-    """
-
-    count: int = 0
-    _may_begin: bool = True
-
-    def take(self, key: str) -> bool:
-        """Take the key of the next record; return whether a run begins with it."""
-        begins = key == "run_start" and self._may_begin
-        self.count += begins
-        self._may_begin = (self._may_begin or key == "init_start") and not begins
-        return begins
-
-    def take_block(self, block: Block) -> None:
-        """Take the next records, of which only the keys are read: many ranks initialise."""
-        initialised, before = block.indexes.get("init_start", []), 0
-        for start in block.indexes.get("run_start", ()):
-            after = bisect_left(initialised, start)
-            self._may_begin = self._may_begin or after > before
-            before = after
-            self.take("run_start")
-        self._may_begin = self._may_begin or len(initialised) > before
-
-
-def _with_cause(run: Run, log: LogFile, count: int) -> Run:
-    """Return the run of a file of ``count`` runs, without the findings that only this causes.
+def _with_cause(run: Run, log: LogFile) -> Run:
+    """Return the run of a file, without the findings that only the number of its runs causes.
 
     A finding has a cause of its own if one of the runs, read alone, has one of the same code.
     """
     lines = _first_lines(log.source)
+    if not lines:
+        return run
     judged = [run]
     if log.source.size <= _MAX_BYTES:
         parts = (Source(run.path, part) for part in _parts(log.source, lines))
@@ -355,9 +333,9 @@ def _with_cause(run: Run, log: LogFile, count: int) -> Run:
         message="the file has {found} runs; expected {expected}: split it into one file per run,"
         f" before line{'s' * (len(lines) > 1)} {shown}",
         path=run.path,
-        line=lines[0] if lines else None,
+        line=lines[0],
         basis=Basis.BOTH if official else Basis.RULES,
-        found=count,
+        found=len(lines) + 1,
         expected=1,
         source=codes()["LOG111"].source,
     )
@@ -374,17 +352,22 @@ def _first_lines(source: Source) -> list[int]:
 
 
 def _first_records(reader: LogReader) -> Iterator[int]:
-    """Yield the number of the first record of each run: up to what is logged before its start."""
-    counter, first = RunCounter(), None
+    """Yield the number of the first record of each run: up to what is logged before its start.
+
+    A run begins at a ``run_start`` if an ``init_start`` precedes it: where several ranks log one
+    run, all of them initialise before the first starts.
+    """
+    may_begin, first = True, None
     for number, record in enumerate(reader):
-        key = record.key if record else ""
-        if first is None and (key in _FIRST_KEYS or str(key).startswith("submission_")):
+        key = str(record.key) if record else ""
+        if first is None and (key in _FIRST_KEYS or key.startswith("submission_")):
             first = number
         if key == "run_stop":
             first = None
-        if counter.take(str(key)):
+        if key == "run_start" and may_begin:
             yield number if first is None else first
-            first = None
+            may_begin, first = False, None
+        may_begin = may_begin or key == "init_start"
 
 
 def _parts(source: Source, lines: list[int]) -> Iterator[bytes]:

@@ -14,8 +14,7 @@ from mlperf_pkg.log.block import Block
 from mlperf_pkg.log.record import Record, printable, shown
 from mlperf_pkg.rulebook.constraints import CONSTRAINTS, Part, Test, needed_in_words
 from mlperf_pkg.rulebook.constraints import holds as meets
-from mlperf_pkg.rulebook.formula import Formula, Operands, read_number
-from mlperf_pkg.rulebook.logged import Logged, Seen, first_logged
+from mlperf_pkg.rulebook.formula import Formula, Logged, Operands, Seen, first_logged, read_number
 from mlperf_pkg.rulebook.model import Rule
 from mlperf_pkg.rulebook.table import Check, CompiledRule, RuleTable
 from mlperf_pkg.run.convergence import reason_of
@@ -348,12 +347,7 @@ class RuleChecker:
                 self._conclude(compiled, logged, success=success)
 
     def _refuse(
-        self,
-        compiled: CompiledRule,
-        formula: Formula,
-        operands: Operands,
-        value: Any,
-        number: int,
+        self, compiled: CompiledRule, formula: Formula, operands: Operands, value: Any, number: int
     ) -> None:
         """Report a formula that does not hold for a record.
 
@@ -419,16 +413,15 @@ class RuleChecker:
         if meets(count, limits):
             return
         excess = count > limits.get("at_most", count)
-        number, kind = (
-            logged.last_number if logged and excess else None,
-            Finding if excess else Pending,
-        )
         words = needed_in_words(limits)
-        message, expected = (
-            f"{_times_logged(rule, count)}; expected {words}",
-            f"logged {words} times",
+        self._add(
+            rule,
+            logged.last_number if logged and excess else None,
+            value=count,
+            expected=f"logged {words} times",
+            message=f"{_times_logged(rule, count)}; expected {words}",
+            kind=Finding if excess else Pending,
         )
-        self._add(rule, number, value=count, expected=expected, message=message, kind=kind)
 
     def _repeated(self, rule: Rule, logged: Logged) -> None:
         if logged.same:

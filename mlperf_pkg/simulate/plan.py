@@ -26,9 +26,8 @@ from mlperf_pkg.infra.text import did_you_mean
 from mlperf_pkg.log.record import Record, shown
 from mlperf_pkg.results import rcp
 from mlperf_pkg.rulebook.documents import ROUND, error_of, layers, rounds
-from mlperf_pkg.rulebook.formula import NoAnswerError, evaluate, names_in
+from mlperf_pkg.rulebook.formula import NoAnswerError, Seen, evaluate, first_logged, names_in
 from mlperf_pkg.rulebook.load import load_benchmark, load_round, simulation_of
-from mlperf_pkg.rulebook.logged import Seen, first_logged
 from mlperf_pkg.rulebook.model import Benchmark, Rule
 from mlperf_pkg.rulebook.rounds import where_instead
 from mlperf_pkg.rulebook.table import CompiledRule, KeyRules, rule_table

@@ -49,13 +49,6 @@ def test_after_the_command_as_before_it(workspace: Path, command: list[str]) -> 
     assert after.output != call(*command).output
 
 
-def test_logs_are_checked_by_these_rules(workspace: Path) -> None:
-    for log in (workspace / "logs").iterdir():
-        log.write_text(log.read_text().replace("adamw", "sgd"))
-    findings = report("--rules", "our-rules", "check", "logs")["findings"]
-    assert "OWNB102" in {finding["code"] for finding in findings}
-
-
 def test_the_next_check_in_the_process_does_not_know_them(workspace: Path) -> None:
     with_ours, without = report("--rules", "our-rules", "check", "logs"), report("check", "logs")
     assert (with_ours["round"], with_ours["verdict"]["rules"]) == ("99.0", "pass")

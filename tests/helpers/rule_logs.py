@@ -18,9 +18,8 @@ from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.documents import every_round
 from mlperf_pkg.rulebook.explain import loaded
-from mlperf_pkg.rulebook.formula import NoAnswerError, names_in
+from mlperf_pkg.rulebook.formula import Logged, NoAnswerError, first_logged, names_in
 from mlperf_pkg.rulebook.load import load_round
-from mlperf_pkg.rulebook.logged import Logged, first_logged
 from mlperf_pkg.rulebook.table import CompiledRule, RuleTable, rule_table
 from mlperf_pkg.run.model import LogFile, Run
 from mlperf_pkg.run.reading import read_run

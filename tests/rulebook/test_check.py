@@ -57,7 +57,6 @@ IN_THE_BENCHMARK = [
     ("Hyperparameters", "Hyperparameter", "5: the file cites 'training_rules, Hyperparameter': 'Hyperparameter' is not a heading of training_rules; did you mean 'Hyperparameters'?"),
     ("occurs: once, equals: adamw", 'source: "training_rules, run results"', "11: OWNB102 cites 'training_rules, run results': 'run results' is not a heading of training_rules; did you mean 'Run Results'?"),
     ("define:", 'sources: {"mlperf-logging, ruleset 99": [seed]}\ndefine:', "6: sources cites 'mlperf-logging, ruleset 99': 'ruleset 99' is not a heading of mlperf-logging"),
-    ("define:", 'sources: {"training_rules, Basics": seed}\ndefine:', '6: sources.training_rules, Basics is "seed"; expected a list'),
     # A field that lacks.
     ("{code: OWNB102, occurs", "{occurs", "11: opt_name has no code"),
     ("{required: 10, drop: 1}", "{required: 10}", "2: runs has no drop"),
@@ -67,7 +66,6 @@ IN_THE_BENCHMARK = [
     ("required: 10", "required: ten", '2: runs.required is "ten"; expected a whole number'),
     ("OWNB102", "ownb102", '11: code of ownb102 is "ownb102"; expected capital letters and a number from 101 on, such as BERT101'),
     ("equals: adamw", "basis: rule", '11: basis of OWNB102 is "rule"; expected one of both, official, rules, advice; did you mean \'rules\'?'),
-    ("occurs: once, equals", "occurs: ones, equals", '11: occurs of OWNB102 is "ones"; expected one of once, at_least_once; did you mean \'once\'?'),
     ("occurs: once, equals: adamw", "occurs: {at_least: 1, at_most: 2}", '11: occurs of OWNB102 is {"at_least": 1, "at_most": 2}; expected at most 1 entry'),
     (OPT_NAME, "once", '11: opt_name is "once"; expected a rule, a list of rules, or null'),
     ("metadata: [samples_count], reaches", "metadata: samples_count, reaches", '14: metadata of OWNB104 is "samples_count"; expected a list'),
@@ -124,7 +122,6 @@ IN_THE_ROUND = [
     ('extends: "6.1"', 'extends: "99.0"', "2: round 99.0 extends 99.0; expected an earlier round"),
     ('extends: "6.1"\n', "", "1: round of round 99.0 has no normalised"),
     ("99.0.0", "6.1.0", "3: ruleset is 6.1.0; expected one such as 99.0.0"),
-    ("99.0.0", "99", "3: ruleset is 99; expected a ruleset of mlperf-logging, such as 6.1.0"),
     ("2099-05-14", "14.5.2027", '4: submission_date is "14.5.2027"; expected a date such as 2026-10-09'),
     ("[flux1, ownb]", "[flux1, ownb, ownb]", '5: benchmarks is ["flux1", "ownb", "ownb"]; expected no entry twice'),
     ("[flux1, ownb]", "[flux1, ownb, gpt2]", "5: benchmark gpt2 has no rules: expected a file gpt2.yaml"),

@@ -5,8 +5,7 @@ from typing import Any
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.expectation import breach_of, in_general, in_words, parsed, plain
-from mlperf_pkg.rulebook.formula import Formula
-from mlperf_pkg.rulebook.logged import Logged, first_logged
+from mlperf_pkg.rulebook.formula import Formula, Logged, first_logged
 from mlperf_pkg.rulebook.model import Rule
 
 

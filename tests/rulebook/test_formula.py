@@ -14,11 +14,11 @@ from mlperf_pkg.rulebook.formula import (
     amount,
     condition,
     evaluate,
+    first_logged,
     names_in,
     quantity,
     tree_of,
 )
-from mlperf_pkg.rulebook.logged import first_logged
 
 INF, NAN = math.inf, math.nan
 

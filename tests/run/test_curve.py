@@ -1,4 +1,4 @@
-"""Curves of runs, from their logs."""
+"""Evaluations: their position, unit and values; curves of runs, from their logs."""
 
 from typing import Any
 
@@ -7,8 +7,18 @@ from hypothesis import strategies as st
 
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.log.reader import LogReader
+from mlperf_pkg.log.record import Record
 from mlperf_pkg.rulebook.load import load_benchmark
-from mlperf_pkg.run.evaluations import Curve, CurveReader, Phase, goal, goals
+from mlperf_pkg.run.evaluations import (
+    Curve,
+    CurveReader,
+    Evaluation,
+    Phase,
+    evaluation_of,
+    goal,
+    goals,
+    position_of,
+)
 from mlperf_pkg.run.model import LogFile
 from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import good_log, line, records, run_of
@@ -44,6 +54,9 @@ EVALUATIONS = [
     ("", "2.0", line("eval_error", 12, 0.1, epoch_num=3), [("", 3, 0.1)]),
     ("bert", "2.0", line("eval_accuracy", 12, "0.7", epoch_num=500), []),
     ("bert", "2.0", line("eval_accuracy", 12, float("nan"), epoch_num=500), []),
+    ("bert", "2.0", line("eval_accuracy", 12, True, epoch_num=500), []),
+    ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=500, metric="top1"), [("", 500, 0.7)]),
+    ("", "2.0", line("eval_accuracy", 12, {"BBOX": 0.3, "SEGM": "0.2", "rest": None}, epoch_num=4), [("BBOX", 4, 0.3)]),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7, epoch_num=[]), []),
     ("bert", "2.0", line("eval_accuracy", 12, 0.7), []),
 ]  # fmt: skip
@@ -122,3 +135,41 @@ def test_a_bound_at_the_end_of_a_metric_is_no_goal() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_error(data: bytes) -> None:
     assert curve_of(START, b":::MLLOG ", data).spans == ()
+
+
+# ---- one evaluation --------------------------------------------------------------------------
+
+
+def test_the_position() -> None:
+    for name, round_, metadata, position, unit in [
+        # What convergence is counted by comes first, whatever else is logged.
+        ("resnet", "2.0", {"samples_count": 9, "epoch_num": 2}, 2, "epochs"),
+        ("bert", "2.0", {"samples_count": 9, "epoch_num": 2}, 2, "samples"),
+        ("deepcam", "3.0", {"step_num": 900, "epoch_num": 2}, 2, "epochs"),
+        ("stable_diffusion", "3.1", {"epoch_num": 1, "step_num": 500}, 500, "steps"),
+        ("stable_diffusion", "4.0", {"samples_count": 512, "step_num": 1}, 512, "samples"),
+        # Without it, and without rules, samples come before epochs, and epochs before steps.
+        ("resnet", "2.0", {"step_num": 3, "samples_count": 9}, 9, "samples"),
+        ("", "2.0", {"step_num": 3, "epoch_num": 2, "samples_count": 9}, 9, "samples"),
+        ("", "2.0", {"step_num": 3}, 3, "steps"),
+        # What is not a finite number does not count.
+        ("resnet", "2.0", {"epoch_num": "2", "samples_count": 9}, 9, "samples"),
+        ("", "2.0", {"samples_count": True, "epoch_num": 2.5}, 2.5, "epochs"),
+    ]:
+        record = Record("eval_accuracy", 1, 0.7, metadata)
+        rules = load_benchmark("hpc" if name == "deepcam" else "training", round_, name)
+        assert position_of(record, rules) == (position, unit)
+
+
+def test_a_record_without_a_position_is_not_an_evaluation() -> None:
+    infinite = {"samples_count": float("nan"), "epoch_num": 1e300}
+    rows: list[Any] = [{}, None, [], infinite, {"samples_count": 10**400}]
+    for metadata in rows:
+        assert evaluation_of(Record("eval_accuracy", 1, 0.7, metadata), None, 1) is None
+
+
+def test_an_evaluation() -> None:
+    record = Record("eval_error", 1000, 0.2, {"epoch_num": 3})
+    assert evaluation_of(record, None, 7) == Evaluation(
+        "eval_error", 1000.0, 7, 3.0, "epochs", {"": 0.2}
+    )

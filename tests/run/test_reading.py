@@ -39,13 +39,10 @@ LATE, LATE_OPEN = (
 # what was done to the log, the log, its errors: code, basis, key and nth record of it (or no line)
 BROKEN = [
     ("nothing", RESNET, []),
-    ("empty org", edited(RESNET, "submission_org", value=""), [("RUN101", "both", "submission_org", 0)]),
-    ("no cache_clear", without(RESNET, "cache_clear"), [("RUN105", "both", None, 0)]),
     ("init twice at odds", doubled(RESNET, "init_stop", value=1), [("RUN107", "both", "init_stop", 1)]),
     ("init after start", moved(RESNET, "init_start", "run_start"), [("RUN106", "both", "init_start", 0), ("RUN107", "both", "init_stop", 0)]),
     ("no run_stop", without(RESNET, "run_stop"), [("RUN109", "official", None, 0)]),
     ("run_stop without status", edited(RESNET, "run_stop", metadata={}), [("RUN109", "both", "run_stop", 0)]),
-    ("31 minutes of init", LATE, [("RUN121", "both", "init_stop", 0)]),
     ("31 minutes of init, open", LATE_OPEN, []),
     ("division after init", moved(RESNET, "submission_division", "run_start"), [("RUN123", "official", "init_stop", 0)]),
     ("batch size is text", edited(RESNET, "global_batch_size", value="8k"), [("RN101", "both", "global_batch_size", 0), ("RUN166", "rules", "global_batch_size", 0)]),
@@ -56,8 +53,6 @@ BROKEN = [
     ("no batch size, open", edited(OPEN, "global_batch_size", value="8k"), []),
     ("run_stop at no time", edited(RESNET, "run_stop", time_ms=float("nan")), [("RUN155", "rules", "run_stop", 0)]),
     ("another rate as text", edited(RESNET, "lars_opt_learning_rate_decay_poly_power", value="3"), [("RN113", "both", "lars_opt_learning_rate_decay_poly_power", 0)]),
-    ("weight decay", edited(RESNET, "lars_opt_weight_decay", value=0.00015), [("RN119", "both", "lars_opt_weight_decay", 0)]),
-    ("a tensor too few", without(RNNT, "weights_initialization"), [("RNNT101", "both", None, 0)]),
     ("epsilon as text", edited(RNNT, "opt_lamb_epsilon", value="1e-9"), [("RNNT106", "official", "opt_lamb_epsilon", 0)]),
     ("evaluations that name run_stop", joined([{**r, "at": "run_stop"} if r["key"] == "eval_accuracy" else r for r in records(RESNET)]), []),
     ("accuracy of 1", edited(BERT, "eval_accuracy", value=1.0), [("BERT111", "both", "eval_accuracy", -1)]),
@@ -66,17 +61,10 @@ BROKEN = [
 
 
 def test_a_benchmark_that_the_round_does_not_have() -> None:
-    for benchmark, end in [
-        ("transformer", "; transformer ended in 0.7"),
-        ("gpt3", "; gpt3 begins in 3.0"),
-        ("resnett", "; did you mean resnet?"),
-    ]:
-        run = run_of(edited(good_log(), "submission_benchmark", value=benchmark))
-        (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
-        assert message.startswith(
-            f'submission_benchmark is "{benchmark}"; expected one of "bert", '
-        )
-        assert message.endswith(end)
+    run = run_of(edited(good_log(), "submission_benchmark", value="gpt3"))
+    (message,) = [finding.text for finding in run.findings if finding.code == "RUN119"]
+    assert message.startswith('submission_benchmark is "gpt3"; expected one of "bert", ')
+    assert message.endswith("; gpt3 begins in 3.0")
 
 
 @pytest.mark.usefixtures("stored")
@@ -146,10 +134,8 @@ def test_what_later_records_may_resolve() -> None:
 
 def test_success_without_the_target_breaks_the_rules_too() -> None:
     run = run_of(edited(RESNET, "eval_accuracy", value=0.7))
-    assert ([place[:2] for place in findings_of(run)], run.converged) == (
-        [("RN103", "both")],
-        False,
-    )
+    assert [place[:2] for place in findings_of(run)] == [("RN103", "both")]
+    assert not run.converged
 
 
 def test_equal_values_logged_twice_are_only_noted() -> None:
@@ -267,10 +253,8 @@ def test_metrics_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch, round
         monkeypatch.setattr("mlperf_pkg.run.readers.MAX_METRICS", most)
         monkeypatch.setattr("mlperf_pkg.run.convergence.MAX_METRICS", most)
         run = run_of(log, round_)
-        assert ("more than" in (run.crash or ""), run.convergence.crash is not None) == (
-            crashes,
-            crashes,
-        )
+        assert ("more than" in (run.crash or "")) is crashes
+        assert (run.convergence.crash is not None) is crashes
         assert run.verdicts.official is (Verdict.FAIL if crashes else Verdict.PASS)
 
 

@@ -4,18 +4,14 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.findings import Basis, Verdict
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.infra.streams import Compression
-from mlperf_pkg.log.block import Block
-from mlperf_pkg.log.record import Record
 from mlperf_pkg.run.model import LogFile, Run
-from mlperf_pkg.run.reading import RunCounter, read_run
+from mlperf_pkg.run.reading import read_run
 from tests.helpers.logs import edited, good_log, joined, records, run_of, without
 
 pytestmark = pytest.mark.usefixtures("stored")
@@ -23,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("stored")
 LOGS = [good_log(seed=seed) for seed in range(5)]
 LINES = LOGS[0].count(b"\n")
 CUT_OFF = "the log cannot be read: the gzip data is cut off"
-KEYS = st.lists(st.sampled_from(["init_start", "run_start", "run_stop"]), max_size=8)
 
 
 def findings(run: Run) -> list[tuple[str, int | None]]:
@@ -135,13 +130,3 @@ def test_a_log_that_is_cut_off(lost: int, ending: str) -> None:
     assert cut.line == log.count(b"\n") + 1
     assert {code for code, _ in findings(run)} == {"LOG101", ending}
     assert (run.verdicts.official, run.verdicts.rules) == (Verdict.FAIL, Verdict.FAIL)
-
-
-@given(st.lists(KEYS, max_size=4))
-def test_runs_are_counted_by_block_as_by_record(blocks: list[list[str]]) -> None:
-    by_block, by_record = RunCounter(), RunCounter()
-    for keys in blocks:
-        by_block.take_block(Block(b"", 0, [Record(key, 0, None, {}) for key in keys]))
-        for key in keys:
-            by_record.take(key)
-        assert by_block == by_record

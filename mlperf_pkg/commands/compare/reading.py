@@ -330,7 +330,7 @@ def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:
     position, reached = position_of(record, rules), to_finite(run.convergence.to_converge)
     if position is None or reached is None:
         return False
-    return round(position.amount, _DECIMALS) == round(reached, _DECIMALS)
+    return round(position[0], _DECIMALS) == round(reached, _DECIMALS)
 
 
 def _trained(

@@ -14,8 +14,7 @@ from mlperf_pkg.render.terminal import Terminal
 from mlperf_pkg.results.rcp import has_limit
 from mlperf_pkg.results.report import as_json
 from mlperf_pkg.results.wording import counted
-from mlperf_pkg.rulebook.changes import compare
-from mlperf_pkg.rulebook.explain import loaded
+from mlperf_pkg.rulebook.explain import compare, loaded
 from mlperf_pkg.rulebook.model import Benchmark, Round
 from mlperf_pkg.rulebook.upstream.points import points_folder
 

@@ -9,8 +9,10 @@ import pytest
 
 import mlperf_pkg
 from mlperf_pkg.errors import UserError
+from mlperf_pkg.findings import Basis
 from mlperf_pkg.rulebook.explain import known_code
-from mlperf_pkg.rulebook.load import codes
+from mlperf_pkg.rulebook.load import Code, codes
+from tests.checks.test_traps import INVENTED, PASSED, REJECTED
 
 PACKAGE = Path(mlperf_pkg.__file__).parent
 CODE = re.compile(r"\b[A-Z]{2,6}\d{3}\b")
@@ -56,3 +58,31 @@ def test_every_code_is_in_a_test() -> None:
     tests = Path(__file__).parents[2].rglob("*.py")
     named = {code for path in tests for code in CODE.findall(path.read_text("utf-8"))}
     assert codes().keys() - named == set()
+
+
+# ---- the basis and severity that are declared are those that findings have -----------------------
+
+
+def declared(code: Code) -> set[tuple[str, str]]:
+    """The severities and bases of a code, with each exception alone or after another."""
+    weights = {(code.severity.value, code.basis.value)}
+    if code.basis is Basis.BOTH and code.since not in (None, "0.7"):  # until then
+        weights.add((code.severity.value, Basis.OFFICIAL.value))
+    for item in code.unless:
+        weights |= {
+            ((item.severity or severity), (item.basis or basis)) for severity, basis in weights
+        }
+    return weights
+
+
+def reported() -> Iterator[tuple[str, str, str]]:
+    for trap in (*PASSED, *INVENTED, *REJECTED):
+        for finding in trap.findings:
+            code, severity, basis, *_ = finding.split()
+            if code in codes():
+                yield code, severity, basis
+
+
+@pytest.mark.parametrize(("code", "severity", "basis"), sorted(set(reported())))
+def test_findings_have_the_declared_weight(code: str, severity: str, basis: str) -> None:
+    assert (severity, basis) in declared(codes()[code])

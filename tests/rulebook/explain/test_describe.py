@@ -1,20 +1,15 @@
-"""The rulebook in prose."""
+"""The rulebook in prose, examples of its rules, and what changes from round to round."""
 
 import re
+from io import BytesIO
 from typing import Any
 
 from msgspec.structs import replace
 
+from mlperf_pkg.findings import Finding
+from mlperf_pkg.log.reader import LogReader
 from mlperf_pkg.rulebook import explain
-from mlperf_pkg.rulebook.explain import (
-    benchmark_layers,
-    common_layers,
-    effective,
-    histories,
-    loaded,
-    requirement,
-    rulebook_codes,
-)
+from mlperf_pkg.rulebook.explain import compare, example, histories, joined, loaded, requirement
 from mlperf_pkg.rulebook.load import load_round
 from mlperf_pkg.rulebook.model import Rule
 
@@ -50,18 +45,12 @@ BAD = re.compile(r"^$|^where logged$|, ,|math\.|&&|\|\||==|double\(|int\(|metada
 def test_every_rule_is_told_in_words() -> None:
     texts = {
         (code, requirement(span.rule))
-        for code in rulebook_codes()
+        for code in explain.rulebook_codes()
         for history in histories(code)
         for span in history.spans
     }
     assert len(texts) > 500
     assert [text for text in texts if BAD.search(text[1]) or text[1] != text[1].strip()] == []
-
-
-def test_targets_and_runs_in_words() -> None:
-    unet3d = loaded(load_round("training", "2.0"), "unet3d")
-    assert explain.target(unet3d) == "at least 0.908"
-    assert explain.runs(unet3d.runs) == "40 runs, the fastest 4 and slowest 4 dropped"
 
 
 # ---- where and since when -----------------------------------------------------------------
@@ -93,16 +82,115 @@ def test_histories() -> None:
 def test_the_layers_of_a_run() -> None:
     round_ = load_round("training", "2.0")
     resnet = loaded(round_, "resnet")
-    closed = [*common_layers(round_, "closed"), *benchmark_layers(resnet, "closed")]
+    closed = [*explain.common_layers(round_, "closed"), *explain.benchmark_layers(resnet, "closed")]
     of_resnet = [
         "Closed resnet" + choice for choice in ("", " with opt_name lars", " with opt_name sgd")
     ]
     assert [layer.name for layer in closed] == ["every run", "Closed", *of_resnet]
-    opened = [*common_layers(round_, "open"), *benchmark_layers(resnet, "open")]
+    opened = [*explain.common_layers(round_, "open"), *explain.benchmark_layers(resnet, "open")]
     assert [layer.name for layer in opened] == ["every run", "Open", "Open resnet"]
-    rules = {layer.name: layer.rules.keys() for layer in effective(closed)}
+    rules = {layer.name: layer.rules.keys() for layer in explain.effective(closed)}
     replaced = {"eval_accuracy", "init_stop", "run_start"} - rules["every run"]
-    assert (replaced, "eval_accuracy" in rules["Closed resnet"]) == (
-        {"eval_accuracy", "init_stop"},
-        True,
-    )
+    assert replaced == {"eval_accuracy", "init_stop"}
+    assert "eval_accuracy" in rules["Closed resnet"]
+
+
+# ---- example lines: each is read, and passes the rule it is an example of ------------------------
+
+
+def test_examples_are_records_and_only_rules_about_several_have_none() -> None:
+    findings: list[Finding] = []
+    for code, history in ((c, item) for c in explain.rulebook_codes() for item in histories(c)):
+        for rule, until in ((span.rule, span.until) for span in history.spans):
+            if line := example(rule, load_round(history.usage, until)):
+                (record,) = LogReader(BytesIO(line.encode()), code, findings.append)
+                assert record, code
+                assert record.key == rule.key, code
+            else:
+                relates = "formula" in (rule.reaches or {}) or "same_as" in rule.constraints
+                assert rule.formula or relates, code
+    assert findings == []
+
+
+def test_examples() -> None:
+    for code, part in [
+        ("RUN103", '"value": "closed"'),
+        ("RUN109", '"metadata": {"status": "success"}'),
+        ("MRCNN110", '"value": {"BBOX": 0.377, "SEGM": 0.339}'),
+        ("RNNT101", '"metadata": {"tensor": "dec_rnn"}'),
+        ("CAM107", '"value": [1, 1]'),
+        ("RUN124", '"value": "bert"'),
+        ("RUN106", '"event_type": "INTERVAL_START", "key": "init_start", "value": null'),
+    ]:
+        history = histories(code)[0]
+        line = example(history.spans[-1].rule, load_round(history.usage, history.spans[-1].until))
+        assert line
+        assert line.startswith(":::MLLOG {")
+        assert part in line
+
+
+def test_an_example_of_what_is_joined_is_the_records_that_runs_log() -> None:
+    """Whether or not the rule names what they are joined by."""
+    for code in ["SD109", "SD202"]:
+        (history,) = histories(code)
+        span = history.spans[-1]
+        lines = example(span.rule, load_round("training", span.until), joined(history, span))
+        assert lines
+        logged = [line.partition('"key": ')[2] for line in lines.splitlines()]
+        for record, metric in zip(logged, ("FID", "CLIP"), strict=True):
+            assert record.startswith('"eval_accuracy", "value": ')
+            assert record.endswith(f'"metadata": {{"metric": "{metric}", "samples_count": 1}}}}')
+
+
+# ---- what changes from one round to another ------------------------------------------------------
+
+
+def changes(*arguments: Any, **more: Any) -> dict[tuple[str, str], explain.Change]:
+    return {(item.where, item.key): item for item in compare(*arguments, **more).changes}
+
+
+# rounds, where, key: what was asked, what is
+CHANGES: list[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]]] = [
+    ("0.7", "1.0", "Closed", "gradient_accumulation_steps", (), ("once, above 0",)),
+    ("2.0", "2.1", "Closed bert", "opt_epsilon", ("once",), ()),
+    ("2.0", "2.1", "Closed bert", "opt_lamb_epsilon", (), ("once [official]",)),
+    ("1.1", "2.0", "ssd", "target", ("at least 0.23 and below 1.0",), ("at least 0.34 and below 1.0",)),
+    ("1.1", "2.0", "Closed ssd", "opt_weight_decay", ("once",), ("once, 0.0",)),
+    ("6.0", "6.1", "every run", "micro_batch_size",
+     ("where logged, a whole number [official]",), ("once, a whole number and at least 1 [official]",)),
+    ("6.0", "6.1", "Closed flux1", "evaluation_frequency",
+     ("once, 262,144 [official]", "where logged, 262,144 or 262,144 rounded up to a multiple of global_batch_size [rules]"),
+     ("once, 262,144 rounded up to a multiple of global_batch_size",)),
+]  # fmt: skip
+
+
+def test_changes() -> None:
+    for row in CHANGES:
+        old, new, where, key, was, now = row
+        forth = changes("training", old, new)[where, key]
+        assert (forth.old, forth.new) == (was, now)
+        back = changes("training", new, old)[where, key]
+        assert (back.old, back.new) == (now, was)
+        assert set(back.codes) == set(forth.codes)
+
+
+def test_one_number_is_spelled_in_two_ways() -> None:
+    change = changes("training", "1.1", "2.0")["Closed ssd", "opt_learning_rate_warmup_factor"]
+    assert (change.codes, change.new) == (("SSD128",), ())
+
+
+def test_another_list_of_benchmarks_is_not_a_change() -> None:
+    assert ("Closed", "submission_benchmark") not in changes("training", "5.1", "6.0")
+    assert ("Open", "submission_benchmark") in changes("training", "2.1", "3.0")
+
+
+def test_benchmarks_gone_new_and_renamed_and_one_benchmark_and_division() -> None:
+    comparison = compare("training", "4.1", "5.0")
+    assert comparison.gone == ["gpt3"]
+    assert comparison.renamed == {"gnn": "rgat", "ssd": "retinanet"}
+    assert "rgat" in comparison.unchanged
+    comparison = compare("training", "1.1", "2.0", "ssd", "open")
+    assert comparison.unchanged == []
+    assert {item.where for item in comparison.changes} == {"Open", "ssd"}
+    assert compare("training", "4.1", "5.0", "rgat").renamed == {"gnn": "rgat"}
+    assert compare("training", "4.1", "5.0", "gpt3").gone == ["gpt3"]
