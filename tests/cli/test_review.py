@@ -97,7 +97,10 @@ def test_refusals(a_round: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             ("compare", "previews", "1.5", "2.0"),
             "1.5: not a folder, and no such round was published",
         ),
-        (("compare", "previews", "5.1", "6.0"), "6.0: not a folder, and newer than the published results of this"),
+        (
+            ("compare", "previews", "5.1", "6.0"),
+            "6.0: not a folder, and newer than the published results of this",
+        ),
         (("compare", "previews", "4.1", "./5.0"), "./5.0: no such file or folder"),
     ):
         result = call("review", *arguments)

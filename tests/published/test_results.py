@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.published.encode import Facts, Log, encoded
 from mlperf_pkg.published.model import PublishedName, Setting
 from mlperf_pkg.published.results import (
     File,
@@ -17,6 +16,7 @@ from mlperf_pkg.published.results import (
     read_results,
 )
 from tests.helpers.published import published_set
+from tests.tools.encode import Facts, encoded
 
 DAY = date(2026, 11, 22)
 BERT = published_set(round="5.0", benchmark="bert")
@@ -26,10 +26,10 @@ LORA = published_set(round="5.1", benchmark="llama2_70b_lora")
 FACTS = Facts(
     made=DAY,
     sets=[HPC, LORA, AGAIN, BERT],
-    logs=[Log(7, 0), Log(2**64 - 1, 2), Log(2**64 - 1, 3), Log(5, 3)],
+    logs=[(7, 0), (2**64 - 1, 2), (2**64 - 1, 3), (5, 3)],
     settings=[Setting(3, "opt_name", '"lamb"', 10), Setting(1, "lora_alpha", "32", 9)],
     series=[((0.1, 0.2, 0.3, 0.4), 3), ((0.1, 0.2, 0.3, 0.41), 2), ((0.1, 0.2, 0.3, 0.4), 0)],
-    runs=[Log(5, 1)],
+    runs=[(5, 1)],
 )
 
 

@@ -19,13 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from mlperf_pkg.checker.check import check
 from mlperf_pkg.checker.values import Options
 from mlperf_pkg.checks.descriptions import as_published
 from mlperf_pkg.infra.files import write_whole
-from mlperf_pkg.published.encode import Facts, Log, encoded
 from mlperf_pkg.published.model import (
     LEAST_VALUES,
     PublishedSet,
@@ -40,12 +39,10 @@ from mlperf_pkg.results.report import description_path
 from mlperf_pkg.run.model import Run
 from mlperf_pkg.run.readers import in_words, is_hyperparameter
 from mlperf_pkg.submission.model import KEEP_SCALING, Place
+from tests.tools.encode import Facts, Log, Series, encoded
 
 BATCH_SIZE = "global_batch_size"
 MAX_VALUES = 3  # of one hyperparameter in a result set
-
-Series: TypeAlias = tuple[tuple[float, ...], int]
-"""The first values of a run, and the index of its set."""
 
 
 # ---- from round folders -------------------------------------------------------------------
@@ -69,12 +66,12 @@ def of_rounds(folders: Iterable[str], made: date) -> Facts:
             system = systems.get(description_path(result.row))
             sets.append(as_published(result.row, own, system, batch_size(of_set)))
             settings += of_set
-            logs += (Log(hash_of(sources[path]), index) for path in result.runs)
+            logs += ((hash_of(sources[path]), index) for path in result.runs)
             for run in own:
                 own_series = series_of(run)
                 series += ((values, index) for values in own_series)
                 if run.fingerprint and not own_series:
-                    hashes.append(Log(run_hash(run.fingerprint), index))
+                    hashes.append((run_hash(run.fingerprint), index))
     return Facts(made, sets, logs, settings, series, hashes)
 
 
@@ -119,16 +116,13 @@ def of_tables(folder: Path, rounds: Iterable[str], made: date) -> Facts:
     for setting in settings:
         sizes.setdefault(setting.set, []).append(setting)
     sets = [set_of(row, sizes.get(int(row["set"]), ())) for row in table(folder / "sets.csv.gz")]
-    logs = [
-        Log(int(row["sha256_16"], 16), int(row["set"])) for row in table(folder / "logs.csv.gz")
-    ]
+    logs = [(int(row["sha256_16"], 16), int(row["set"])) for row in table(folder / "logs.csv.gz")]
     at_hand = of_rounds(rounds, made)
     numbers = {(row.usage, row.round, row.path): number for number, row in enumerate(sets)}
     same = [numbers[row.usage, row.round, row.path] for row in at_hand.sets]
     series = [(values, same[index]) for values, index in at_hand.series]
-    return Facts(
-        made, sets, logs, settings, series, [Log(r.hash, same[r.set]) for r in at_hand.runs]
-    )
+    runs = [(key, same[index]) for key, index in at_hand.runs]
+    return Facts(made, sets, logs, settings, series, runs)
 
 
 def table(path: Path) -> Iterator[dict[str, str]]:
