@@ -73,10 +73,6 @@ class Verdict(StrEnum):
         return next((v for v in (cls.FAIL, cls.PASS) if v in distinct), cls.NOT_CHECKED)
 
 
-def _not_passed(verdict: Verdict) -> Verdict:
-    return Verdict.NOT_CHECKED if verdict is Verdict.PASS else verdict
-
-
 class Verdicts(Struct, frozen=True):
     """The two verdicts on one thing, always kept apart."""
 
@@ -94,7 +90,8 @@ class Verdicts(Struct, frozen=True):
     @property
     def failures(self) -> Verdicts:
         """What failed: of a part that alone is not enough to pass. The rest is not checked."""
-        return Verdicts(_not_passed(self.official), _not_passed(self.rules))
+        not_passed = {Verdict.PASS: Verdict.NOT_CHECKED}
+        return Verdicts(*(not_passed.get(v, v) for v in (self.official, self.rules)))
 
 
 class Waiver(Struct, frozen=True):
@@ -236,11 +233,9 @@ class Unchecked(Finding, frozen=True):
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
-    verdicts = Verdicts(
-        official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in all_findings)),
-        rules=Verdict.of(any(f.fails(Basis.RULES) for f in all_findings)),
-    )
-    return without_pass(verdicts, all_findings)
+    bases = (Basis.OFFICIAL, Basis.RULES)
+    failed = (any(finding.fails(basis) for finding in all_findings) for basis in bases)
+    return without_pass(Verdicts(*map(Verdict.of, failed)), all_findings)
 
 
 def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:

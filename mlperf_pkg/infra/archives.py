@@ -244,18 +244,17 @@ def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
 
 def _zip_reason(info: zipfile.ZipInfo) -> str | None:
     """Return why a member is not read."""
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
-        return "a symbolic link"
-    if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        return "a device or pipe"
-    if info.flag_bits & _ENCRYPTED:
-        return "encrypted"
-    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        return "compressed with a method other than deflate"
-    if info.compress_type == zipfile.ZIP_STORED and info.compress_size != info.file_size:
-        return "contradictory sizes"
-    return None
+    kind, method = stat.S_IFMT(info.external_attr >> 16), info.compress_type
+    is_stored = method == zipfile.ZIP_STORED
+    is_foreign = not is_stored and method != zipfile.ZIP_DEFLATED
+    reasons = {
+        "a symbolic link": kind == stat.S_IFLNK,
+        "a device or pipe": kind not in {0, stat.S_IFREG, stat.S_IFDIR},
+        "encrypted": info.flag_bits & _ENCRYPTED,
+        "compressed with a method other than deflate": is_foreign,
+        "contradictory sizes": is_stored and info.compress_size != info.file_size,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 class _Guarded:
