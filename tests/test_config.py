@@ -97,13 +97,11 @@ def test_every_error_names_its_line(tmp_path: Path) -> None:
     assert [line.split(":")[1] for line in str(caught.value).split("\n")] == ["1", "2", "3"]
 
 
-def test_not_utf8(tmp_path: Path) -> None:
+def test_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / CONFIG_NAME).write_bytes(b"submitter: \xff")
     with pytest.raises(UserError, match="not YAML in UTF-8"):
         read_config(tmp_path)
-
-
-def test_not_a_file(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_NAME).unlink()
     (tmp_path / CONFIG_NAME).mkdir()
     with pytest.raises(UserError, match="cannot be read: Is a directory"):
         read_config(tmp_path)

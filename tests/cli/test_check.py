@@ -46,15 +46,6 @@ def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (result.exit_code, message in result.stderr) == (2, True)
 
 
-def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "report.txt"
-    result = call("check", folder, "-o", file)
-    assert (result.exit_code, result.output) == (0, "")
-    assert file.read_text("utf-8") == call("check", folder).stdout
-    assert call("check", folder, "-o", file, "--format", "json", "--force").exit_code == 0
-    assert json.loads(file.read_text("utf-8"))
-
-
 def test_output_refused(folder: Path, tmp_path: Path) -> None:
     for file, message in (
         ("logs/result_0.txt", "refusing to write inside an input folder"),  # a log is never lost

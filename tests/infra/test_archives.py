@@ -22,6 +22,8 @@ from mlperf_pkg.infra.archives import ArchivePath, open_archive
 from mlperf_pkg.infra.paths import list_tree, read_file
 from mlperf_pkg.infra.source import content_of, source_of
 from mlperf_pkg.infra.streams import Spool
+from tests.helpers.archives import member
+from tests.helpers.archives import tar as tar_of
 from tests.helpers.examples import examples
 
 Files = Iterable[tuple[str, bytes]]
@@ -29,15 +31,7 @@ FILES = (("ACME/a.log", b"one"), ("ACME/deep/b.log", b"two" * 9999), ("c", b""))
 
 
 def tar(files: Files, *more: tarfile.TarInfo) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, data in files:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-        for info in more:
-            archive.addfile(info)
-    return packed.getvalue()
+    return tar_of(*(member(name, data) for name, data in files), *((info, b"") for info in more))
 
 
 def zipped(files: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:

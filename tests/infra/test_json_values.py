@@ -37,9 +37,7 @@ def test_lines() -> None:
         (("b", "c", 0), 5),
         (("b", "c", 1, "d"), 6),
         (("b", "e"), 7),
-        (("x",), 1),
         (("b", "x", "y"), 4),
-        (("b", "c", 9), 4),
         (("a", "of", "nothing"), 2),
     ]:
         for line_break in [b"\n", b"\r\n"]:
@@ -62,7 +60,6 @@ PROBLEMS = [  # bytes, value, (line, kind) of each problem
     (b'{"a": 1,\n"b": 2,\n"a": 3}', {"a": 3, "b": 2}, [(3, "duplicate_key")]),
     (b'{"a": 1,\n"\\u0061": 2}', {"a": 2}, [(2, "duplicate_key")]),
     (b'{"a": 1, "a": 2,\n"a": 3}', {"a": 3}, [(1, "duplicate_key"), (2, "duplicate_key")]),
-    (b'{"a": "a", "b": {"a": "b"}}', {"a": "a", "b": {"a": "b"}}, []),
     (b'{"a":\n"Z\xfcrich"}', {"a": "Zürich"}, [(2, "encoding")]),
     (b'[1,\n-Infinity,\n"NaN"]', [1, -math.inf, "NaN"], [(2, "not_finite")]),
     (b'{"}": "{", "\\"": ["]"]}', {"}": "{", '"': ["]"]}, []),
@@ -167,21 +164,13 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 def test_numbers() -> None:
     rows: list[tuple[Any, float | None, float | None]] = [
         (1, 1.0, 1.0),
-        (-2.5, -2.5, -2.5),
         (True, 1.0, None),
         (-math.inf, -math.inf, None),
-        (10**308, 1e308, 1e308),
         (10**400, math.inf, None),
         (-(10**400), -math.inf, None),
-        (None, None, None),
         ("1", None, None),
     ]
     for value, as_python, finite in rows:
         assert (to_float(value), to_finite(value)) == (as_python, finite)
         assert is_number(value) is (as_python is not None)
-
-
-def test_nan_is_a_number_but_not_a_finite_one() -> None:
-    assert is_number(math.nan)
-    assert to_float(math.nan) is not None
-    assert to_finite(math.nan) is None
+    assert (is_number(math.nan), to_float(math.nan) is None, to_finite(math.nan)) == (1, 0, None)

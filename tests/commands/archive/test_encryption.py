@@ -23,12 +23,12 @@ from tests.helpers.archives import (  # fmt: skip
     codes,
     failed,
     flipped,
-    lay,
     packed,
     verified,
     write,
 )
 from tests.helpers.examples import SHARE, examples
+from tests.helpers.workspaces import lay
 
 SECRET = "größer & $geheim"
 BY_AES = Encryption(Form.OFFICIAL, SECRET)
