@@ -38,11 +38,6 @@ def test_an_unreadable_file_opens_as_empty(log: Path) -> None:
     assert source_of(log, "log").shared() == Source("log", b"")
 
 
-def test_a_missing_file_raises(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        source_of(tmp_path / "none", "log").open()
-
-
 def test_a_shared_file_has_an_absolute_path(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(log.parent)
     assert source_of(Path(log.name), "log").shared().origin == SharedFile(log, 5)

@@ -156,9 +156,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument(
-        "--made", required=True, type=date.fromisoformat, help="day of the collection, YYYY-MM-DD"
-    )
+    made = "day of the collection, YYYY-MM-DD"
+    parser.add_argument("--made", required=True, type=date.fromisoformat, help=made)
     parser.add_argument("--output", type=Path, default=PATH)
     parser.add_argument("kind", choices=("rounds", "tables"))
     parser.add_argument("paths", nargs="+")
