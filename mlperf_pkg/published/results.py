@@ -1,7 +1,7 @@
 """Read the published results, a file of this package, one part at a time.
 
 The file is MessagePack: the format and the provenance, then parts in zlib format, which are columns
-of equal length. ``tests/tools/encode.py`` writes it.
+of equal length. ``tests/tools/export.py`` writes it.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.published import published_set, results_of
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
-from tests.tools.encode import encoded
-from tests.tools.export import of_rounds
+from tests.tools.export import encoded, of_rounds
 
 pytestmark = pytest.mark.usefixtures("stored")
 

@@ -16,7 +16,7 @@ from mlperf_pkg.published.results import (
     read_results,
 )
 from tests.helpers.published import published_set
-from tests.tools.encode import Facts, encoded
+from tests.tools.export import Facts, encoded
 
 DAY = date(2026, 11, 22)
 BERT = published_set(round="5.0", benchmark="bert")

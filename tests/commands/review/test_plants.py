@@ -22,8 +22,7 @@ from mlperf_pkg.published import results
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.trees import write_set, write_system
-from tests.tools.encode import encoded
-from tests.tools.export import of_rounds
+from tests.tools.export import encoded, of_rounds
 
 BENCHMARK = "llama2_70b_lora"
 RATE = "opt_base_learning_rate"
