@@ -356,19 +356,14 @@ class _Distinct:
     def add(self, values: Iterable[Any]) -> None:
         """Add values; more than ``MAX_VALUES`` different ones are left out."""
         for value in values:
-            if value is not self._last:
-                self._add(value)
-                self._last = value
-
-    def _add(self, value: Any) -> None:
-        by_word = self._by_word
-        if len(by_word) == MAX_VALUES:
-            return
-        by_word.setdefault(word(value), value)
-        self._is_numeric = self._is_numeric and _is_number(value)
-        if self._is_numeric and len(by_word) > 1:
-            extremes = (min(by_word.values()), max(by_word.values()))
-            self._by_word = {word(extreme): extreme for extreme in extremes}
+            if value is self._last or len(self._by_word) == MAX_VALUES:
+                continue
+            self._last = value
+            self._by_word.setdefault(word(value), value)
+            self._is_numeric = self._is_numeric and _is_number(value)
+            if self._is_numeric and len(self._by_word) > 1:
+                extremes = (min(self._by_word.values()), max(self._by_word.values()))
+                self._by_word = {word(extreme): extreme for extreme in extremes}
 
     @property
     def values(self) -> tuple[Any, ...]:

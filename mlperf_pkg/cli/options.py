@@ -120,13 +120,11 @@ def round_option(text: str) -> Callable[[_Function], _Function]:
     )
 
 
+_AS_THERE = ", as the flag in package_checker_params does."
 _FLAGS = {
-    "rcp-bypass": "Accept result sets that fail the RCP test, as the flag in"
-    " package_checker_params does.",
-    "seed-checker-bypass": "Accept result sets that fail the seed test, as the flag in"
-    " package_checker_params does.",
-    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples, as the"
-    " flag in package_checker_params does.",
+    "rcp-bypass": f"Accept result sets that fail the RCP test{_AS_THERE}",
+    "seed-checker-bypass": f"Accept result sets that fail the seed test{_AS_THERE}",
+    "rcp-bert-train-samples": f"Take the convergence of BERT from train_samples{_AS_THERE}",
     KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
     " of the RCP test.",
 }
