@@ -25,14 +25,6 @@ def spoil(folder: Path) -> None:
         log.write_bytes(b"".join(line for line in lines if key not in line))
 
 
-def test_errors(folder: Path) -> None:
-    spoil(folder)
-    result = call("check", folder)
-    assert (result.exit_code, result.stderr) == (1, "")
-    message = "result_1.txt: submission_benchmark is not logged; expected once  RUN119"
-    assert f"Errors\n  {message}\n" in result.stdout
-
-
 def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     assert call("check").exit_code == 0
