@@ -13,7 +13,7 @@ import sys
 import tarfile
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -80,8 +80,16 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
     """
     with _seekable(path, content, spool) as (file, whole):
         members = (zip_members if content.is_zip else tar_members)(file, whole)
-        listing = Listing(path, folders={_TOP: {}})
-        _enter(listing, members, whole.size)
+        listing, size = Listing(path, folders={_TOP: {}}), 0
+        for number, (name, opener, reason) in enumerate(members):
+            if number >= LARGEST_NUMBER:
+                raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
+            size += opener.size if opener else 0
+            if problem := bomb(size, whole.size):
+                raise ArchiveError(problem)
+            _enter(listing, name, opener, reason)
+    for both in listing.folders.keys() & listing.openers.keys():
+        _leave_out(listing, both, "both a file and a folder")
     return ArchivePath(PurePosixPath(_TOP), listing)
 
 
@@ -104,21 +112,7 @@ def _seekable(
     yield copy.file, whole
 
 
-def _enter(listing: Listing, members: Iterable[Member], packed: int) -> None:
-    """Enter all members of an archive of ``packed`` bytes."""
-    size = 0
-    for number, (name, opener, reason) in enumerate(members):
-        if number >= LARGEST_NUMBER:
-            raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
-        size += opener.size if opener else 0
-        if problem := bomb(size, packed):
-            raise ArchiveError(problem)
-        _enter_member(listing, name, opener, reason)
-    for path in listing.folders.keys() & listing.openers.keys():
-        _leave_out(listing, path, "both a file and a folder")
-
-
-def _enter_member(listing: Listing, name: str, opener: Opener | None, reason: str | None) -> None:
+def _enter(listing: Listing, name: str, opener: Opener | None, reason: str | None) -> None:
     path = re.sub(r"\A(\./)+", "", name).removesuffix("/")
     if path in {"", "."} or path.split("/")[0] == _MAC:
         return

@@ -15,13 +15,14 @@ import pytest
 from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra import archives, streams
 from mlperf_pkg.infra.archives import ArchivePath, open_archive
 from mlperf_pkg.infra.paths import list_tree, read_file
 from mlperf_pkg.infra.source import content_of, source_of
-from mlperf_pkg.infra.streams import Spool
+from mlperf_pkg.infra.streams import Spool, problem_of
 from tests.helpers.archives import member
 from tests.helpers.archives import tar as tar_of
 from tests.helpers.examples import examples
@@ -187,6 +188,12 @@ def test_a_header_bomb(tmp_path: Path) -> None:
         opened(tmp_path / "x.tar", data)
 
 
+def test_a_part_that_is_cut_off() -> None:
+    part = Spool().append(io.BytesIO(b"x"))
+    with replace(part, size=2).open() as stream:
+        assert (stream.read(), problem_of(stream)) == (b"x", "the archive is cut off")
+
+
 def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     data = bytearray(zipped([("x", b"text" * 99)]))
     for start in (14, data.index(b"PK\1\2") + 16):
@@ -194,8 +201,7 @@ def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     source = source_of(opened(tmp_path / "x.zip", bytes(data)) / "x", "x")
     with source.open() as stream:
         stream.read()
-        raw = getattr(stream, "raw")  # noqa: B009
-        assert raw.problem == "its size or its checksum in the archive is wrong"
+        assert problem_of(stream) == "its size or its checksum in the archive is wrong"
 
 
 @examples(200)

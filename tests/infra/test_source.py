@@ -50,6 +50,8 @@ def test_a_shared_file_that_differs_is_refused(log: Path) -> None:
         with pytest.raises(UserError, match=rf"0\.txt: a worker does not see this file: {reason}"):
             source.open()
         log.unlink(missing_ok=True)
+    with pytest.raises(FileNotFoundError):
+        source_of(log, "log").open()
 
 
 def test_a_small_object_is_fetched_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,6 @@ def test_markdown() -> None:
 def test_cell() -> None:
     for text, cell in [
         ("=1+1", "'=1+1"),
-        ("a=1", "a=1"),
         ("\t=1", "\\t=1"),
         ("a; @x;-2", "a;' @x;'-2"),
         (';"=1+1', ";'\"=1+1"),
