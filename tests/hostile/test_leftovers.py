@@ -49,14 +49,8 @@ def linked_folder(scratch: Path) -> None:
 
 
 PLANTS: list[Plant] = [
-    *(configuration, partial(configuration, mark="1 {}"), same_file, without_marker),
-    *(
-        linked_marker,
-        linked_folder,
-        partial(same_file, link=Path.symlink_to),
-        Path.touch,
-        os.mkfifo,
-    ),
+    *(configuration, partial(configuration, mark="1 {}"), without_marker, linked_marker),
+    *(same_file, partial(same_file, link=Path.symlink_to), linked_folder, Path.touch, os.mkfifo),
 ]
 
 
