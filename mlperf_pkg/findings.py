@@ -73,10 +73,6 @@ class Verdict(StrEnum):
         return next((v for v in (cls.FAIL, cls.PASS) if v in distinct), cls.NOT_CHECKED)
 
 
-def _not_passed(verdict: Verdict) -> Verdict:
-    return Verdict.NOT_CHECKED if verdict is Verdict.PASS else verdict
-
-
 class Verdicts(Struct, frozen=True):
     """The two verdicts on one thing, always kept apart."""
 
@@ -94,7 +90,8 @@ class Verdicts(Struct, frozen=True):
     @property
     def failures(self) -> Verdicts:
         """What failed: of a part that alone is not enough to pass. The rest is not checked."""
-        return Verdicts(_not_passed(self.official), _not_passed(self.rules))
+        not_passed = {Verdict.PASS: Verdict.NOT_CHECKED}
+        return Verdicts(*(not_passed.get(v, v) for v in (self.official, self.rules)))
 
 
 class Waiver(Struct, frozen=True):
@@ -236,11 +233,9 @@ class Unchecked(Finding, frozen=True):
 def verdicts_of(findings: Iterable[Finding]) -> Verdicts:
     """Return the verdicts that follow from findings alone."""
     all_findings = list(findings)
-    verdicts = Verdicts(
-        official=Verdict.of(any(f.fails(Basis.OFFICIAL) for f in all_findings)),
-        rules=Verdict.of(any(f.fails(Basis.RULES) for f in all_findings)),
-    )
-    return without_pass(verdicts, all_findings)
+    bases = (Basis.OFFICIAL, Basis.RULES)
+    failed = (any(finding.fails(basis) for finding in all_findings) for basis in bases)
+    return without_pass(Verdicts(*map(Verdict.of, failed)), all_findings)
 
 
 def without_pass(verdicts: Verdicts, findings: Iterable[Finding]) -> Verdicts:
@@ -361,19 +356,14 @@ class _Distinct:
     def add(self, values: Iterable[Any]) -> None:
         """Add values; more than ``MAX_VALUES`` different ones are left out."""
         for value in values:
-            if value is not self._last:
-                self._add(value)
-                self._last = value
-
-    def _add(self, value: Any) -> None:
-        by_word = self._by_word
-        if len(by_word) == MAX_VALUES:
-            return
-        by_word.setdefault(word(value), value)
-        self._is_numeric = self._is_numeric and _is_number(value)
-        if self._is_numeric and len(by_word) > 1:
-            extremes = (min(by_word.values()), max(by_word.values()))
-            self._by_word = {word(extreme): extreme for extreme in extremes}
+            if value is self._last or len(self._by_word) == MAX_VALUES:
+                continue
+            self._last = value
+            self._by_word.setdefault(word(value), value)
+            self._is_numeric = self._is_numeric and _is_number(value)
+            if self._is_numeric and len(self._by_word) > 1:
+                extremes = (min(self._by_word.values()), max(self._by_word.values()))
+                self._by_word = {word(extreme): extreme for extreme in extremes}
 
     @property
     def values(self) -> tuple[Any, ...]:

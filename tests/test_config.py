@@ -55,7 +55,6 @@ def test_scalars_are_texts(tmp_path: Path) -> None:
         ("submitter: 1e3", Config(submitter="1e3")),
         ("round: 1.10", Config(round="1.10")),
         ("round: 5.1.0", Config(round="5.1")),
-        ("round: v5.1", Config(round="5.1")),
         ("round: v4.0.0", Config(round="4.0")),
         ("code: {2024: 1.0}", Config(code={"2024": {"": "1.0"}})),
     ]:
@@ -97,13 +96,11 @@ def test_every_error_names_its_line(tmp_path: Path) -> None:
     assert [line.split(":")[1] for line in str(caught.value).split("\n")] == ["1", "2", "3"]
 
 
-def test_not_utf8(tmp_path: Path) -> None:
+def test_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / CONFIG_NAME).write_bytes(b"submitter: \xff")
     with pytest.raises(UserError, match="not YAML in UTF-8"):
         read_config(tmp_path)
-
-
-def test_not_a_file(tmp_path: Path) -> None:
+    (tmp_path / CONFIG_NAME).unlink()
     (tmp_path / CONFIG_NAME).mkdir()
     with pytest.raises(UserError, match="cannot be read: Is a directory"):
         read_config(tmp_path)
@@ -112,10 +109,8 @@ def test_not_a_file(tmp_path: Path) -> None:
 def test_limits(tmp_path: Path) -> None:
     for text, message in [
         ("round: 2.0\nleave_out:\n  - &a [*a]\n", ":3: the alias *a; expected its value"),
-        ("round: &r 2.0\nsubmitter: *r\n", ":2: the alias *r; expected its value"),
         ("notes:\n  " + "[" * 5000, ":2: nested deeper than 20 levels"),
         ("\n".join(f"{' ' * level}a:" for level in range(100)), ":20: nested deeper than 20"),
-        ("- " * 5000 + "a", ":1: nested deeper than 20 levels"),
         ("#" * (256 << 10) + "\n", ": larger than 256 KiB, the limit of a YAML file"),
     ]:
         with pytest.raises(UserError, match=re.escape(f"{tmp_path / CONFIG_NAME}{message}")):

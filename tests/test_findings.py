@@ -52,22 +52,18 @@ def test_the_words_of_one_finding() -> None:
         ("x is {found}; expected {expected}", 7, 8, "x is 7; expected 8"),
         ("x is {found}; expected {expected}", "sgd", "lamb", 'x is "sgd"; expected lamb'),
         ("x is {found}", None, None, "x is null"),
-        ("x is {found}", True, None, "x is true"),
         ("x is {found}", float("nan"), None, "x is NaN"),
         ("x is {found}", ["a", 1], None, 'x is ["a", 1]'),
         ("x is {found}", "y" * 99, None, f'x is "{"y" * 76}...'),
         ("x is {found}", {1, 2}, None, "x is a set"),
         ("{found:s} are missing", ["a", "b"], None, "a, b are missing"),
-        ("{found:s} is missing", 7, None, "7 is missing"),
         ("{found:,} samples", 12_288, None, "12,288 samples"),
         ("{found:.1f} minutes", 31, None, "31.0 minutes"),
         ("{found:.3g} minutes", 31.456, None, "31.5 minutes"),
         ("{found:.1f} minutes", "long", None, '"long" minutes'),
-        ("{found:.1f} minutes", True, None, "true minutes"),
         ("{found:,} samples", float("inf"), None, "Infinity samples"),
         ("every {expected:,}", None, 150_000, "every 150,000"),
         ("one of {expected}", None, ["a", "b"], "one of a, b"),
-        ('"{expected:s}" or so', None, "a", '"a" or so'),
     ]:
         assert finding(message=message, found=value, expected=expected).text == text
 
@@ -76,14 +72,12 @@ def test_the_words_of_a_folded_finding() -> None:
     rows: list[tuple[str, list[Any], str]] = [
         ("x is {found}", [7, 7], "x is 7"),
         ("x is {found}", [7, 9, 8], "x is 7 to 9"),
-        ("x is {found:,}", [23_040, 21_888], "x is 21,888 to 23,040"),
         ("x is {found:.1f}", [30.25, 31], "x is 30.2 to 31.0"),
         ("x is {found}", ["b", "a", "b"], 'x is "b", "a"'),
         ("x is {found}", [True, False], "x is true, false"),
         ("x is {found}", [None, 7], "x is 7"),
         ("x is {found}", [None, None], "x is null"),
         ("no {found:s}", [["a", "b"], ["b", "c"]], "no a, b, c"),
-        ("x is {found}", list("abcdef"), 'x is "a", "b", "c", "d", "e", "f"'),
         ("x is {found:s}", list("abcdefgh"), "x is a, b, c, d, e, f and 2 more"),
         ("x is {found:s}", [f"v{n}" for n in range(99)], "x is v0, v1, v2, v3, v4, v5 and at least 14 more"),
     ]  # fmt: skip
@@ -128,7 +122,6 @@ def test_places() -> None:
         ([finding(RUNS[0])], [place(RUNS[0])], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 5)], [place(RUNS[0], 3, 5, count=2)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[0], 3)], [place(RUNS[0], 3, count=2)], 1),
-        ([finding(RUNS[0]), finding(RUNS[0])], [place(RUNS[0], count=2)], 1),
         ([finding(RUNS[0], 3), finding(RUNS[1], 3)], [place(RUNS[0], 3), place(RUNS[1], 3)], 2),
         ([finding(SET)], [place(SET)], None),
         ([finding(SET), finding(RUNS[0])], [place(SET), place(RUNS[0])], 1),
@@ -163,12 +156,9 @@ def test_large_values_are_text() -> None:
         assert bounded([9**4000, [1] * 999]) == [9**4000, [1] * 999]
 
 
-def test_the_first_values_are_kept() -> None:
+def test_the_first_values_are_kept_and_of_numbers_the_extremes() -> None:
     one = only(with_values(*(f"v{n}" for n in range(1000))))
     assert one.places[0].found == tuple(f"v{n}" for n in range(MAX_VALUES))
-
-
-def test_of_numbers_the_least_and_the_greatest_are_kept() -> None:
     one = only(with_values(*range(500, 1000), *range(500)))
     assert one.places[0].found == (0, 999)
 

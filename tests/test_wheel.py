@@ -68,14 +68,9 @@ def test_the_owner_is_in_one_place() -> None:
     files = [*ROOT.glob("*.*"), *(ROOT / ".github").rglob("*.yml"), *(ROOT / "docs").rglob("*.md")]
     files += (ROOT / "ci-templates").iterdir()
     forms = (f'"{owner()}"', f"{owner()}/mlperf-pkg")
-    texts = {path.name: text_of(path) for path in files if path.is_file() and path not in copied}
-    assert [name for name, text in texts.items() if any(form in text for form in forms)] == [
-        "setup.py"
-    ]
-
-
-def text_of(path: Path) -> str:
-    return path.read_text("utf-8")
+    own = [path for path in files if path.is_file() and path not in copied]
+    texts = ((path.name, path.read_text("utf-8")) for path in own)
+    assert [name for name, text in texts if any(form in text for form in forms)] == ["setup.py"]
 
 
 def test_it_has_the_compiled_rulebook(wheel: Path) -> None:

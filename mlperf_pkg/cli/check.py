@@ -103,10 +103,7 @@ def command(
 
 def _settled(file: Path, check_options: Options) -> Callable[[Checked], None]:
     """Read the objections in a file; return what shows which of them a check settles."""
-    from mlperf_pkg.commands.review import (  # noqa: PLC0415 - rarely used
-        objection_text,
-        objections,
-    )
+    from mlperf_pkg.commands.review import objection_text, objections  # noqa: PLC0415 - rarely
 
     entries = objections.read_entries(file)
 

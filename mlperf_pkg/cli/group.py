@@ -26,12 +26,11 @@ PIPE_CLOSED = 128 + 13
 _BUG = "This is a bug in mlperf-pkg: please report it with the output of 'mlperf-pkg --debug ...'"
 FORMER = {"verify-round": ("check", "--fail-on=official"), "plot": ("report", "--draw=all")}
 """What replaces former commands, until the release after the next."""
+_SHOWING = ("check", "system check", "verify")
 RENAMED = {
     "build --select": "--choose-runs",
     "build --keep-invalid": "--invalid keep",
     "build --drop-invalid": "--invalid drop",
-    "check --statistics": "--show statistics",
-    "check --strict": "--fail-on warning",
     "diff --from": "--borrowed-from",
     "pack --keep-invalid": "--invalid keep",
     "pack --drop-invalid": "--invalid drop",
@@ -48,11 +47,9 @@ RENAMED = {
     "simulate --power": "--with power",
     "simulate --systems": "--system-count",
     "simulate --whole-round": "--submitters N or --system-count N",
-    "system check --statistics": "--show statistics",
-    "system check --strict": "--fail-on warning",
     "system merge": "'system init NODE...'",
-    "verify --statistics": "--show statistics",
-    "verify --strict": "--fail-on warning",
+    **{f"{name} --statistics": "--show statistics" for name in _SHOWING},
+    **{f"{name} --strict": "--fail-on warning" for name in _SHOWING},
 }
 """What to use instead of former options and subcommands, until the release after the next."""
 

@@ -1,7 +1,7 @@
 """Arguments and options that several commands share, each declared once."""
 
 from collections.abc import Callable, Iterable
-from functools import partial, wraps
+from functools import partial, reduce, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,13 +120,11 @@ def round_option(text: str) -> Callable[[_Function], _Function]:
     )
 
 
+_AS_THERE = ", as the flag in package_checker_params does."
 _FLAGS = {
-    "rcp-bypass": "Accept result sets that fail the RCP test, as the flag in"
-    " package_checker_params does.",
-    "seed-checker-bypass": "Accept result sets that fail the seed test, as the flag in"
-    " package_checker_params does.",
-    "rcp-bert-train-samples": "Take the convergence of BERT from train_samples, as the"
-    " flag in package_checker_params does.",
+    "rcp-bypass": f"Accept result sets that fail the RCP test{_AS_THERE}",
+    "seed-checker-bypass": f"Accept result sets that fail the seed test{_AS_THERE}",
+    "rcp-bert-train-samples": f"Take the convergence of BERT from train_samples{_AS_THERE}",
     KEEP_SCALING: "Multiply scores by the factor in scaling.json (1 if there is none), not by that"
     " of the RCP test.",
 }
@@ -135,8 +133,9 @@ _KEPT_NOTE = "scores have the factors in scaling.json, not those of the RCP test
 
 def bypass_options(*names: str) -> Callable[[_Function], _Function]:
     """Add flags of ``package_checker_params``, or ``keep_scaling``."""
-    options = [flag(f"--{name}", text=_FLAGS[name]) for name in names]
-    return lambda function: _decorated(function, *options)
+
+    options = [flag(f"--{name}", text=_FLAGS[name]) for name in reversed(names)]
+    return lambda function: reduce(lambda decorated, option: option(decorated), options, function)
 
 
 def flagged(*flags: str) -> Callable[[_Command], _Command]:
@@ -213,22 +212,23 @@ def division_option(text: str, **attributes: Any) -> Callable[[_Function], _Func
 def filtered(function: _Command) -> _Command:
     """Add ``--select`` and ``--ignore``: the function receives ``filter_findings`` (``Filter``)."""
 
+    @_codes("--select", "Show only", "")
+    @_codes("--ignore", "Hide", "; the verdicts do not change")
     @wraps(function)
     def with_filter(select: tuple[str, ...], ignore: tuple[str, ...], **others: Any) -> Any:
         return function(filter_findings=lambda report: report.only(select, ignore), **others)
 
-    which = "codes with these prefixes (repeatable or comma-separated)"
-    codes = partial(
-        click.option,
+    return with_filter
+
+
+def _codes(name: str, verb: str, more: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        name,
         multiple=True,
         metavar="CODES",
         shell_complete=completion.prefixes,
         callback=_prefixes,
-    )
-    return _decorated(
-        with_filter,
-        codes("--select", help=f"Show only {which}."),
-        codes("--ignore", help=f"Hide {which}; the verdicts do not change."),
+        help=f"{verb} codes with these prefixes (repeatable or comma-separated){more}.",
     )
 
 
@@ -311,9 +311,23 @@ def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Co
 
     It is an ``Output`` or, with ``many``, ``Outputs``.
     """
-    suffix = "; repeatable" if many else ""
 
     def decorate(function: _Command) -> _Command:
+        @click.option(
+            "--format",
+            "format_",
+            type=Choice(tuple(formats)),
+            help="Write in this format (default: by the ending of FILE, else text).",
+        )
+        @click.option(
+            "-o",
+            "--output",
+            multiple=True,
+            metavar="[FORMAT:]FILE",
+            shell_complete=completion.files,
+            help=f"Write to FILE; - is standard output, the default{'; repeatable' * many}.",
+        )
+        @force_option()
         @reads("verbose")
         @wraps(function)
         def with_target(
@@ -332,24 +346,7 @@ def written(formats: Formats, *, many: bool = False) -> Callable[[_Command], _Co
                 raise click.UsageError("this command writes one file: give -o once")
             return function(target=Outputs(every) if many else every[0], **others)
 
-        return _decorated(
-            with_target,
-            click.option(
-                "--format",
-                "format_",
-                type=Choice(tuple(formats)),
-                help="Write in this format (default: by the ending of FILE, else text).",
-            ),
-            click.option(
-                "-o",
-                "--output",
-                multiple=True,
-                metavar="[FORMAT:]FILE",
-                shell_complete=completion.files,
-                help=f"Write to FILE; - is standard output, the default{suffix}.",
-            ),
-            force_option(),
-        )
+        return with_target
 
     return decorate
 
@@ -406,10 +403,3 @@ def chart_option(text: str) -> Callable[[_Function], _Function]:
 def private_ids_option(text: str) -> Callable[[_Function], _Function]:
     """Add ``private_ids``, a local file."""
     return click.option("--private-ids", type=FILE, help=f"Keep the private ids in FILE{text}.")
-
-
-def _decorated(function: _Function, *decorators: Callable[[Any], Any]) -> _Function:
-    """Apply all decorators; the first is outermost, and so the first in the help."""
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function

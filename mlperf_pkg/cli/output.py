@@ -184,10 +184,8 @@ def checkout(inputs: Sequence[str]) -> Checkout:
     """
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    base = here
-    if len(inputs) == 1 and not is_url(inputs[0]):
-        base = here / inputs[0]
-        base = base if base.is_dir() else base.parent
+    base = here / inputs[0] if len(inputs) == 1 and not is_url(inputs[0]) else here
+    base = base if base.is_dir() else base.parent
     return Checkout(root.as_posix(), here.as_posix(), base.as_posix())
 
 

@@ -153,11 +153,9 @@ class Bar:
 @contextmanager
 def progress() -> Iterator[Bar | None]:
     """Yield a bar on standard error if that is a terminal, else None."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    bar = Bar(sys.stderr)
+    bar = Bar(sys.stderr) if sys.stderr.isatty() else None
     try:
         yield bar
     finally:
-        bar.end()
+        if bar:
+            bar.end()

@@ -13,11 +13,11 @@ import sys
 import tarfile
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -80,8 +80,16 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
     """
     with _seekable(path, content, spool) as (file, whole):
         members = (zip_members if content.is_zip else tar_members)(file, whole)
-        listing = Listing(path, folders={_TOP: {}})
-        _enter(listing, members, whole.size)
+        listing, size = Listing(path, folders={_TOP: {}}), 0
+        for number, (name, opener, reason) in enumerate(members):
+            if number >= LARGEST_NUMBER:
+                raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
+            size += opener.size if opener else 0
+            if problem := bomb(size, whole.size):
+                raise ArchiveError(problem)
+            _enter(listing, name, opener, reason)
+    for both in listing.folders.keys() & listing.openers.keys():
+        _leave_out(listing, both, "both a file and a folder")
     return ArchivePath(PurePosixPath(_TOP), listing)
 
 
@@ -104,33 +112,19 @@ def _seekable(
     yield copy.file, whole
 
 
-def _enter(listing: Listing, members: Iterable[Member], packed: int) -> None:
-    """Enter all members of an archive of ``packed`` bytes."""
-    size = 0
-    for number, member in enumerate(members):
-        if number >= LARGEST_NUMBER:
-            raise ArchiveError(f"more than {LARGEST_NUMBER:,} files and folders")
-        size += member.opener.size if member.opener else 0
-        if problem := bomb(size, packed):
-            raise ArchiveError(problem)
-        _enter_member(listing, member)
-    for path in listing.folders.keys() & listing.openers.keys():
-        _leave_out(listing, path, "both a file and a folder")
-
-
-def _enter_member(listing: Listing, member: Member) -> None:
-    path = re.sub(r"\A(\./)+", "", member.name).removesuffix("/")
+def _enter(listing: Listing, name: str, opener: Opener | None, reason: str | None) -> None:
+    path = re.sub(r"\A(\./)+", "", name).removesuffix("/")
     if path in {"", "."} or path.split("/")[0] == _MAC:
         return
-    if reason := unfit(path) or member.reason:
-        listing.left_out[member.name] = reason
+    if problem := unfit(path) or reason:
+        listing.left_out[name] = problem
     elif path in listing.openers or path in listing.left_out:
         _leave_out(listing, path, "twice in the archive")
     else:
-        if member.opener is None:
+        if opener is None:
             listing.folders.setdefault(path, {})
         else:
-            listing.openers[path] = member.opener
+            listing.openers[path] = opener
         while path != _TOP:
             path, name = _split(path)
             entries = listing.folders.setdefault(path, {})
@@ -156,15 +150,8 @@ def _leave_out(listing: Listing, path: str, reason: str) -> None:
 # ---- the members of tar and zip archives ------------------------------------------------
 
 
-class Member(Struct, frozen=True):
-    """A member of an archive: a file with its ``opener``, or a folder.
-
-    ``reason`` says why it is neither, or must not be read.
-    """
-
-    name: str
-    opener: Opener | None = None
-    reason: str | None = None
+Member: TypeAlias = tuple[str, Opener | None, str | None]
+"""The name of a member, the opener of a file (None for a folder), and why it must not be read."""
 
 
 def tar_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
@@ -176,26 +163,22 @@ def tar_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
     guarded = _Guarded(file, _LONGEST_HEADER)
     try:
         with tarfile.open(fileobj=guarded, mode="r:", encoding="utf-8") as tar:  # type: ignore[call-overload]
-            yield from _tar_members(tar, whole)
+            before = -1
+            while (info := tar.next()) is not None:
+                tar.members = []  # it keeps all of them
+                if tar.offset <= before:
+                    raise ArchiveError("the tar archive is damaged (a member of a negative size)")
+                before = tar.offset
+                reason = _tar_reason(info)
+                is_file = not (reason or info.isdir())
+                part = replace(whole, start=info.offset_data, size=info.size) if is_file else None
+                yield info.name, part, reason
             file.seek(tar.offset)
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
         raise ArchiveError(f"the tar archive is damaged ({error})") from error
     end = file.read(_BLOCK)
     if len(end) < _BLOCK or any(end):
         raise ArchiveError("the tar archive is cut off or damaged")
-
-
-def _tar_members(tar: tarfile.TarFile, whole: Part) -> Iterator[Member]:
-    before = -1
-    while (info := tar.next()) is not None:
-        tar.members = []  # type: ignore[attr-defined] # it keeps all of them
-        if tar.offset <= before:
-            raise ArchiveError("the tar archive is damaged (a member of a negative size)")
-        before = tar.offset
-        reason = _tar_reason(info)
-        is_file = not (reason or info.isdir())
-        part = replace(whole, start=info.offset_data, size=info.size) if is_file else None
-        yield Member(info.name, part, reason)
 
 
 def _tar_reason(info: tarfile.TarInfo) -> str | None:
@@ -227,9 +210,9 @@ def zip_members(file: BinaryIO, whole: Part) -> Iterator[Member]:
 def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
     name = info.orig_filename
     if reason := _zip_reason(info):
-        return Member(name, reason=reason)
+        return name, None, reason
     if info.filename.endswith("/"):  # not is_dir, which raises for an empty name
-        return Member(name)
+        return name, None, None
     file.seek(max(0, info.header_offset))
     header = file.read(_LOCAL_HEADER)
     if info.header_offset < 0 or not header.startswith(_LOCAL_MAGIC) or len(header) < _LOCAL_HEADER:
@@ -238,24 +221,23 @@ def _zip_member(file: BinaryIO, info: zipfile.ZipInfo, whole: Part) -> Member:
     start = info.header_offset + _LOCAL_HEADER + names
     packed = replace(whole, start=start, size=info.compress_size)
     if info.compress_type == zipfile.ZIP_STORED:
-        return Member(name, packed)
-    return Member(name, Deflated(packed, info.file_size, info.CRC))
+        return name, packed, None
+    return name, Deflated(packed, info.file_size, info.CRC), None
 
 
 def _zip_reason(info: zipfile.ZipInfo) -> str | None:
     """Return why a member is not read."""
-    kind = stat.S_IFMT(info.external_attr >> 16)
-    if kind == stat.S_IFLNK:
-        return "a symbolic link"
-    if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        return "a device or pipe"
-    if info.flag_bits & _ENCRYPTED:
-        return "encrypted"
-    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        return "compressed with a method other than deflate"
-    if info.compress_type == zipfile.ZIP_STORED and info.compress_size != info.file_size:
-        return "contradictory sizes"
-    return None
+    kind, method = stat.S_IFMT(info.external_attr >> 16), info.compress_type
+    is_stored = method == zipfile.ZIP_STORED
+    is_foreign = not is_stored and method != zipfile.ZIP_DEFLATED
+    reasons = {
+        "a symbolic link": kind == stat.S_IFLNK,
+        "a device or pipe": kind not in {0, stat.S_IFREG, stat.S_IFDIR},
+        "encrypted": info.flag_bits & _ENCRYPTED,
+        "compressed with a method other than deflate": is_foreign,
+        "contradictory sizes": is_stored and info.compress_size != info.file_size,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 class _Guarded:

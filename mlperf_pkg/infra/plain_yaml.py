@@ -69,17 +69,15 @@ def line_of(node: yaml.Node, steps: Sequence[str | int]) -> int:
     """
     line = 1
     for step in steps:
+        part: yaml.Node | None = node
         if kind(node) == "sequence":
-            node = node.value[step]
-            line = node.start_mark.line + 1
+            part = node = node.value[step]
         elif isinstance(step, str):
             pairs = node.value if kind(node) == "mapping" else ()
-            pair = next((pair for pair in pairs if key(pair[0]) == step), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        else:
-            line = node.start_mark.line + 1
+            part, node = next((pair for pair in pairs if key(pair[0]) == step), (None, node))
+        if part is None:
+            break
+        line = part.start_mark.line + 1
     return line
 
 

@@ -1,7 +1,7 @@
 """Read the published results, a file of this package, one part at a time.
 
 The file is MessagePack: the format and the provenance, then parts in zlib format, which are columns
-of equal length. ``encode.py`` writes it.
+of equal length. ``tests/tools/export.py`` writes it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ class PublishedResults:
         """Start with a file whose parts are not read yet."""
         self._file, self._path = file, path
         self._settings: dict[str, tuple[Setting, ...]] = {}
-        self._indexes: dict[tuple[str, str], dict[str, int]] = {}
 
     @property
     def provenance(self) -> Provenance:
@@ -164,7 +163,7 @@ class PublishedResults:
 
         It is the published one if it has as many runs and the same mean in ``minutes``.
         """
-        index = self._indexes_of(usage, round_).get(name)
+        index = self._indexes.get((usage, round_, name))
         if index is None or minutes is None:
             return False
         _, number, mean = (column[index] for column in self._scores)
@@ -173,13 +172,12 @@ class PublishedResults:
 
     def settings(self, benchmark: str) -> tuple[Setting, ...]:
         """Return the hyperparameters of all sets of a benchmark; none if it was never published."""
-        if benchmark not in self._file.settings:
-            return ()
-        if benchmark not in self._settings:
-            columns = self._decoded(self._file.settings[benchmark], SettingColumns)
-            self._refuse_unequal(msgspec.structs.astuple(columns))
-            self._settings[benchmark] = tuple(map(Setting, *msgspec.structs.astuple(columns)))
-        return self._settings[benchmark]
+        part = self._file.settings.get(benchmark)
+        if part is not None and benchmark not in self._settings:
+            columns = msgspec.structs.astuple(self._decoded(part, SettingColumns))
+            self._refuse_unequal(columns)
+            self._settings[benchmark] = tuple(map(Setting, *columns))
+        return self._settings.get(benchmark, ())
 
     def _names_at(self, indexes: Iterable[int]) -> Names:
         return tuple(map(self._name, dict.fromkeys(indexes)))
@@ -194,17 +192,10 @@ class PublishedResults:
     def _names(self) -> list[list[str]]:
         return self._columns(usage=str, round=str, path=str)
 
-    def _indexes_of(self, usage: str, round_: str) -> dict[str, int]:
-        """Return the indexes of the sets of a round by name: as sorted, they follow one another."""
-        key = usage, round_
-        if key not in self._indexes:
-            paths, rows = self._names[2], self.provenance.rounds
-            before = takewhile(lambda row: (row.usage, row.name) != key, rows)
-            start = sum(row.sets for row in before)
-            stop = start + sum(row.sets for row in rows if (row.usage, row.name) == key)
-            names = map(name_in_round, paths[start:stop])
-            self._indexes[key] = {name: index for index, name in enumerate(names, start)}
-        return self._indexes[key]
+    @cached_property
+    def _indexes(self) -> dict[tuple[str, str, str], int]:
+        keys = zip(*self._names[:2], map(name_in_round, self._names[2]), strict=True)
+        return {key: index for index, key in enumerate(keys)}
 
     @cached_property
     def _scores(self) -> list[list[Any]]:

@@ -16,12 +16,11 @@ from mlperf_pkg.checks.descriptions import as_published
 from mlperf_pkg.findings import Finding
 from mlperf_pkg.infra.source import Source
 from mlperf_pkg.published import results
-from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.published.model import PublishedSet, Setting, digests_of
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.published import published_set, results_of
 from tests.helpers.trees import SYSTEM, simulated, write_set, write_submission, write_system
-from tests.tools.export import of_rounds
+from tests.tools.export import encoded, of_rounds
 
 pytestmark = pytest.mark.usefixtures("stored")
 

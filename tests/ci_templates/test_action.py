@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers.ci import ACTION, HAS_NETWORK, QUICK, Runner, copied, run
 from tests.helpers.trees import SYSTEM
+from tests.helpers.workspaces import bytes_below
 
 STEPS = ACTION["runs"]["steps"]
 EVIL = ("::error::x", "##[add-mask]pass", "`touch pwned`", "$(touch pwned)", "a\n::add-mask::pass")
@@ -32,22 +33,18 @@ def spoil(runner: Runner, *edits: tuple[bytes, bytes], number: int = 1, more: by
     log.write_bytes(content + more)
 
 
-def contents(runner: Runner) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in runner.workspace.rglob("*") if path.is_file()}
-
-
 # ---- the tree is good or bad --------------------------------------------------------------
 
 
 def test_a_good_tree(runner: Runner) -> None:
-    before = contents(runner)
+    before = bytes_below(runner.workspace)
     done = runner.run()
     verdicts = [done.outputs[name] for name in ("status", "official", "rules")]
     assert (done.status, verdicts) == (0, ["0", "pass", "pass"])
     assert [kind for kind, _ in done.annotations() if kind == "error"] == []
     assert done.annotations()[0][1].startswith("official: pass")
     assert done.summary.startswith("## MLPerf check\n")
-    assert contents(runner) == before
+    assert bytes_below(runner.workspace) == before
     begin = {"report": '{\n  "format": "mlperf-pkg/', "sarif": '{\n  "$schema"', "junit": "<?xml"}
     for name, text in begin.items():
         assert Path(done.outputs[name]).read_text("utf-8").startswith(text)
@@ -102,19 +99,19 @@ def test_a_hostile_tree(runner: Runner) -> None:
         log.rename(log.with_name(evil))
     for name in ("json", "venv", "pip", "sitecustomize", "click"):
         (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
-    before = contents(runner)
+    before = bytes_below(runner.workspace)
     done = runner.run()
     assert done.status == 1
     assert all(evil.split("\n")[0] in done.log for evil in EVIL)
     kinds = Counter(kind for kind, _ in done.annotations())
     assert set(kinds) == {"error", "warning", "notice"}
     assert kinds.total() == len(re.findall(r"(?m)^::(?:error|warning|notice) ", done.log))
-    assert contents(runner) == before
+    assert bytes_below(runner.workspace) == before
     assert not list(runner.temporary.rglob("pwned"))
 
 
 def test_hostile_inputs(runner: Runner) -> None:
-    before = contents(runner)
+    before = bytes_below(runner.workspace)
     for inputs in (
         dict.fromkeys(("round", "usage"), ALL_EVIL),
         *({name: ALL_EVIL} for name in ("path", "args", "build")),
@@ -123,7 +120,7 @@ def test_hostile_inputs(runner: Runner) -> None:
         done = runner.run(**inputs)
         assert done.status == 2
         assert {kind for kind, _ in done.annotations()} <= {"error", "warning", "notice"}
-        assert contents(runner) == before
+        assert bytes_below(runner.workspace) == before
 
 
 # ---- build --------------------------------------------------------------------------------
@@ -158,12 +155,12 @@ def test_install(runner: Runner, tmp_path: Path, version: str) -> None:
     for name in ("venv", "pip", "json"):
         (runner.workspace / f"{name}.py").write_text("open('pwned', 'w')\n")
     runner.more = QUICK
-    before = contents(runner)
+    before = bytes_below(runner.workspace)
     done = runner.run(version=str(source) if version else "")
     assert done.status == 0
     (tool,) = runner.temporary.glob("mlperf-pkg-*/bin/mlperf-pkg")
     assert tool.parents[1].name.startswith("mlperf-pkg-env.") == bool(version)
-    assert contents(runner) == before
+    assert bytes_below(runner.workspace) == before
     if not version:  # as GitHub would restore it
         runner.more = {"PIP_NO_INDEX": "1", "PIP_CACHE_DIR": str(tmp_path / "empty")}
         assert runner.run(version="").status == 0

@@ -25,14 +25,6 @@ def spoil(folder: Path) -> None:
         log.write_bytes(b"".join(line for line in lines if key not in line))
 
 
-def test_errors(folder: Path) -> None:
-    spoil(folder)
-    result = call("check", folder)
-    assert (result.exit_code, result.stderr) == (1, "")
-    message = "result_1.txt: submission_benchmark is not logged; expected once  RUN119"
-    assert f"Errors\n  {message}\n" in result.stdout
-
-
 def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     assert call("check").exit_code == 0
@@ -44,15 +36,6 @@ def test_without_a_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder.parent / "empty").mkdir(exist_ok=True)
         result = call("check", *arguments)
         assert (result.exit_code, message in result.stderr) == (2, True)
-
-
-def test_output_is_a_file(folder: Path, tmp_path: Path) -> None:
-    file = tmp_path / "report.txt"
-    result = call("check", folder, "-o", file)
-    assert (result.exit_code, result.output) == (0, "")
-    assert file.read_text("utf-8") == call("check", folder).stdout
-    assert call("check", folder, "-o", file, "--format", "json", "--force").exit_code == 0
-    assert json.loads(file.read_text("utf-8"))
 
 
 def test_output_refused(folder: Path, tmp_path: Path) -> None:

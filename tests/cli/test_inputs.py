@@ -3,9 +3,7 @@
 import gzip
 import json
 import lzma
-import tarfile
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from shutil import make_archive
 from typing import Any
@@ -60,31 +58,13 @@ def test_a_build_decompresses(folder: Path) -> None:
 # ---- archives -----------------------------------------------------------------------------
 
 
-def tar(root: Path) -> bytes:
-    packed = BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        archive.add(root, ".")
-    return packed.getvalue()
-
-
-def zipped(root: Path) -> bytes:
-    return Path(make_archive(str(root), "zip", root)).read_bytes()
-
-
-FORMS: dict[str, Callable[[Path], bytes]] = {
-    "ACME.tar": tar,
-    "ACME.tar.gz": lambda root: gzip.compress(tar(root)),
-    "ACME.zip": zipped,
-}
-
-
-@pytest.mark.parametrize(("name", "jobs"), [*zip(FORMS, "121", strict=True)])
-def test_an_archive_has_the_report_of_its_folder(tmp_path: Path, name: str, jobs: str) -> None:
+@pytest.mark.parametrize(("form", "jobs"), [("tar", "1"), ("gztar", "2"), ("zip", "1")])
+def test_an_archive_has_the_report_of_its_folder(tmp_path: Path, form: str, jobs: str) -> None:
     root = write_submission(tmp_path / "ACME", "resnet", "bert")
     for log in root.rglob("result_1.txt"):
         log.write_bytes(log.read_bytes().replace(b"seed", b"sead"))
     (root / "results" / SYSTEM / "bert" / "result_0.txt").unlink()
-    (tmp_path / name).write_bytes(FORMS[name](root))
+    name = Path(make_archive(str(root), form, root)).name
     packed, plain = (json.dumps(report(path, "-j", jobs)) for path in (tmp_path / name, root))
     # In the report of the archive, its name is before the paths.
     labelled = packed.replace(f"{name}/", "").replace(f'"{name}"', '"."')

@@ -42,9 +42,9 @@ def test_results_equal_those_of_the_corpus(round_name: str) -> None:
             # The collection lacks lists and some other values.
             published = values(results.settings(row.benchmark), index)
             assert published <= values(facts.settings, number), row.path
-    for log in facts.logs:
-        names = results.names_with(log.hash)
-        assert indexes[key(facts.sets[log.set])] in {name.index for name in names}
+    for log_hash, number in facts.logs:
+        names = results.names_with(log_hash)
+        assert indexes[key(facts.sets[number])] in {name.index for name in names}
 
 
 SAME = " with the same system, as far as its description is published"

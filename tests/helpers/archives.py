@@ -22,15 +22,6 @@ LOG = "results/box/bert/result_0.txt"
 FILES = {LOG: good_log(), "systems/box.json": b"{}\n", "notes/größe.txt": b""}
 
 
-def lay(root: Path, files: Mapping[str, bytes]) -> Path:
-    """Write files below a folder."""
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return root
-
-
 def with_manifest(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """The same files and a manifest that lists them."""
     return {**files, MANIFEST: manifest_of(files).encode()}

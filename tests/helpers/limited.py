@@ -47,22 +47,17 @@ def run_all(commands: Sequence[Sequence[str | Path]], *, parallel: bool = False)
     """
     with tempfile.TemporaryDirectory() as folder:
         texts = [[*map(str, arguments)] for arguments in commands]
-        status, kibibytes = _answer(json.dumps([texts, folder, parallel]))
+        server = _server()
+        assert server.stdin
+        assert server.stdout
+        print(json.dumps([texts, folder, parallel]), file=server.stdin, flush=True)
+        status, kibibytes = json.loads(server.stdout.readline())
         outcomes = []
         for number in range(len(commands)):
             files = [Path(folder, f"{number}.{kind}") for kind in ("status", "out", "err")]
             own, out, err = (file.read_bytes() if file.exists() else b"" for file in files)
             outcomes.append(Outcome(int(own or status), out, err, kibibytes / 1024))
         return outcomes
-
-
-def _answer(request: str) -> tuple[int, int]:
-    server = _server()
-    assert server.stdin
-    assert server.stdout
-    print(request, file=server.stdin, flush=True)
-    status, kibibytes = json.loads(server.stdout.readline())
-    return status, kibibytes
 
 
 @cache

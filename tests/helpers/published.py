@@ -9,9 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from mlperf_pkg.commands.compare.ratios import Result
-from mlperf_pkg.published.encode import Facts, encoded
 from mlperf_pkg.published.model import PublishedSet, Setting
 from mlperf_pkg.published.results import File, PublishedResults
+from tests.tools.export import Facts, encoded
 
 
 def results_of(*sets: PublishedSet, settings: Sequence[Setting] = ()) -> PublishedResults:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,22 +19,16 @@ def mine(scratch: Path, mark: str = "1 {}") -> None:
     (scratch / MARKER).write_text(mark.format(scratch.stat().st_ino))
 
 
-def configuration(scratch: Path) -> None:
-    """What was moved aside, as if it were to be put back."""
-    mine(scratch, "1 2")
+def configuration(scratch: Path, mark: str = "1 2") -> None:
+    """What was moved aside, as if it were to be put back; the marker is that of another folder."""
+    mine(scratch, mark)
     (scratch / "mlperf-pkg.yaml.old").write_text("waivers: everything")
 
 
-def own_configuration(scratch: Path) -> None:
-    """The same, where the marker is right."""
-    mine(scratch)
-    (scratch / "mlperf-pkg.yaml.old").write_text("waivers: everything")
-
-
-def same_file(scratch: Path) -> None:
-    """A second name of the user's file, beside a file that has no name yet."""
+def same_file(scratch: Path, link: Callable[[Path, Path], None] = Path.hardlink_to) -> None:
+    """A second name of the user's file, or a link to it, beside a file that has no name yet."""
     mine(scratch, "1 2")
-    (scratch / "result.txt").hardlink_to(scratch.parent / "result.txt")
+    link(scratch / "result.txt", scratch.parent / "result.txt")
     (scratch / "other.txt").touch()
 
 
@@ -53,16 +48,9 @@ def linked_folder(scratch: Path) -> None:
     scratch.symlink_to("elsewhere")
 
 
-def linked_file(scratch: Path) -> None:
-    """A link to the user's file, which has a name."""
-    mine(scratch, "1 2")
-    (scratch / "result.txt").symlink_to(scratch.parent / "result.txt")
-    (scratch / "other.txt").touch()
-
-
 PLANTS: list[Plant] = [
-    *(configuration, own_configuration, same_file, without_marker),
-    *(linked_marker, linked_folder, linked_file, Path.touch, os.mkfifo),
+    *(configuration, partial(configuration, mark="1 {}"), without_marker, linked_marker),
+    *(same_file, partial(same_file, link=Path.symlink_to), linked_folder, Path.touch, os.mkfifo),
 ]
 
 

@@ -15,13 +15,16 @@ import pytest
 from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mlperf_pkg.errors import ArchiveError
 from mlperf_pkg.infra import archives, streams
 from mlperf_pkg.infra.archives import ArchivePath, open_archive
 from mlperf_pkg.infra.paths import list_tree, read_file
 from mlperf_pkg.infra.source import content_of, source_of
-from mlperf_pkg.infra.streams import Spool
+from mlperf_pkg.infra.streams import Spool, problem_of
+from tests.helpers.archives import member
+from tests.helpers.archives import tar as tar_of
 from tests.helpers.examples import examples
 
 Files = Iterable[tuple[str, bytes]]
@@ -29,15 +32,7 @@ FILES = (("ACME/a.log", b"one"), ("ACME/deep/b.log", b"two" * 9999), ("c", b""))
 
 
 def tar(files: Files, *more: tarfile.TarInfo) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, data in files:
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-        for info in more:
-            archive.addfile(info)
-    return packed.getvalue()
+    return tar_of(*(member(name, data) for name, data in files), *((info, b"") for info in more))
 
 
 def zipped(files: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -193,6 +188,12 @@ def test_a_header_bomb(tmp_path: Path) -> None:
         opened(tmp_path / "x.tar", data)
 
 
+def test_a_part_that_is_cut_off() -> None:
+    part = Spool().append(io.BytesIO(b"x"))
+    with replace(part, size=2).open() as stream:
+        assert (stream.read(), problem_of(stream)) == (b"x", "the archive is cut off")
+
+
 def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     data = bytearray(zipped([("x", b"text" * 99)]))
     for start in (14, data.index(b"PK\1\2") + 16):
@@ -200,8 +201,7 @@ def test_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     source = source_of(opened(tmp_path / "x.zip", bytes(data)) / "x", "x")
     with source.open() as stream:
         stream.read()
-        raw = getattr(stream, "raw")  # noqa: B009
-        assert raw.problem == "its size or its checksum in the archive is wrong"
+        assert problem_of(stream) == "its size or its checksum in the archive is wrong"
 
 
 @examples(200)

@@ -28,25 +28,6 @@ def test_writes_a_new_file(tmp_path: Path) -> None:
         (tmp_path / "new").unlink()
 
 
-def test_replaces_only_where_asked(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("old")
-    with pytest.raises(UserError, match="file: exists already and is not overwritten"):
-        write_whole(file, "new", replace=False)
-    assert file.read_text() == "old"
-    write_whole(file, "new", replace=True)
-    assert file.read_text() == "new"
-    assert names(tmp_path) == ["file"]
-
-
-@pytest.mark.parametrize("name", ["none/new", "folder"])
-def test_without_a_folder_or_where_one_is(tmp_path: Path, name: str) -> None:
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(UserError, match=f"{name}: cannot be written"):
-        write_whole(tmp_path / name, "", replace=True)
-    assert names(tmp_path) == ["folder"]
-
-
 def test_a_second_process_waits_until_what_it_holds_is_replaced(tmp_path: Path) -> None:
     """And then holds the new file, so that no change is lost."""
     file = tmp_path / "file"
@@ -104,16 +85,6 @@ def test_a_pipe_is_not_replaced_by_a_file_that_needs_a_name(tmp_path: Path) -> N
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_leaves_nothing_behind_when_the_disk_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
-    with pytest.raises(UserError, match="new: cannot be written: No space left"):
-        write_whole(tmp_path / "new", "data", replace=False)
-    assert names(tmp_path) == []
-
-
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     error = OSError(errno.EPERM, os.strerror(errno.EPERM))
     monkeypatch.setattr(Path, "hardlink_to", Mock(side_effect=error))
@@ -130,14 +101,6 @@ def test_files_written_together_all_or_none(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="b: exists already and is not overwritten"):
         write_together(tmp_path, {"a": "new", "b": b"new"}, replace=False)
     assert names(tmp_path) == ["b"]
-
-
-def test_files_of_several_folders_are_written_together(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    files = {tmp_path / "one" / "a": "first", tmp_path / "b": "second"}
-    write_all(files, replace=False)
-    assert [path.read_text() for path in files] == ["first", "second"]
-    assert (names(tmp_path), names(tmp_path / "one")) == (["b", "one"], ["a"])
 
 
 def test_where_one_cannot_be_written_none_is(tmp_path: Path) -> None:

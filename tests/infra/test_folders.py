@@ -18,31 +18,23 @@ import pytest
 
 from mlperf_pkg.infra import files
 from mlperf_pkg.infra.files import new_folder
+from tests.helpers.workspaces import bytes_below, lay
 
 OLD = {"a": b"old", "below/b": b"old"}
 NEW = {"a": b"new", "c": b"new"}
 
 
 def contents(folder: Path) -> dict[str, bytes] | None:
-    if not folder.exists():
-        return None
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    return bytes_below(folder) if folder.exists() else None
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def fill(folder: Path, files: dict[str, bytes]) -> None:
-    for name, data in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(data)
-
-
 def write(target: Path, files: dict[str, bytes], *, replaces: bool = True) -> None:
     with new_folder(target, lambda _: replaces) as folder:
-        fill(folder, files)
+        lay(folder, files)
 
 
 def test_what_is_not_to_be_replaced(tmp_path: Path) -> None:
@@ -61,7 +53,7 @@ def test_what_changes_in_the_moment_of_replacing_is_put_back(tmp_path: Path) -> 
         pytest.raises(FileExistsError, match="changed in the meantime"),
         new_folder(tmp_path / "target", lambda _: next(answers)) as folder,
     ):
-        fill(folder, NEW)
+        lay(folder, NEW)
     assert contents(tmp_path / "target") == OLD
     assert names(tmp_path) == ["target"]
 
@@ -176,7 +168,7 @@ def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
     def work(number: int) -> None:
         with new_folder(target, lambda _: True) as folder:
             both.wait()
-            fill(folder, {f"{number}/{name}": b"%d" % number for name in range(50)})
+            lay(folder, {f"{number}/{name}": b"%d" % number for name in range(50)})
             both.wait()
 
     with ThreadPoolExecutor(2) as workers:
@@ -230,5 +222,5 @@ def test_another_sweeps_what_is_not_locked_yet(
 def test_what_another_process_is_writing_is_left_alone(tmp_path: Path) -> None:
     with new_folder(tmp_path / "one", lambda _: False) as folder:
         write(tmp_path / "two", NEW)
-        fill(folder, OLD)
+        lay(folder, OLD)
     assert (contents(tmp_path / "one"), contents(tmp_path / "two")) == (OLD, NEW)

@@ -37,9 +37,7 @@ def test_lines() -> None:
         (("b", "c", 0), 5),
         (("b", "c", 1, "d"), 6),
         (("b", "e"), 7),
-        (("x",), 1),
         (("b", "x", "y"), 4),
-        (("b", "c", 9), 4),
         (("a", "of", "nothing"), 2),
     ]:
         for line_break in [b"\n", b"\r\n"]:
@@ -51,7 +49,6 @@ def test_a_field_has_the_line_of_its_own_key() -> None:
         (b'{"x": "a",\n"a": 1}', 2),
         (b'{"x":\n{"a": 1}}', 1),
         (b'{"x": "a",\n"a" : 1}', 2),
-        (b'{"a": 1,\n"\\u0061": 2}', 2),
         (b'["x",\n"a"]', 1),
     ]:
         assert read_json(data).line(("a",)) == line
@@ -61,8 +58,6 @@ PROBLEMS = [  # bytes, value, (line, kind) of each problem
     (b'\xef\xbb\xbf{"a": 1}', {"a": 1}, [(1, "bom")]),
     (b'{"a": 1,\n"b": 2,\n"a": 3}', {"a": 3, "b": 2}, [(3, "duplicate_key")]),
     (b'{"a": 1,\n"\\u0061": 2}', {"a": 2}, [(2, "duplicate_key")]),
-    (b'{"a": 1, "a": 2,\n"a": 3}', {"a": 3}, [(1, "duplicate_key"), (2, "duplicate_key")]),
-    (b'{"a": "a", "b": {"a": "b"}}', {"a": "a", "b": {"a": "b"}}, []),
     (b'{"a":\n"Z\xfcrich"}', {"a": "Zürich"}, [(2, "encoding")]),
     (b'[1,\n-Infinity,\n"NaN"]', [1, -math.inf, "NaN"], [(2, "not_finite")]),
     (b'{"}": "{", "\\"": ["]"]}', {"}": "{", '"': ["]"]}, []),
@@ -86,7 +81,6 @@ def test_a_duplicate_names_its_first_line_and_the_last_one_counts() -> None:
 ERRORS = [  # bytes, line, message
     (b"", 1, "found the end; expected a value"),
     (b'{"a": 1,\n\n}', 1, "found a comma before '}'; expected none"),
-    (b"[,]", 1, "found a comma before ']'; expected none"),
     (b'{"a": 1\n"b": 2}', 2, "found '\"b\"'; expected ',' or the closing bracket"),
     (b'{"a"\n1}', 2, "found '1'; expected ':' between a field name and its value"),
     (b"{'a': 1}", 1, "found \"'a'\"; expected a field name in double quotes"),
@@ -150,38 +144,24 @@ def test_lines_are_where_the_keys_are(value: Any, indent: int | str | None) -> N
     assert document.problems == () or "NaN" in text or "Infinity" in text
 
 
-def refused_at(data: bytes) -> int | None:
-    """The line of the syntax error, if any."""
-    try:
-        read_json(data)
-    except JsonSyntaxError as exc:
-        return exc.line
-    return None
-
-
 @given(st.binary())
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    assert refused_at(data) in (None, *range(1, data.count(b"\n") + 2))
+    try:
+        read_json(data)
+    except JsonSyntaxError as error:
+        assert error.line in range(1, data.count(b"\n") + 2)  # noqa: PT017 - few are errors
 
 
 def test_numbers() -> None:
     rows: list[tuple[Any, float | None, float | None]] = [
         (1, 1.0, 1.0),
-        (-2.5, -2.5, -2.5),
         (True, 1.0, None),
         (-math.inf, -math.inf, None),
-        (10**308, 1e308, 1e308),
         (10**400, math.inf, None),
         (-(10**400), -math.inf, None),
-        (None, None, None),
         ("1", None, None),
     ]
     for value, as_python, finite in rows:
         assert (to_float(value), to_finite(value)) == (as_python, finite)
         assert is_number(value) is (as_python is not None)
-
-
-def test_nan_is_a_number_but_not_a_finite_one() -> None:
-    assert is_number(math.nan)
-    assert to_float(math.nan) is not None
-    assert to_finite(math.nan) is None
+    assert (is_number(math.nan), to_float(math.nan) is None, to_finite(math.nan)) == (1, 0, None)

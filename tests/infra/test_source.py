@@ -38,11 +38,6 @@ def test_an_unreadable_file_opens_as_empty(log: Path) -> None:
     assert source_of(log, "log").shared() == Source("log", b"")
 
 
-def test_a_missing_file_raises(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        source_of(tmp_path / "none", "log").open()
-
-
 def test_a_shared_file_has_an_absolute_path(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(log.parent)
     assert source_of(Path(log.name), "log").shared().origin == SharedFile(log, 5)
@@ -55,6 +50,8 @@ def test_a_shared_file_that_differs_is_refused(log: Path) -> None:
         with pytest.raises(UserError, match=rf"0\.txt: a worker does not see this file: {reason}"):
             source.open()
         log.unlink(missing_ok=True)
+    with pytest.raises(FileNotFoundError):
+        source_of(log, "log").open()
 
 
 def test_a_small_object_is_fetched_once(monkeypatch: pytest.MonkeyPatch) -> None:

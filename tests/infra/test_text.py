@@ -21,11 +21,9 @@ TEXT = st.text(st.characters(exclude_categories=()))
 def test_visible() -> None:
     for text, expected in [
         ("größer 日本 🚀", "größer 日本 🚀"),
-        ("C:\\path", "C:\\path"),
         ("two\nlines\r\n\tand a tab", "two\\nlines\\r\\n\\tand a tab"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
         ("right\u202eleft", "right\\u202eleft"),
-        ("zero\u200bwidth", "zero\\u200bwidth"),
         ("half \udcff", "half \\udcff"),
         ("no\xa0break", "no\\xa0break"),
     ]:
@@ -45,7 +43,6 @@ def test_markdown() -> None:
     for text, markdown in [
         ("a|b", "a\\|b"),
         ("eval_accuracy", "eval_accuracy"),
-        ("_emphasis_", "\\_emphasis\\_"),
         ("*x* `y` <b> [z](u)", "\\*x\\* \\`y\\` \\<b\\> \\[z\\](u)"),
         ("&amp; $x$ ~~y~~", "\\&amp; \\$x\\$ \\~\\~y\\~\\~"),
         ("a\n# heading", "a\\\\n# heading"),
@@ -56,10 +53,7 @@ def test_markdown() -> None:
 def test_cell() -> None:
     for text, cell in [
         ("=1+1", "'=1+1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("a=1", "a=1"),
         ("\t=1", "\\t=1"),
-        (";=1+1", ";'=1+1"),
         ("a; @x;-2", "a;' @x;'-2"),
         (';"=1+1', ";'\"=1+1"),
         ("a;b=1", "a;b=1"),

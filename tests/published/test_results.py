@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mlperf_pkg.published.encode import Facts, Log, encoded
 from mlperf_pkg.published.model import PublishedName, Setting
 from mlperf_pkg.published.results import (
     File,
@@ -17,6 +16,7 @@ from mlperf_pkg.published.results import (
     read_results,
 )
 from tests.helpers.published import published_set
+from tests.tools.export import Facts, encoded
 
 DAY = date(2026, 11, 22)
 BERT = published_set(round="5.0", benchmark="bert")
@@ -26,18 +26,20 @@ LORA = published_set(round="5.1", benchmark="llama2_70b_lora")
 FACTS = Facts(
     made=DAY,
     sets=[HPC, LORA, AGAIN, BERT],
-    logs=[Log(7, 0), Log(2**64 - 1, 2), Log(2**64 - 1, 3), Log(5, 3)],
+    logs=[(7, 0), (2**64 - 1, 2), (2**64 - 1, 3), (5, 3)],
     settings=[Setting(3, "opt_name", '"lamb"', 10), Setting(1, "lora_alpha", "32", 9)],
     series=[((0.1, 0.2, 0.3, 0.4), 3), ((0.1, 0.2, 0.3, 0.41), 2), ((0.1, 0.2, 0.3, 0.4), 0)],
-    runs=[Log(5, 1)],
+    runs=[(5, 1)],
 )
 
 
-def written(folder: Path, facts: Facts = FACTS, **fields: object) -> Path:
-    """A file with these facts, and with other fields."""
-    file = msgspec.msgpack.decode(encoded(facts), type=File)
+FILE = msgspec.msgpack.decode(encoded(FACTS), type=File)
+CHANGED = [replace(FILE, sets={**FILE.sets, "usage": b"."}), replace(FILE, settings={"bert": b"."})]
+
+
+def written(folder: Path, file: File = FILE) -> Path:
     path = folder / "results.msgpack"
-    path.write_bytes(msgspec.msgpack.encode(replace(file, **fields)))
+    path.write_bytes(msgspec.msgpack.encode(file))
     return path
 
 
@@ -46,8 +48,16 @@ def results(tmp_path: Path) -> PublishedResults:
     return read_results(written(tmp_path))
 
 
-def test_sets_are_in_order(results: PublishedResults) -> None:
+def test_sets_are_in_order_and_have_settings(results: PublishedResults) -> None:
     assert results.sets == (BERT, AGAIN, LORA, HPC)
+    assert results.settings("bert") == (Setting(0, "opt_name", '"lamb"', 10),)
+    assert results.settings("llama2_70b_lora") == (Setting(2, "lora_alpha", "32", 9),)
+    assert results.settings("resnet") == ()
+    assert [(r.usage, r.name, r.sets, r.logs) for r in results.provenance.rounds] == [
+        ("training", "5.0", 1, 2),
+        ("training", "5.1", 2, 1),
+        ("hpc", "3.0", 1, 1),
+    ]
 
 
 def test_a_log_may_be_in_several_sets(results: PublishedResults) -> None:
@@ -78,21 +88,6 @@ def test_sets_are_found_by_their_mean(results: PublishedResults) -> None:
         assert results.names_scored(*key) == ()
 
 
-def test_settings_are_by_benchmark(results: PublishedResults) -> None:
-    assert results.settings("bert") == (Setting(0, "opt_name", '"lamb"', 10),)
-    assert results.settings("llama2_70b_lora") == (Setting(2, "lora_alpha", "32", 9),)
-    assert results.settings("resnet") == ()
-
-
-def test_the_provenance_counts(results: PublishedResults) -> None:
-    rounds = results.provenance.rounds
-    assert [(r.usage, r.name, r.sets, r.logs) for r in rounds] == [
-        ("training", "5.0", 1, 2),
-        ("training", "5.1", 2, 1),
-        ("hpc", "3.0", 1, 1),
-    ]
-
-
 def test_bytes_do_not_depend_on_the_order() -> None:
     names = ("logs", "settings", "series", "runs")
     backwards = {name: getattr(FACTS, name)[::-1] for name in names}
@@ -100,7 +95,8 @@ def test_bytes_do_not_depend_on_the_order() -> None:
 
 
 def test_a_file_without_results(tmp_path: Path) -> None:
-    results = read_results(written(tmp_path, Facts(DAY, [], [], [])))
+    empty = encoded(Facts(DAY, [], [], []))
+    results = read_results(written(tmp_path, msgspec.msgpack.decode(empty, type=File)))
     assert results.sets == ()
     assert results.names_with(5) == ()
 
@@ -113,7 +109,7 @@ def test_another_format(tmp_path: Path) -> None:
         ("mlperf-pkg/published/x", r"are damaged \(the format is"),
     ]:
         with pytest.raises(PublishedResultsError, match=message):
-            read_results(written(tmp_path, format=format_))
+            read_results(written(tmp_path, replace(FILE, format=format_)))
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -121,6 +117,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for data, message in [
         (None, r"results are missing: reinstall mlperf-pkg$"),
         *((data, "results are damaged") for data in (b"", b"\xc1", encoded(FACTS)[:-5])),
+        *((msgspec.msgpack.encode(file), r"damaged \(its checksum is wrong\)") for file in CHANGED),
     ]:
         if data is not None:
             path.write_bytes(data)
@@ -132,22 +129,13 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_damaged_part(tmp_path: Path) -> None:
     for part in [b"", b"no zlib", encoded(FACTS)]:
-        file = msgspec.msgpack.decode(encoded(FACTS), type=File)
-        damaged = replace(file, sets={"usage": part}, logs=part, settings={"bert": part})
+        damaged = replace(FILE, sets={"usage": part}, logs=part, settings={"bert": part})
         results = PublishedResults(damaged, tmp_path)
         for name, arguments in [("hashes", ()), ("names_with", (5,)), ("settings", ("bert",))]:
             with pytest.raises(PublishedResultsError, match="results are damaged"):
                 getattr(results, name)(*arguments)
         with pytest.raises(PublishedResultsError, match="results are damaged"):
             _ = results.sets
-
-
-@pytest.mark.parametrize("field", ["sets", "settings"])
-def test_a_changed_part(tmp_path: Path, field: str) -> None:
-    file = msgspec.msgpack.decode(encoded(FACTS), type=File)
-    part = {name: data + b"." for name, data in getattr(file, field).items()}
-    with pytest.raises(PublishedResultsError, match=r"damaged \(its checksum is wrong\)"):
-        read_results(written(tmp_path, FACTS, **{field: part}))
 
 
 # ---- the file of this package -------------------------------------------------------------

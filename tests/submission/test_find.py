@@ -25,8 +25,9 @@ from mlperf_pkg.submission.model import (
     Why,
     set_name,
 )
-from tests.helpers.archives import lay, tree_tar, tree_zip
+from tests.helpers.archives import tree_tar, tree_zip
 from tests.helpers.trees import SYSTEM, remove, simulated, write_set, write_submission, write_system
+from tests.helpers.workspaces import lay
 
 LOG = simulated()[0]
 

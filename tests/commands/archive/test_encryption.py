@@ -17,8 +17,9 @@ from mlperf_pkg.commands.archive.encryption import Encryption, Form, command
 from mlperf_pkg.commands.archive.tar import HEADER
 from mlperf_pkg.commands.archive.verification import verify_archive
 from mlperf_pkg.errors import UserError
-from tests.helpers.archives import FILES, LOG, codes, failed, flipped, lay, packed, verified, write
+from tests.helpers.archives import FILES, LOG, codes, failed, flipped, packed, verified, write
 from tests.helpers.examples import SHARE, examples
+from tests.helpers.workspaces import lay
 
 SECRET = "größer & $geheim"
 BY_AES = Encryption(Form.OFFICIAL, SECRET)

@@ -34,7 +34,6 @@ from tests.helpers.archives import (
     codes,
     failed,
     flipped,
-    lay,
     manifest_of,
     member,
     names,
@@ -47,6 +46,7 @@ from tests.helpers.archives import (
     zipped,
 )
 from tests.helpers.examples import examples
+from tests.helpers.workspaces import lay
 
 PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=60)  # fmt: skip
 PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)

@@ -19,11 +19,10 @@ from mlperf_pkg.commands.review import files
 from mlperf_pkg.commands.review.resubmitted import resubmissions
 from mlperf_pkg.commands.review.round import Choices, read_round, read_side, record_side
 from mlperf_pkg.published import results
-from mlperf_pkg.published.encode import encoded
 from mlperf_pkg.simulate import RunPlan, simulate_set
 from tests.helpers.logs import edited, joined, records
 from tests.helpers.trees import write_set, write_system
-from tests.tools.export import of_rounds
+from tests.tools.export import encoded, of_rounds
 
 BENCHMARK = "llama2_70b_lora"
 RATE = "opt_base_learning_rate"
