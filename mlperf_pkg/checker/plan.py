@@ -199,7 +199,7 @@ _Value = TypeVar("_Value")
 def _of_logs(
     function: Callable[[LogFile], _Value], places: Iterable[Place], usage: str | None = None
 ) -> Iterator[_Value]:
-    """Yield what a function returns of each log that can be read; reading it reports others."""
+    """Yield what a function returns for each log; those that cannot be read are reported later."""
     for place in places:
         with suppress(OSError):
             yield function(LogFile(place.source, usage))

@@ -174,7 +174,8 @@ def findings_on(pairs: Sequence[Pair], with_power: Collection[Place]) -> Iterato
     opinions = [(_opinion(pair, with_power), pair.runs) for pair in by_runs]
     if rest := opinions[apart:]:
         worst = min((f for f, _ in rest), key=lambda f: tuple(Severity).index(f.severity))
-        name = f"{by_runs[apart].original.context.label} and {len(rest) - 1} more result sets"
+        more = wording.counted(len(rest) - 1, "more result set")
+        name = f"{by_runs[apart].original.context.label} and {more}"
         weight = {"severity": worst.severity, "basis": worst.basis}
         runs = {copy: original for _, of_pair in rest for copy, original in of_pair.items()}
         opinions[apart:] = [(finding_of(_COPIED, _copied(name), "", **weight), runs)]

@@ -253,7 +253,7 @@ _MAX_COUNT = 10**9
 def system_finding(code: str, path: str, line: int | None, message: str, **fields: Any) -> Finding:
     """Return a finding on a description; ``fields`` are as for ``finding_of``.
 
-    Any report can hold its value: it is not nested, not NaN, and has no half of a character.
+    Any report can hold its value: it is not nested, is not NaN, and has no lone surrogate.
     """
     value = fields.get("found")
     is_not_finite = isinstance(value, float) and not math.isfinite(value)
@@ -340,7 +340,7 @@ class _Description(Struct, frozen=True):
         return system_finding(code, self.path, self.line(field), message, **fields)
 
     def one_of(self, code: str, field: str, options: Sequence[str], **fields: Any) -> Finding:
-        """Return a finding about the value of a field, which is none of its options."""
+        """Return a finding about the value of a field, which is not one of its options."""
         message = f"{field} is {{found}}; expected {' or '.join(map(shown, options))}"
         return self.finding(code, field, message, expected=options, **fields)
 
@@ -498,8 +498,8 @@ def _number_in_name(description: _Description) -> Iterator[Finding]:
         number = int(next(filter(None, match.groups())))
         is_part = description.usage != TRAINING and number and nodes % number == 0
         if number not in (nodes, nodes * per_node) and not is_part:
-            message = "the file name has the number {expected}; number_of_nodes is {found}"
-            message = f"{message}, with {nodes * per_node} accelerators"
+            message = f"number_of_nodes is {{found}}, with {nodes * per_node} accelerators in all"
+            message = f"{message}; the file name has the number {{expected}}"
             yield description.finding("SYS206", "number_of_nodes", message, expected=number)
 
 
@@ -514,7 +514,7 @@ def _names(description: _Description) -> Iterator[Finding]:
 
 
 def _to_fill_in(description: _Description) -> Iterator[Finding]:
-    """Report, as one finding, the values that ``system init`` or ``merge`` left to fill in."""
+    """Report, as one finding, the values that ``system init`` left to fill in."""
     left = [(path, value) for path, value in _values(description.fields) if is_to_fill_in(value)]
     if not left:
         return

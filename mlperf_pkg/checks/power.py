@@ -71,8 +71,8 @@ def _findings_of_runs(
             counts[kind].append((name, len(numbers)))
             expected = list(range(len(numbers)))
             if not {*numbers} <= {*expected}:
-                message = f"files {kind}_<number>.txt with the numbers {{found:s}}"
-                message = f"{message}; expected numbers from 0 to {len(numbers) - 1}"
+                message = f"the files {kind}_<number>.txt have the numbers {{found:s}}"
+                message = f"{message}; expected 0 to {len(numbers) - 1}"
                 fields = {"found": sorted(numbers), "expected": expected}
                 yield run, _finding(context, "POW102", message, name, **fields)
     for kind in _KINDS:
@@ -105,7 +105,7 @@ def _unequal_counts(
     if not counts:
         raise _CrashError("no run has a folder in power/")
     usual = Counter(count for _, count in counts).most_common(1)[0][0]
-    message = f"{{found}} files {kind}_<number>.txt; expected {{expected}}, as most runs have"
+    message = f"the number of files {kind}_<number>.txt is {{found}}; expected {{expected}}"
     for run, (name, count) in zip(context.runs, counts, strict=False):
         if count != usual:
             basis, remark, blamed = Basis.BOTH, "", _result_name(run)
@@ -211,7 +211,7 @@ def _coverage(run: Run, nodes: Sequence[PowerLog]) -> Iterator[Finding]:
             verb, end = ("start", "after run_start") if is_late else ("end", "before run_stop")
             message = f"{subject} {verb}{'s' * is_stamp} {{found:,.3f}} s {end}"
             message += ", but its samples cover the run" * is_stamp
-            message += "; expected to cover all of the run"
+            message += f"; expected {'it' if is_stamp else 'them'} to cover the whole run"
             weight = {"severity": Severity.ERROR if is_much else Severity.WARNING}
             weight = NOTE if is_stamp else weight
             yield finding_of("POW203", message, log.path, found=missing_ms / 1000, **weight)

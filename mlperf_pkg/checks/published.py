@@ -38,9 +38,9 @@ from mlperf_pkg.rulebook.rounds import TRAINING
 _BY_VALUES = "the first values of their series are equal to 1e-5"
 _BY_MEAN = "the number of runs and their mean are the same"
 PublishedRuns: TypeAlias = Mapping[str, tuple[Sequence[PublishedName], str]]
-"""The published sets that have a run, the first first, and how it was found in another log.
+"""By the path of a run: the published sets that have it, the earliest first, and how it was found.
 
-They are by the paths of the runs; nothing is there of those that were not published.
+Runs that were not published are left out.
 """
 
 
@@ -312,7 +312,7 @@ def _check_hyperparameters(context: SetContext, peers: _Peers) -> Iterator[Findi
     if not (values := values - peers.settings):  # the usual case, and fast
         return
     limits, broken, unlike = peers.limits, broken_keys(context.runs), {}
-    for key, value in sorted(values):  # but those of steps, and those that break a rule
+    for key, value in sorted(values):  # except steps, and values that break a rule
         number = None if key.endswith("_steps") or key in broken else _number(value)
         if number is not None and key in limits and not _is_near(number, *limits[key]):
             ends = " to ".join(f"{limit:.6g}" for limit in dict.fromkeys(limits[key]))
@@ -354,7 +354,7 @@ def _check_score(context: SetContext, score: float | None, peers: _Peers) -> Ite
     if score * _FAST <= fastest:
         words, row = f"{fastest / score:.1f} times as fast as the fastest", scores[fastest]
     elif score >= slowest * _SLOW:
-        words, row = f"{score / slowest:.1f} times as slow as the slowest", scores[slowest]
+        words, row = f"{score / slowest:.1f} times as long as the slowest", scores[slowest]
     else:
         return
     message = (

@@ -184,7 +184,7 @@ _END_SHARE = 0.1  # of the base learning rate
 
 
 def _check_allowance(context: SetContext, result: rcp.RcpResult) -> Iterator[Finding]:
-    """Check a set that passes, by the strict test without the allowance of one round.
+    """Apply the strict test, without the allowance of one round, to a set that passes.
 
     Llama 3.1 405B was allowed to converge one evaluation early in round 5.0; the official checker
     subtracts this evaluation from the smallest acceptable mean in later rounds, too.

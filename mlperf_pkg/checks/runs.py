@@ -160,9 +160,9 @@ def failed_runs(context: SetContext) -> list[Run]:
 
 
 def _unconverged(context: SetContext) -> tuple[list[Run], int]:
-    """Return the runs that did not converge by the rules, also killed ones, and how many may.
+    """Return the runs that did not converge by the rules, and how many may fail; killed ones count.
 
-    None of the models of weak scaling may.
+    In weak scaling none may.
     """
     unconverged = [run for run in context.runs if not context.is_converged(run)]
     return unconverged, 0 if context.weak else context.drop
@@ -282,7 +282,7 @@ def check_checkpoints(context: SetContext) -> Iterator[Finding]:
             last = {"found": positions[-1], "expected": "evaluations of the last two checkpoints"}
             yield context.finding("SET123", message, path=run.path, **last)
     if runs and complete < least:
-        message = "{found} runs have an evaluation of every checkpoint"
+        message = "runs with an evaluation of every checkpoint: {found}"
         message = f"{message}; expected at least {{expected}}"
         yield context.finding("SET124", message, found=complete, expected=least)
 

@@ -147,8 +147,8 @@ def command(ctx: click.Context, /, *, folder: Path, force: bool, **values: Any) 
         raise click.UsageError(f"missing {', '.join(missing)} (or --submitters)")
     if len(values["benchmarks"]) > 1:
         raise click.UsageError(
-            "--benchmark is given more than once; one result set has one benchmark"
-            " (or --submitters)"
+            "--benchmark is given more than once; a result set has one benchmark"
+            " (--submitters writes a round with several)"
         )
     values["benchmark"] = values["benchmarks"][0]
     values["division"] = values["division"] or DIVISIONS[0]

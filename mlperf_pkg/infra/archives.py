@@ -97,7 +97,7 @@ def open_archive(path: AnyPath, content: Content, spool: Callable[[], Spool]) ->
 def _seekable(
     path: AnyPath, content: Content, spool: Callable[[], Spool]
 ) -> Iterator[tuple[BinaryIO, Part]]:
-    """Provide a file at the start of the archive, and the part of it that the archive is."""
+    """Provide a file at the start of the archive, and the part of it that holds the archive."""
     if isinstance(path, Path) and content.compression is None:
         size = path.stat().st_size
         with open_file(path) as file:

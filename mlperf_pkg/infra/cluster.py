@@ -52,7 +52,7 @@ def cluster(scheduler: str) -> Iterator[Mapper]:
         try:
             yield _Batches(client.get_executor(pure=False, retries=_RETRIES), dask.KilledWorker)
         except WorkerLostError as error:
-            reason = f"several workers ended on the same work: {error.reason}"
+            reason = f"several workers were lost during the same work: {error.reason}"
             raise UserError(f"{scheduler}: {reason}") from error
         except CancelledError as error:
             raise UserError(f"{scheduler}: the connection to the scheduler is lost") from error

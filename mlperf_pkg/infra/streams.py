@@ -244,7 +244,7 @@ class Spool:
 
 
 class Part(Struct, frozen=True):
-    """Consecutive bytes of a file, or of a spool; of that, the bytes are sent to other processes.
+    """Consecutive bytes of a file or a spool; those of a spool are sent to other processes.
 
     ``total`` is the size of a file when it was listed.
     """

@@ -404,7 +404,7 @@ def compare(
 
 
 def _codes(round_: Round, benchmark: str) -> set[str]:
-    """Return the codes of Open rules: one benchmark is another with a new name if it has some."""
+    """Return the codes of Open rules: benchmarks that share one are one, under a new name."""
     rules = loaded(round_, benchmark).sections["open"].values()
     return {rule.code for rule in chain.from_iterable(rules)}
 

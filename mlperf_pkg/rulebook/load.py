@@ -178,7 +178,7 @@ class _RuleReader(Struct, frozen=True, dict=True):
 
     @cached_property
     def round_document(self) -> Document:
-        """The document of the round, of which this one may be that of a benchmark."""
+        """The document of the round; this one may be that of one of its benchmarks."""
         return _round_document(self.usage, self.round_name)
 
     @cached_property

@@ -120,7 +120,7 @@ def round_of_run(usage: str, time_ms: float, benchmark: str) -> RoundChoice:
 def window(usage: str, name: str) -> tuple[date, date]:
     """Return the first and the last day on which runs of one of the ``rounds`` are expected.
 
-    They are after the submission of the previous round. All logs published so far are, except for
+    They are after the submission of the previous round. All published logs are within, except for
     those that were submitted again. The first round has no previous one; its window is a year.
     """
     names = rounds(usage)

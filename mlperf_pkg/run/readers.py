@@ -32,7 +32,7 @@ MAX_DISTINCT = 100  # values of a key that may have one
 
 
 def described(seen: Seen) -> dict[str, str]:
-    """Return the first value of each ``SUBMISSION_KEYS``, by the rest of the key.
+    """Return the first value of each of ``SUBMISSION_KEYS``, by the key without ``submission_``.
 
     It is empty where it is not a string.
     """

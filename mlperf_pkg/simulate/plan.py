@@ -605,7 +605,7 @@ def metadata_of(key_rules: KeyRules | None) -> dict[str, Value]:
 
 
 def _flawed(settings: Assigned, rules: KeyedRules, flaw: str) -> Assigned:
-    """Return the settings with a flaw that the official checker refuses, in the last possible one.
+    """Return the settings with a flaw that the official checker refuses, in the last possible.
 
     A required one is ``missing``, or has the first of the ``wrong`` values that a rule refuses.
     """

@@ -94,7 +94,7 @@ class SystemPlan(Struct, frozen=True):
 
     @property
     def is_measured(self) -> bool:
-        """Whether its power is."""
+        """Whether its power is measured."""
         return self.round.power and self.nodes <= _MEASURED_NODES
 
 

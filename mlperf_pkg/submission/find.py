@@ -582,7 +582,7 @@ def _part(submission: Submission, path: Path, wanted: Callable[[ResultSet], bool
     """Return a submission with the result sets in ``path`` or around it, and its systems."""
 
     def is_part(files: ResultSet) -> bool:
-        folder = files.place.path  # all of an archive is in it that was named
+        folder = files.place.path  # all of an archive that was named counts
         is_within = isinstance(folder, ListedPath) or folder.resolve().is_relative_to(path)
         return is_within and wanted(files)
 

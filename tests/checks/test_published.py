@@ -366,7 +366,7 @@ def scores(minutes: Sequence[float], **fields: Any) -> list[PublishedSet]:
     ("sets", "words"),
     [
         (scores([42, 50, 60]), "2.1 times as fast as the fastest"),
-        (scores([9.9, 8, 5]), "2.0 times as slow as the slowest"),
+        (scores([9.9, 8, 5]), "2.0 times as long as the slowest"),
         (scores([25, 50, 60]), ""),
         (scores([15, 5, 5.5]), ""),
         (scores([42, 50]), ""),

@@ -110,7 +110,7 @@ def test_refusals() -> None:
         ("show --batch-size 5", "--batch-size, --interpolate, --chart and --custom need a BENCHMARK"),
         ("show bert --merge", "--merge needs --custom FILE"),
         ("show bert -o a -o b", "this command writes one file: give -o once"),
-        ("bootstrap gpt3 --batch-size 61440", "batch size 61440 is larger than all points"),
+        ("bootstrap gpt3 --batch-size 61440", "batch size 61,440 is larger than that of any point"),
         ("bootstrap gpt3 --batch-size 64 --resamples 1", "not in the range"),
     ):  # fmt: skip
         status, text = call(*line.split())

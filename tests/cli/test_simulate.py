@@ -131,7 +131,7 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         ([*RESNET, "--optimizer", "adam"], "unknown optimizer of resnet: 'adam'"),
         (["--benchmark", "bert"], "missing --system, --submitter (or --submitters)"),
         (["--benchmark", "resnt", *RESNET[2:]], "unknown benchmark of training: 'resnt' (known:"),
-        ([*RESNET, "--benchmark", "bert"], "one result set has one benchmark"),
+        ([*RESNET, "--benchmark", "bert"], "a result set has one benchmark"),
         (["--system-count", "3", "--runs", "3"], "--runs is an option of one result set"),
         ([*RESNET, "--with", "power"], "--with is an option of a whole round"),
         (["--system-count", "2", "--submitters", "3"], "2 systems of 3 submitters"),

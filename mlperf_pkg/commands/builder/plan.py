@@ -1,6 +1,6 @@
 """Plan which logs become which results of which system, and judge whether these are valid.
 
-A plan reads no file.
+Planning reads no files.
 """
 
 import re

@@ -1,6 +1,6 @@
 """List the files of a submission tree, and write them completely or not at all.
 
-A build must keep what was added to a tree, and what it has of another division.
+A build must keep what was added to a tree, and what belongs to another division.
 """
 
 import hashlib

@@ -174,7 +174,8 @@ def _titled(
 ) -> list[Group]:
     """Return the groups with their remarks, and the units of their rates.
 
-    Remarks are below the ``columns`` of scores, units below those of rates; both if there are none.
+    Remarks are below the ``columns`` of scores, units below those of rates; both if no
+    ``columns`` are given.
     """
     groups = []
     for members in _in_groups(rows):

@@ -209,7 +209,7 @@ def _standing(
 
 
 def _peers(row: ResultSetRow | PublishedSet, accelerators: int | None) -> Hashable:
-    """Return what results have in common that rank together."""
+    """Return what results that rank together have in common."""
     return row.benchmark, known_division(row.division), row.scaling, accelerators or 0
 
 

@@ -74,7 +74,7 @@ def _any_matches(name: str | None, patterns: Sequence[str]) -> bool:
 def read_results(
     arguments: Sequence[str], wanted: Filter, options: Options, noted: Callable[[Checked], Checked]
 ) -> list[Result]:
-    """Return the results in all arguments that ``wanted`` takes, none of them twice.
+    """Return the results in all arguments that ``wanted`` accepts, each once.
 
     ``noted`` receives each check and returns it.
 
@@ -336,7 +336,7 @@ def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:
 def _trained(
     run: Run, rules: Benchmark, records: Sequence[Record], start_ms: float
 ) -> float | None:
-    """The samples until convergence; None if the log does not say."""
+    """Return the samples until convergence; None if the log does not say."""
     reached = _positive(run.convergence.to_converge) if run.convergence.converged else None
     if reached is None or rules.unit == "tokens":
         return reached
@@ -356,7 +356,7 @@ def _trained(
 
 
 def _samples(records: Sequence[Record]) -> float | None:
-    """The last number of samples that was logged."""
+    """Return the last number of samples logged, None if there is none."""
     values = [r.value for r in records if r.key == "train_samples"]
     last = values[-1] if values else None
     return _positive(last[-1] if isinstance(last, list) and last else last)

@@ -1,7 +1,6 @@
 """The changes to the entries of a round in its review, and the rules on them.
 
-A kind of change is a member of ``Kind``, which has its rule, and is found in ``entry_verdicts``,
-``_changes``, ``_copies``, ``_files`` or ``_borrowings``.
+A kind of change is a member of ``Kind``, which has its rule, and is found by a function here.
 """
 
 import re
@@ -31,8 +30,9 @@ def entry_verdicts(
     """Return the verdicts on the entries of submissions, in the order of their paths.
 
     ``lenders`` are the result sets from which hyperparameters may have been borrowed. Entries of
-    different rounds are only checked for resubmission. There are none if the sides have no common
-    submitter, unless one of them is empty: they are not versions of each other.
+    different rounds are judged only by resubmission, withdrawal and availability. There are none
+    if the sides have no common submitter, unless one of them is empty: they are not versions of
+    each other.
     """
     names = [{item.submitter for item in side.sets} for side in (old, new)]
     if all(names) and not any(is_same_submitter(*both) for both in product(*names)):
@@ -71,7 +71,7 @@ def _pairs(
 ) -> tuple[list[SetChange], list[ResultSet], list[ResultSet]]:
     """Return the entries that changed, each with its counterpart of the same submitter and round.
 
-    And those that were withdrawn, and added.
+    With them come the entries that were withdrawn, and those that were added.
     """
     changed: list[SetChange] = []
     removed, added = list(comparison.removed_sets), list(comparison.added_sets)
@@ -138,7 +138,7 @@ def _problem_of_resubmission(original: ResultSet, new: ResultSet) -> str:
 def _files(comparison: changes.Comparison) -> Iterator[EntryVerdict]:
     """Yield the verdicts on benchmarks whose code changed, unless it was only removed.
 
-    And those on sets of which a factor of the score was written or removed.
+    Also yield those on sets whose factor of the score was written, changed or removed.
     """
     files = comparison.files
     there = list(map(_code_folder, (*files.changed, *files.added)))

@@ -541,7 +541,7 @@ def excerpts(checked: Checked, findings: Iterable[Finding]) -> dict[tuple[str, i
     """
     places = checked.places
     if stored := next((place for place in places.values() if place.source.stored), None):
-        raise UserError(f"{stored.path}: is in an object store; expected a path of this machine")
+        raise UserError(f"{stored.path}: is in an object store; expected a path on this machine")
     located = by_key((f.path, f.line) for f in findings if f.line and f.path in places)
     texts: dict[tuple[str, int], str] = {}
     for path, lines in located.items():

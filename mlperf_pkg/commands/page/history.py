@@ -1,6 +1,6 @@
-"""The results of all rounds, published and of a user, by benchmark, and the HTML of their page.
+"""The results of all rounds, published and one's own, by benchmark, and the HTML of their page.
 
-The page is made by the same measures as that of a report (``html``). What can be read without
+The page is made in the same way as that of a report (``html``). What can be read without
 scripts is plain HTML: the benchmarks, the fastest results of each round, and the gains of the same
 accelerators. The table of all results is data: it would be 2 MB as HTML, and its rows are made when
 they come into view.

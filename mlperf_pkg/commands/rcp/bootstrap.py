@@ -78,7 +78,7 @@ def bootstrap(reference: Reference, batch_size: float, *, resamples: int, seed: 
     comparison = reference.at(batch_size)
     if comparison.point is None:
         raise UserError(
-            f"batch size {batch_size:.15g} is larger than all points of"
+            f"batch size {batch_size:,.15g} is larger than that of any point of"
             f" {reference.benchmark} in {reference.round}: there is no limit to resample"
         )
     from numpy.random import default_rng

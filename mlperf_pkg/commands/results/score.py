@@ -175,7 +175,7 @@ _SETS = (
 def _in_groups(scores: Scores) -> list[Group]:
     """Return the result sets in the order of the report, below their submitter and division.
 
-    Remarks say what qualifies a score, or why there is none; and ranks among the published scores.
+    Remarks say what qualifies a score or why there is none, and how it ranks among published ones.
     """
     by_title = by_key((_title(scored.row, scores.report), scored) for scored in scores.sets)
     groups = []

@@ -133,7 +133,7 @@ def ics(calendar: Calendar, _: View) -> str:
 
 
 def by_date(calendar: Calendar) -> list[tuple[str, date, str]]:
-    """Return the names and dates of what is due, in their order, with its description."""
+    """Return the name, date and description of all that is due, by date."""
     dates = ((name, day, EVENTS[name][0]) for name, day in calendar.items())
     return sorted(dates, key=itemgetter(1))
 

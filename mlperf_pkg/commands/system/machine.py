@@ -26,7 +26,7 @@ _TOOL = "nvidia-smi"
 class Sources(Struct, frozen=True):
     """The sources of one machine.
 
-    ``root`` is the folder of ``proc``, ``sys`` and ``etc``; where there is none, no folder.
+    ``root`` is the folder with ``proc``, ``sys`` and ``etc``, or a path that does not exist.
     ``nvidia_smi`` returns the output of that tool for some arguments, ``version_of`` the version
     of an installed Python distribution; both return an empty string if there is none.
     """

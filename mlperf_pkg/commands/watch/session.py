@@ -50,7 +50,7 @@ class Follower(Struct):
     _mark: bytes = b""
 
     def poll(self) -> tuple[Change | None, bytes]:
-        """Read the new bytes, at most ``BLOCK_BYTES``, those of new contents after their change.
+        """Return what happened to the file, if anything, and at most ``BLOCK_BYTES`` new bytes.
 
         A file with another inode replaces the old one once that is read to its end. A file that is
         shorter than before, or whose last bytes read differ now, was truncated.
@@ -151,7 +151,7 @@ class Lines(Struct):
             if self._skipping:
                 whole[0] = b"\n" * whole[0].endswith(b"\n")
             self.partial, self._skipping = b"", False
-            # Of a line that holds no record only its LF is kept, by which lines are counted.
+            # Of a line without a record only the LF is kept, so that lines can be counted.
             kept = (one if _LIKE_TOKEN in one else b"\n" * one.endswith(b"\n") for one in whole)
             lines = b"".join(kept)
             self.text += lines
