@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, convert, field, to_builtins
-from msgspec.json import decode, encode
+from msgspec.json import decode
 
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
@@ -124,7 +125,8 @@ def read_config_file(path: Path) -> Config:
 
 def fields_of(config: Config) -> dict[str, Any]:
     """Return the fields of a configuration as its file has them; unset ones are empty."""
-    fields = decode(encode(config), type=dict[str, Any])
+    # Not by msgspec: names of files may have lone surrogates.
+    fields: dict[str, Any] = json.loads(json.dumps(to_builtins(config)))
     fields["code"] = {name: folders.get("", folders) for name, folders in fields["code"].items()}
     for price in fields["prices"].values():
         price["price_usd"] = f"{price['price_usd']:.15g}"

@@ -356,7 +356,9 @@ class _Distinct:
     def add(self, values: Iterable[Any]) -> None:
         """Add values; more than ``MAX_VALUES`` different ones are left out."""
         for value in values:
-            if value is self._last or len(self._by_word) == MAX_VALUES:
+            if len(self._by_word) == MAX_VALUES:
+                return
+            if value is self._last:
                 continue
             self._last = value
             self._by_word.setdefault(word(value), value)

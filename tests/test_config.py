@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from mlperf_pkg.config import CONFIG_NAME, Config, SystemConfig, WaiverConfig, read_config
+from mlperf_pkg.config import (
+    CONFIG_NAME,
+    Config,
+    SystemConfig,
+    WaiverConfig,
+    fields_of,
+    read_config,
+)
 from mlperf_pkg.errors import UserError
 from mlperf_pkg.findings import Waiver
 
@@ -48,6 +55,11 @@ def test_nothing(tmp_path: Path) -> None:
     assert read_config(tmp_path) == Config()
     for text in ["", "# nothing yet\n", "{}", "---\n"]:
         assert read_config(write(tmp_path, text)) == Config()
+
+
+def test_names_of_files_need_not_be_text(tmp_path: Path) -> None:
+    config = read_config(write(tmp_path, 'systems: {a: {logs: ["logs/\\udcff/*"]}}'))
+    assert fields_of(config)["systems"]["a"]["logs"] == ["logs/\udcff/*"]
 
 
 def test_scalars_are_texts(tmp_path: Path) -> None:

@@ -239,10 +239,11 @@ def objections(
     calendar, entries = dates.calendar_here(), states.read_entries(file)
     examined = states.examine(tree, check_options) if tree else None
     if new:
-        corrected = (tree, examined) if new is states.State.WAIVED else (None, None)
-        fields = {"state": new.value, "issue": issue, "note": note_, "corrected": corrected[0]}
+        is_waived = new is states.State.WAIVED
+        corrected = tree if is_waived else None
+        fields = {"state": new.value, "issue": issue, "note": note_, "corrected": corrected}
         texts = {name: text for name, text in fields.items() if text is not None}
-        states.change_states(file, ids, texts, corrected[1])
+        states.change_states(file, ids, texts, examined if is_waived else None)
         entries = states.read_entries(file)
     outcome = states.Outcome(tuple(map(states.Judged, entries)))
     outcome = outcome if examined is None else states.judge(entries, examined, check_options)

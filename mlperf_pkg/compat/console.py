@@ -141,6 +141,7 @@ def command(
     def main(argv: Sequence[str] | None = None) -> int:
         return _run(tool, get_parser().parse_args(argv), argument)
 
+    main.__doc__ = tool.__doc__
     return main
 
 

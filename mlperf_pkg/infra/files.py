@@ -27,6 +27,7 @@ _OLD = ".old"
 _MARKER = ".mlperf-pkg"  # in a scratch folder: the number of its process and its inode
 _HERE = -100  # AT_FDCWD: paths are relative to the current folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_MOST_REPLACED = 1000  # times that a file is replaced by others before it is held
 _UNUSED = 24 * 3600.0  # seconds; without locks, an older folder counts as that of a killed process
 _LARGEST_CACHED = 16 << 20
 
@@ -431,7 +432,9 @@ def locked(path: Path) -> Iterator[None]:
     One that does not exist is not held, as only one process can create it.
     """
     with ExitStack() as stack:
-        while fcntl and path.exists() and not is_special(path):
+        for _ in range(_MOST_REPLACED):
+            if not fcntl or not path.exists() or is_special(path):
+                break
             held = os.open(path, os.O_RDONLY)
             stack.callback(os.close, held)
             with suppress(OSError):  # a file system without locks

@@ -118,7 +118,10 @@ class _Pool(Mapper):
         arrivals, early = self._arrivals(), dict[int, Any]()
         for number in range(len(items)):
             while number not in early:
-                early.update([next(arrivals)])
+                other, outcome = next(arrivals)
+                if isinstance(outcome, Exception) and not isinstance(outcome, WorkerLostError):
+                    raise outcome  # at once, whatever is before it
+                early[other] = outcome
             yield early.pop(number)
 
     def stop(self) -> None:
@@ -153,12 +156,13 @@ class _Pool(Mapper):
             for connection in cast("list[Connection]", wait(list(self._workers))):
                 worker = self._workers[connection]
                 try:
-                    outcome = pickle.loads(connection.recv_bytes())  # noqa: S301 - ours
+                    data = connection.recv_bytes()
                 except (EOFError, OSError):
                     outcome = WorkerLostError(self._end(connection))
                     self._waiting.extendleft(reversed(worker.taken[1:]))
                 else:
                     self._send(worker)
+                    outcome = pickle.loads(data)  # noqa: S301 - ours
                 if worker.taken:
                     yield worker.taken.pop(0), outcome
 

@@ -376,8 +376,8 @@ def compare(
     names = sorted({*before.benchmarks, *after.benchmarks})
     if benchmark and benchmark not in names:
         meant = f"{', '.join(names)}{did_you_mean(benchmark, names)}"
-        rounds = f"neither round {before.name} nor {after.name}"
-        raise UserError(f"{rounds} has a benchmark {benchmark!r}: there are {meant}")
+        neither = f"neither round {before.name} nor {after.name}"
+        raise UserError(f"{neither} has a benchmark {benchmark!r}: there are {meant}")
     gone = [name for name in names if name not in after.benchmarks]
     added = [name for name in names if name not in before.benchmarks]
     renamed = {o: n for o in gone for n in added if _codes(before, o) & _codes(after, n)}
@@ -477,8 +477,8 @@ def subject_of(text: str) -> tuple[str, str]:
         for kind, of_kind in names.items():
             if spelling in of_kind:
                 return kind, spelling
-    has_digit = any(map(str.isdigit, text))
-    likely = [names[kind] for kind in ("code", "benchmark", "key")][not has_digit :]
+    kinds = ("code", "benchmark", "key") if any(map(str.isdigit, text)) else ("benchmark", "key")
+    likely = [names[kind] for kind in kinds]
     near = filter(None, (nearest(text, sorted(of_kind), _LIKENESS) for of_kind in likely))
     example = "; a code looks like SET101, a key like opt_name, a benchmark like bert"
     meant = next((f"; did you mean {name}?" for name in near), example)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
-from itertools import chain
+from itertools import chain, product
 from math import ceil, floor, inf, isfinite
 from typing import Any, Literal
 
@@ -613,12 +613,11 @@ def _flawed(settings: Assigned, rules: KeyedRules, flaw: str) -> Assigned:
         needed = set(_required(rules, official=True))
         gone = [key for key in settings if key in needed][-1]
         return {key: value for key, value in settings.items() if key != gone}
-    wrong = {}
-    for key in settings:
-        for value in reversed(_WRONG):
-            rule = _broken(rules, key, value, settings, official=True)
-            if rule and not rule.fatal:
-                wrong[key] = value
+    wrong: dict[str, Any] = {}
+    for key, value in product(settings, _WRONG):
+        rule = _broken(rules, key, value, settings, official=True)
+        if rule and not rule.fatal:
+            wrong.setdefault(key, value)
     last = [*wrong][-1]
     return {**settings, last: wrong[last]}
 

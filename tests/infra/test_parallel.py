@@ -72,6 +72,17 @@ def test_an_error_is_raised_here() -> None:
     assert "in refuse" in caught.value.__notes__[0]
 
 
+def refuse_early(number: int) -> int:
+    time.sleep(5 if number == 0 else 0)
+    raise UserError(f"{number}")
+
+
+def test_an_error_is_raised_at_once() -> None:
+    with pytest.raises(UserError) as caught, pool(2) as workers:
+        list(workers.map(refuse_early, range(2)))
+    assert caught.value.args == ("1",)
+
+
 def test_a_worker_that_is_killed_is_reported() -> None:
     with pytest.raises(RuntimeError, match="ended before its work was done"), pool(2) as workers:
         list(workers.map(describe_or_end, range(5)))

@@ -81,13 +81,14 @@ def pack(tree: HashedTree, target: Path, how: Encryption | None, *, force: bool)
         with encryption.encrypting(archive, how) as sink:
             for data in tar.compress(name_of(tree.root), tree.root, files):
                 sink(data)
+        digests = {}
         for name in names[:-1]:
-            digest = verification.digest_of(archive, name.rpartition(".")[2])
-            (new / name).write_text(f"{digest}  {target.name}\n")
+            digests[name] = verification.digest_of(archive, name.rpartition(".")[2])
+            (new / name).write_text(f"{digests[name]}  {target.name}\n")
         size = archive.stat().st_size
     unpacked = f"{sum(file.size for file in files):,} bytes in {size:,}"
     lines = [f"packed {target}: {wording.counted(len(files), 'file')}, {unpacked}"]
-    lines += [f"sha256 {digest}"]  # that of the last file beside it
+    lines += [f"sha256 {digests[f'{target.name}.sha256']}"]
     return lines + ([f"decrypt with: {encryption.command(how, target)}"] if how else [])
 
 

@@ -84,7 +84,9 @@ def hash_tree(root: Path) -> HashedTree:
                 continue
             if entry.link is not None:
                 unfit[entry.path] = "a link"
-            elif reason := "not a regular file" if entry.special else names.add(entry.path):
+            elif entry.special:
+                unfit[entry.path] = "not a regular file"
+            elif reason := names.add(entry.path):
                 unfit[entry.path] = reason
             else:
                 with open_file(root / entry.path, follow=False) as stream:

@@ -40,7 +40,7 @@ def _systems(workspace: Workspace, plan: Plan) -> dict[str, Any]:
 
 
 def _patterns(paths: Collection[str], every: Iterable[Run]) -> Iterator[str]:
-    foreign = [run.path for run in every if run.path not in paths]
+    foreign = {run.path[: run.path.rfind("/") + 1] for run in every if run.path not in paths}
     for path in sorted(paths):
         folder = path[: path.rfind("/") + 1]
         alone = folder and not any(other.startswith(folder) for other in foreign)

@@ -118,8 +118,9 @@ def prepare(folders: inputs.Folders, order: Order) -> Prepared:
 
 def _plan(workspace: inputs.Workspace, order: Order) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan with the result sets of another division that the tree has, and a note."""
-    order_of_sets = (workspace, order.division, order.leave_out)
-    make = partial(planning.make_plan, *order_of_sets, as_open=order.as_open)
+    make = partial(
+        planning.make_plan, workspace, order.division, order.leave_out, as_open=order.as_open
+    )
     plan = make()
     target = workspace.folders.output / plan.submitter
     others = writing.others_in(target, plan.division)

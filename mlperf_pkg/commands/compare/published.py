@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from mlperf_pkg.rulebook.load import benchmarks_of, load_benchmark
 from mlperf_pkg.rulebook.model import is_round_name, version_of
 
 ALL = "all"
+_DEPTH = 3  # folders from results/ to a log: system, perhaps strong or weak, benchmark
 
 _Sets = Mapping[int, PublishedSet]  # by their index
 
@@ -157,7 +159,9 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     for scored in scores.sets:
         row, context, standing = scored.row, contexts[scored.row.id], None
         has_score, round_ = row.score_minutes is not None, context.round
-        system = (context.system or _description_of(context)) if has_score else None
+        system = context.system if has_score else None
+        if has_score and system is None and scored.runs:
+            system = _description_of(checked.places[scored.runs[0].path].path, context)
         if system and system.accelerators:
             rows = peers.get(_peers(row, system.accelerators), [])
             is_new = (round_.usage, round_.name) not in rounds
@@ -168,17 +172,18 @@ def with_standings(scores: Scores, checked: Checked) -> Scores:
     return replace(scores, sets=tuple(ranked))
 
 
-def _description_of(context: SetContext) -> SystemFile | None:
-    """Return the system description of a folder that was checked without its tree."""
-    tree = context.tree.path
-    if not (context.origin.has_folder and isinstance(tree, Path)):
-        return None
-    file = tree / "systems" / f"{context.files.system}.json"
-    try:
-        data = read_file(file, MAX_BYTES)
-    except OSError:
-        return None
-    return check_system(str(file), data, context.round.usage, context.round.name)
+def _description_of(log: object, context: SetContext) -> SystemFile | None:
+    """Return the system description of a log that was checked without its tree."""
+    folders = log.resolve().parents if isinstance(log, Path) else ()
+    for system, results in pairwise(folders[: _DEPTH + 1]):
+        if results.name == "results":
+            file = results.parent / "systems" / f"{system.name}.json"
+            try:
+                data = read_file(file, MAX_BYTES)
+            except OSError:
+                return None
+            return check_system(str(file), data, context.round.usage, context.round.name)
+    return None
 
 
 def _latest(context: SetContext, benchmark: str, rows: Sequence[PublishedSet]) -> str:

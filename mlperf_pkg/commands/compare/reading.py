@@ -250,7 +250,7 @@ def _of_line(where: str, cells: Mapping[str, str], minutes: str, argument: int) 
 
 _PRECISIONS = frozenset({"precision", "precision_mode", "numerical_precision"})
 _THROUGHPUTS = frozenset({"throughput", "tracked_stats"})
-_READ = evaluations.KEYS | _PRECISIONS | _THROUGHPUTS | {"global_batch_size", "train_samples"}
+_READ = evaluations.KEYS | {"global_batch_size", "train_samples"}
 _X_Y = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 # No benchmark converges in fewer steps: a smaller number does not count samples. Some runs of
 # BERT log the number of a step or an epoch.
@@ -278,18 +278,20 @@ def read_training(source: Source, run: Run) -> Training:
     Raises:
         OSError: the log cannot be read.
     """
+    records, rates, precisions = list[Record](), list[float](), dict[str, None]()
     with source.open() as stream:
-        reader = LogReader(stream, source.label, lambda _: None)
-        records = [r for r in reader if r and isinstance(r.key, str) and r.key in _READ]
-    values = [r.value for r in records if r.key in _THROUGHPUTS]
-    rates = [_positive(v.get("throughput") if isinstance(v, dict) else v) for v in values]
-    logged = [rate for rate in rates if rate is not None]
-    precisions = [p for r in records if r.key in _PRECISIONS for p in _precision(r.value)]
-    return Training(
-        samples_per_second=_rate(run, records),
-        logged_throughput=median(logged) if logged else None,
-        precision=tuple(dict.fromkeys(precisions)),
-    )
+        for record in LogReader(stream, source.label, lambda _: None):
+            if record is None or not isinstance(record.key, str):
+                continue
+            value = record.value
+            if record.key in _THROUGHPUTS:
+                rate = _positive(value.get("throughput") if isinstance(value, dict) else value)
+                rates += [] if rate is None else [rate]
+            elif record.key in _PRECISIONS:
+                precisions |= dict.fromkeys(_precision(value))
+            elif record.key in _READ:
+                records.append(record)
+    return Training(_rate(run, records), median(rates) if rates else None, tuple(precisions))
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -323,7 +325,7 @@ def _rate(run: Run, records: Sequence[Record]) -> float | None:
     converged = [r for r in evaluated if _is_converged(r, run, rules)]
     end = float((converged or evaluated)[-1].time_ms) if evaluated else stop
     samples = _trained(run, rules, records, start)
-    return _positive(samples / ((end - start) / 1000)) if samples else None
+    return _positive(samples / ((end - start) / 1000)) if samples and end > start else None
 
 
 def _is_converged(record: Record, run: Run, rules: Benchmark) -> bool:

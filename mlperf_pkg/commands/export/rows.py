@@ -187,14 +187,15 @@ def rows_of(checked: Checked) -> Rows:
         for scored in scores(checked).sets
         for row in scored.runs
     ]
-    systems = [
-        _system(system, row.verdict, rounds, paths[system.path])
+    systems = {  # a description may be read twice: for a submission and for its raw logs
+        (*rounds.of_system(system), paths[system.path]): _system(
+            system, row.verdict, rounds, paths[system.path]
+        )
         for system, row in zip(checked.systems, checked.report.systems, strict=True)
-    ]
+    }
     return in_order(
         {
-            # A description may be read twice: for a submission and for its raw logs.
-            "systems": {(*round_of(system), system[4]): system for system in systems}.values(),
+            "systems": systems.values(),
             "result_sets": [
                 _result_set(row, keys[row.id], context, paths)
                 for row, context in zip(checked.report.result_sets, checked.contexts, strict=True)

@@ -181,7 +181,7 @@ def read_points(path: Path) -> dict[str, PointRecord]:
         raise UserError(f"{file}: not reference points: {visible(str(error))}") from error
     for point, record in records.items():
         numbers = record.batch_size, *record.to_converge
-        if len(numbers) == 1 or not all(map(math.isfinite, numbers)):
+        if not record.to_converge or not all(map(math.isfinite, numbers)):
             problem = "has no finite numbers of epochs or samples to converge"
             raise UserError(f"{file}: not reference points: {visible(point)} {problem}")
     return records

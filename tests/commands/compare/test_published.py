@@ -171,8 +171,10 @@ def test_in_an_earlier_round(own: Checked, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_folder_of_a_submission_has_its_description(
     tree: Path, own: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part = check([str(tree / "results" / SYSTEM / "resnet")], Options(round="2.0"))
-    assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
+    folder = tree / "results" / SYSTEM / "resnet"
+    for arguments in ([folder], sorted(folder.glob("*.txt"))):
+        part = check([*map(str, arguments)], Options(round="2.0"))
+        assert remarks(part, row(own, 0.5), monkeypatch=monkeypatch) == ["2nd of 2 in 2.0"]
 
 
 def test_loose_logs_have_no_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ def test_samples_are_counted_until_the_run_converged() -> None:
         (small("resnet", 10).replace(b'"success"', b'"aborted"'), None),
         (small("resnet", 10).replace(b"0.76", b"0.1"), None),
         (small("resnet", 10, end=4), 10 * 1281167 / 120),  # evaluated later
+        (small("resnet", 10, end=3).replace(b"180000", b"60000"), None),  # in no time
     ):
         assert training(log).samples_per_second == (rate and pytest.approx(rate))
 
