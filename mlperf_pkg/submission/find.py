@@ -6,6 +6,7 @@ nothing is ever written.
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
@@ -96,8 +97,8 @@ def _suggestion(path: Path) -> str:
     close = nearest(path.name, (entry.name for entry in parent.iterdir()))
     if close:
         return f"; did you mean {parent / close}?"
-    is_round = path.name.replace(".", "").isdecimal()
-    return "; expected the folder of its submissions" if is_round else ""
+    is_round = re.fullmatch(r"\d+\.\d+", path.name)
+    return f"; for round {path.name}, name the folder of its submissions" if is_round else ""
 
 
 class _Finder(Struct):

@@ -261,6 +261,10 @@ def test_nothing_there(tmp_path: Path) -> None:
         find_input(str(tmp_path / "logs"))
     with pytest.raises(UserError, match=r"no such file or folder; did you mean .*logs\?"):
         find_input(str(tmp_path / "lgos"))
+    with pytest.raises(
+        UserError, match=r"9\.9: .*; for round 9\.9, name the folder of its submissions"
+    ):
+        find_input("9.9")
 
 
 def test_the_power_logs_of_a_run() -> None:
